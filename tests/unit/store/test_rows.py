@@ -1,0 +1,112 @@
+from enum import StrEnum
+from typing import Any, Literal, NewType
+
+import msgspec
+import pytest
+
+from wakeful.store.rows import Table
+from wakeful.vocabulary.errors import StoreDamaged
+
+LaneId = NewType("LaneId", str)
+
+
+class Colour(StrEnum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Point(msgspec.Struct, frozen=True):
+    x: int
+    y: int = 0
+
+
+class Sample(msgspec.Struct, frozen=True):
+    id: str
+    lane: LaneId
+    at: int
+    colour: Colour
+    is_done: bool
+    mode: Literal["a", "b"] = "a"
+    ratio: float = 0.5
+    raw: bytes = b""
+    note: str | None = None
+    shade: Colour | None = None
+    is_seen: bool | None = None
+    point: Point | None = None
+    names: list[str] = []
+    extra: dict[str, Any] = {}
+
+
+class Named(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    count: int = 0
+
+
+FULL = Sample(
+    id="1",
+    lane=LaneId("main"),
+    at=5,
+    colour=Colour.RED,
+    is_done=True,
+    mode="b",
+    ratio=1.5,
+    raw=b"\x00\xff",
+    note="n",
+    shade=Colour.BLUE,
+    is_seen=False,
+    point=Point(1, 2),
+    names=["ä", 'q"'],
+    extra={"k": [1, None, {"z": True}]},
+)
+EMPTY = Sample(id="2", lane=LaneId("main"), at=0, colour=Colour.BLUE, is_done=False)
+
+
+@pytest.mark.parametrize("row", [FULL, EMPTY])
+def test_a_row_comes_back_as_it_was_stored(row: Sample) -> None:
+    table = Table("samples", Sample)
+
+    params = table.params(row)
+
+    assert table.read([params[name] for name in table.fields]) == row
+
+
+def test_parameters_hold_only_what_a_database_can_store() -> None:
+    params = Table("samples", Sample).params(FULL)
+
+    assert {type(value) for value in params.values()} <= {str, int, float, bytes}
+    assert params["is_done"] == 1
+    assert params["shade"] == "blue"
+    assert params["point"] == '{"x":1,"y":2}'
+
+
+def test_absent_values_are_null() -> None:
+    params = Table("samples", Sample).params(EMPTY)
+
+    assert [params[name] for name in ("note", "shade", "is_seen", "point")] == [None] * 4
+
+
+def test_a_keyword_only_row_is_read_too() -> None:
+    assert Table("named", Named).read(("a", 3)) == Named(id="a", count=3)
+
+
+def test_the_insert_statement_names_every_column_once() -> None:
+    table = Table("named", Named)
+
+    assert table.columns == "id, count"
+    assert table.insert == "INSERT INTO named (id, count) VALUES (:id, :count)"
+
+
+def test_an_unknown_enumeration_text_names_its_column() -> None:
+    table = Table("samples", Sample)
+    params = table.params(FULL) | {"colour": "mauve"}
+
+    with pytest.raises(StoreDamaged, match=r"samples\.colour: 'mauve'"):
+        table.read([params[name] for name in table.fields])
+
+
+def test_stored_json_of_another_shape_names_its_column() -> None:
+    table = Table("samples", Sample)
+    params = table.params(FULL) | {"point": '{"x":"far"}'}
+
+    with pytest.raises(StoreDamaged, match=r"samples\.point"):
+        table.read([params[name] for name in table.fields])
