@@ -1,0 +1,84 @@
+"""Entries: the lines of a transcript, which is also the journal of its turns."""
+
+import hashlib
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from wakeful.vocabulary.message import AssistantMessage, ToolMessage
+from wakeful.vocabulary.record import Record
+
+
+class Kind(StrEnum):
+    MESSAGE = "message"
+    COMPACTION = "compaction"
+    BRANCH_SUMMARY = "branch_summary"
+    CUSTOM_MESSAGE = "custom_message"  # enters the context
+    CUSTOM = "custom"  # does not
+    LABEL = "label"
+    MODEL_CHANGE = "model_change"
+    AUTOMATION_TRIGGER = "automation_trigger"
+
+
+class UserBody(Record, tag="user"):
+    """What somebody said; external text is fenced when the context is built."""
+
+    text: str
+    source: str = ""
+    is_external: bool = False
+
+
+class AssistantBody(Record, tag="assistant"):
+    message: AssistantMessage
+    is_silent: bool = False
+
+
+class ToolBody(Record, tag="tool"):
+    message: ToolMessage
+
+
+class NoteBody(Record, tag="note"):
+    """Text of the runtime itself: a custom message, a summary, a trigger."""
+
+    type: str
+    text: str
+
+
+class CompactionBody(Record, tag="compaction"):
+    summary: str
+    first_kept_depth: int
+    tokens_before: int
+    details: dict[str, Any] = {}
+
+
+Body = UserBody | AssistantBody | ToolBody | NoteBody | CompactionBody
+
+encode_body = msgspec.json.Encoder().encode
+decode_body = msgspec.json.Decoder(Body).decode
+
+
+class Entry(Record):
+    """One line of a transcript, a node of its tree; never changed once committed."""
+
+    id: str
+    transcript_id: str
+    branch: str
+    depth: int
+    parent_id: str | None
+    turn_id: str | None
+    stimulus_id: str | None
+    epoch: int
+    kind: Kind
+    at: int
+    body: str
+    hash: str  # chained over the path from the root
+
+    def content(self) -> Body:
+        return decode_body(self.body)
+
+
+def chain(previous: str, entry_id: str, kind: str, body: str) -> str:
+    """Return the hash of an entry, which vouches for every entry before it."""
+    text = f"{previous}\n{entry_id}\n{kind}\n{body}"
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -1,0 +1,85 @@
+"""Errors, sorted by who must act.
+
+    WakefulError
+    ├── InvalidInput        the caller must change what it sent
+    │   └── NotFound        it named something that does not exist
+    ├── Transient           time must pass; may say how long
+    │   ├── StoreBusy       another process holds the database
+    │   ├── StoreFull       the disk is full
+    │   ├── Overloaded      a bound was reached; nothing was written
+    │   └── Garbled         a model answered with something unreadable
+    ├── Permanent           a human must act
+    │   ├── StoreDamaged    the database cannot be trusted
+    │   ├── StoreRefused    the database may not be opened by this process
+    │   └── ContextOverflow the conversation does not fit the model
+    └── Invariant           we must act: this is a bug, or the disk lied
+        └── StoreFailed     a sync failed: nothing may be acknowledged any more
+"""
+
+
+class WakefulError(Exception):
+    """Something went wrong."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or (type(self).__doc__ or "").strip())
+
+
+class InvalidInput(WakefulError):
+    """The input breaks a rule."""
+
+    def __init__(self, field: str, rule: str) -> None:
+        super().__init__(f"{field}: {rule}")
+        self.field = field
+        self.rule = rule
+
+
+class NotFound(InvalidInput):
+    """The thing named does not exist."""
+
+
+class Transient(WakefulError):
+    """This may work later."""
+
+    def __init__(self, message: str | None = None, *, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class StoreBusy(Transient):
+    """Another process holds the database; nothing was written."""
+
+
+class StoreFull(Transient):
+    """The disk is full; nothing was written."""
+
+
+class Overloaded(Transient):
+    """Too much at once; nothing was written."""
+
+
+class Garbled(Transient):
+    """The model's answer cannot be read."""
+
+
+class Permanent(WakefulError):
+    """This will not work until somebody changes something."""
+
+
+class StoreDamaged(Permanent):
+    """The database is damaged."""
+
+
+class StoreRefused(Permanent):
+    """The database may not be opened by this process."""
+
+
+class ContextOverflow(Permanent):
+    """The conversation does not fit the model's context window."""
+
+
+class Invariant(WakefulError):
+    """A promise of the runtime was broken; this is a bug."""
+
+
+class StoreFailed(Invariant):
+    """The database could not be synced; nothing is acknowledged from here on."""

@@ -1,0 +1,41 @@
+"""Identifiers: unique, sortable by time, opaque to everybody else."""
+
+import random
+from typing import NewType
+
+from wakeful.vocabulary.clock import Clock
+
+StimulusId = NewType("StimulusId", str)
+TurnId = NewType("TurnId", str)
+EntryId = NewType("EntryId", str)
+AgentId = NewType("AgentId", str)
+
+_COUNTER_LIMIT = 0x10000
+
+
+class Ids:
+    """Makes identifiers: milliseconds, a counter within the millisecond, chance."""
+
+    def __init__(self, clock: Clock, chance: random.Random | None = None) -> None:
+        self._clock = clock
+        self._chance = chance or random.SystemRandom()
+        self._last_ms = 0
+        self._count = 0
+
+    def new(self, prefix: str) -> str:
+        """Return an identifier that sorts after every earlier one of this process."""
+        ms = max(self._clock.now(), self._last_ms)
+        self._count = self._count + 1 if ms == self._last_ms else 0
+        if self._count == _COUNTER_LIMIT:
+            ms, self._count = ms + 1, 0
+        self._last_ms = ms
+        return f"{prefix}_{ms:012x}{self._count:04x}{self._chance.getrandbits(48):012x}"
+
+    def stimulus(self) -> StimulusId:
+        return StimulusId(self.new("st"))
+
+    def turn(self) -> TurnId:
+        return TurnId(self.new("tn"))
+
+    def entry(self) -> EntryId:
+        return EntryId(self.new("en"))

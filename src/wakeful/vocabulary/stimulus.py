@@ -1,0 +1,168 @@
+"""A stimulus: anything that may wake an agent."""
+
+from enum import IntEnum, StrEnum
+
+from wakeful.vocabulary.queueing import Mode
+from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.route import Route
+
+
+class Origin(StrEnum):
+    USER = "user"
+    AUTOMATION = "automation"
+    HEARTBEAT = "heartbeat"
+    TICK = "tick"
+    WAKE = "wake"
+    CALLBACK = "callback"
+    INBOX = "inbox"
+    WEBHOOK = "webhook"
+    A2A = "a2a"
+    SUBAGENT = "subagent"
+    HUB = "hub"
+    APPROVAL = "approval"
+    SYSTEM = "system"
+
+
+class Priority(IntEnum):
+    NOW = 0
+    NEXT = 1
+    LATER = 2
+
+
+class Trust(StrEnum):
+    OPERATOR = "operator"
+    EXTERNAL = "external"  # its text is data, never instruction
+
+
+class State(StrEnum):
+    PENDING = "pending"
+    HELD = "held"  # in the inbox, until the agent asks for it
+    PARKED = "parked"  # may not run now; looked at again later
+    CLAIMED = "claimed"
+    DONE = "done"
+    MERGED = "merged"  # joined a turn that another stimulus opened
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    SUPPRESSED = "suppressed"
+    EXPIRED = "expired"
+
+
+class Place(IntEnum):
+    INTERRUPTED = 0
+    STEER = 1  # found no boundary in its turn
+    REST = 2
+
+
+WAITING = frozenset({State.PENDING, State.HELD, State.PARKED})
+TERMINAL = frozenset(State) - WAITING - {State.CLAIMED}
+
+# The whole life of a stimulus; any other move is a bug.
+MOVES: dict[State, frozenset[State]] = {
+    State.PENDING: frozenset(
+        {
+            State.HELD,
+            State.PARKED,
+            State.CLAIMED,
+            State.SUPPRESSED,
+            State.EXPIRED,
+            State.CANCELLED,
+        }
+    ),
+    State.HELD: frozenset({State.CLAIMED, State.SUPPRESSED, State.EXPIRED, State.CANCELLED}),
+    State.PARKED: frozenset({State.PENDING, State.SUPPRESSED, State.EXPIRED, State.CANCELLED}),
+    State.CLAIMED: frozenset(
+        {State.PENDING, State.DONE, State.MERGED, State.FAILED, State.CANCELLED}
+    ),
+    **{state: frozenset() for state in TERMINAL},
+}
+
+HUMAN = frozenset({Origin.USER, Origin.HUB})  # debounced, and counted as human activity
+CAPPED = frozenset({Origin.USER, Origin.HUB, Origin.A2A})
+JOINING = frozenset({Origin.USER, Origin.A2A, Origin.HUB, Origin.SUBAGENT})  # may steer a turn
+PREEMPTING = frozenset({Origin.USER, Origin.A2A, Origin.HUB, Origin.INBOX})
+GUARDED = frozenset({Origin.INBOX, Origin.WEBHOOK, Origin.A2A, Origin.HUB})  # by the storm guard
+SELF_WAKING = frozenset({Origin.TICK, Origin.WAKE, Origin.HEARTBEAT})  # suppressed, never parked
+
+
+class Attachment(Record):
+    """Something that came along with the text."""
+
+    name: str
+    media_type: str
+    data: str  # base64
+
+
+class Draft(Record):
+    """What a door, a trigger or a tool hands to intake."""
+
+    session_key: str
+    text: str = ""
+    origin: Origin = Origin.USER
+    priority: Priority = Priority.NEXT
+    trust: Trust = Trust.OPERATOR
+    source: str = "operator"
+    scope: str = "operator"  # the credential; dedup keys are unique within (scope, source)
+    dedup_key: str | None = None
+    dedup_window_s: int = 300
+    cause_id: str | None = None
+    root_id: str | None = None  # first stimulus of the causal chain
+    depth: int = 0
+    route: Route | None = None
+    mode: Mode | None = None
+    not_before: int | None = None
+    expires_at: int | None = None
+    attachments: tuple[Attachment, ...] = ()
+
+
+class Stimulus(Record):
+    """A stimulus as the ledger keeps it."""
+
+    id: str
+    session_key: str
+    agent_id: str
+    origin: Origin
+    priority: Priority
+    place: Place
+    seq: int
+    text: str
+    attachments: tuple[Attachment, ...]
+    trust: Trust
+    source: str
+    scope: str
+    cause_id: str | None
+    root_id: str
+    depth: int
+    route: Route | None
+    mode: Mode | None
+    not_before: int  # earliest start; for a parked one, when it is looked at again
+    expires_at: int | None
+    is_debounced: bool
+    state: State
+    state_reason: str | None
+    turn_id: str | None
+    preemptions: int
+    accepted_at: int
+    settled_at: int | None
+
+
+class Outcome(StrEnum):
+    STARTED = "started"
+    DEBOUNCING = "debouncing"
+    STEERED = "steered"
+    QUEUED = "queued"
+    HELD = "held"
+    PARKED = "parked"
+    SUPPRESSED = "suppressed"
+    DUPLICATE = "duplicate"
+
+
+class Receipt(Record):
+    """What the sender learns at once, after the commit: what is expected to happen now."""
+
+    stimulus_id: str
+    session_key: str
+    outcome: Outcome
+    turn_id: str | None = None
+    position: int | None = None
+    reason: str | None = None
+    duplicate_of: str | None = None

@@ -1,0 +1,39 @@
+"""Text that any database and any model can hold."""
+
+import re
+
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+DEEPEST_JSON = 64
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+
+
+def clean(text: str) -> str:
+    """Replace what UTF-8 or a database cannot hold: lone surrogates and NUL."""
+    return _UNSTORABLE.sub(REPLACEMENT, text)
+
+
+def clean_json(value: object, depth: int = 0) -> object:
+    """Clean every string of a JSON value; what lies too deep becomes text."""
+    match value:
+        case str():
+            return clean(value)
+        case dict() | list() if depth >= DEEPEST_JSON:
+            return f"{REPLACEMENT} nested deeper than {DEEPEST_JSON}"
+        case dict():
+            return {clean(str(key)): clean_json(item, depth + 1) for key, item in value.items()}
+        case list():
+            return [clean_json(item, depth + 1) for item in value]
+        case float() if value != value or value in (float("inf"), float("-inf")):
+            return str(value)  # JSON knows neither NaN nor infinity
+        case int() if abs(value) >= 2**63:
+            return str(value)
+        case _:
+            return value
+
+
+def one_line(text: str, limit: int) -> str:
+    """Fold white space and control characters and cut to `limit` characters."""
+    folded = " ".join(_CONTROL.sub(" ", text[: limit * 4]).split())
+    return folded if len(folded) <= limit else folded[: limit - 1] + "…"
