@@ -1,0 +1,62 @@
+# Every path below is relative, so that the clone may lie under a path with a space.
+PYTHON ?=
+ONLY ?=
+SEED ?=
+MINUTES ?=
+UPGRADE ?=
+
+RUN := .venv/bin/python
+export PYTHON UPGRADE
+
+.DEFAULT_GOAL := help
+.PHONY: help install up test check unit conformance integration acceptance coverage \
+	bench chaos format lock clean
+
+help: ## Show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+
+install: ## Build .venv from the lock files (nothing to do when they have not changed)
+	@scripts/install
+
+up: install ## Install, then run the first example to its end
+	@$(RUN) examples/01_hello.py
+
+test: install ## Install, then run every check and every test
+	@$(RUN) scripts/checks.py check conformance integration acceptance
+
+check: install ## Format, lint, types, import contracts, unit tests
+	@$(RUN) scripts/checks.py check
+
+unit: install ## Unit tests
+	@$(RUN) scripts/checks.py unit
+
+conformance: install ## One suite over every implementation of a seam
+	@$(RUN) scripts/checks.py conformance
+
+integration: install ## Tests on real files, databases and sockets
+	@$(RUN) scripts/checks.py integration
+
+acceptance: install ## Tests that kill and restart the real process
+	@$(RUN) scripts/checks.py acceptance
+
+coverage: install ## Unit, conformance and integration tests with branch coverage
+	@$(RUN) -m coverage run -m pytest tests/unit tests/conformance tests/integration
+	@$(RUN) -m coverage combine --quiet && $(RUN) -m coverage report
+
+bench: install ## Measure (ONLY=name for one row)
+	@$(RUN) -m bench $(if $(ONLY),--only '$(ONLY)')
+
+chaos: install ## Kill at random under load and check (SEED=n MINUTES=n)
+	@$(RUN) -m wakeful.testing.chaos $(if $(SEED),--seed '$(SEED)') $(if $(MINUTES),--minutes '$(MINUTES)')
+
+format: install ## Format, and fix what the linter can fix
+	@$(RUN) -m ruff format
+	@$(RUN) -m ruff check --fix
+
+lock: install ## Remake the hashed lock files (UPGRADE=1 for the newest versions)
+	@scripts/lock
+
+clean: ## Remove everything that was built
+	@rm -rf .venv .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.* \
+		dist bench/results.json chaos-report.json
+	@find src tests bench examples scripts -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
