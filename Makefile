@@ -40,7 +40,7 @@ acceptance: install ## Tests that kill and restart the real process
 	@$(RUN) scripts/checks.py acceptance
 
 coverage: install ## Unit, conformance and integration tests with branch coverage
-	@$(RUN) -m coverage run -m pytest tests/unit tests/conformance tests/integration
+	@$(RUN) -m coverage run -m pytest $(wildcard tests/unit tests/conformance tests/integration)
 	@$(RUN) -m coverage combine --quiet && $(RUN) -m coverage report
 
 bench: install ## Measure (ONLY=name for one row)

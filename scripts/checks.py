@@ -46,8 +46,8 @@ def group(name: str) -> list[Step]:
     return [
         Step(name="format", command=module("ruff", "format", "--check", "--quiet", *present())),
         Step(name="lint", command=module("ruff", "check", "--quiet", *present())),
-        Step(name="types", command=module("basedpyright")),
-        Step(name="imports", command=[str(BIN / "lint-imports"), "--no-cache"]),
+        Step(name="types", command=module("basedpyright", *present())),
+        Step(name="imports", command=[str(BIN / "lint-imports"), "--no-cache", "--no-logo"]),
         *tests("unit"),
     ]
 
