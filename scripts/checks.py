@@ -90,7 +90,7 @@ def run_group(steps: list[Step]) -> list[Outcome]:
 
 
 def run_alone(step: Step) -> Outcome:
-    print(f"── {step.name}", flush=True)
+    print(f"== {step.name}", flush=True)
     started = time.monotonic()
     code = subprocess.run(step.command, check=False).returncode
     return Outcome(name=step.name, code=settle(code), seconds=time.monotonic() - started)
@@ -103,7 +103,7 @@ def start(step: Step) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
 
 
 def show(step: Step, output: IO[bytes]) -> None:
-    print(f"── {step.name}", flush=True)
+    print(f"== {step.name}", flush=True)
     with output:
         output.seek(0)
         sys.stdout.buffer.write(output.read())
