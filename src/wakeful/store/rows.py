@@ -73,6 +73,8 @@ def _conversion(column: str, declared: Any) -> tuple[Convert, Convert] | None:
         return int, bool
     if isinstance(kind, inspect.EnumType) and issubclass(kind.cls, str):
         return _value_of, _Members(column, kind.cls).__getitem__
+    if isinstance(kind, inspect.EnumType) and issubclass(kind.cls, int):
+        return int, kind.cls
     if isinstance(kind, inspect.LiteralType) or isinstance(kind, _PLAIN):
         return None
     decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(declared)

@@ -1,0 +1,180 @@
+"""Lane rows: one per session, locked before anything about that session is read."""
+
+from collections.abc import Iterable, Sequence
+
+from wakeful.store.database import Lock, LockSpace, Tx, Verb
+from wakeful.store.rows import Table
+from wakeful.vocabulary import session_key as keys
+from wakeful.vocabulary.record import Record
+
+READY = "lane.ready"  # a lane may be claimed now: its key
+DUE = "lane.due"  # a lane may be claimed later: when, in milliseconds
+
+_RANK_OF_READINESS = 50  # after all other writes of a group, before the bus
+
+
+class Overflow(Record):
+    """What the cap dropped since the last turn."""
+
+    count: int
+    lines: tuple[str, ...]
+
+
+class Lane(Record):
+    """The single file of one session."""
+
+    session_key: str
+    agent_id: str
+    pool: str
+    owner: str | None = None
+    epoch: int = 0
+    seq: int = 0
+    turn_id: str | None = None
+    resume_at: int | None = None
+    debounce_from: int | None = None
+    debounce_until: int | None = None
+    overflow: Overflow | None = None
+    ready_at: int | None = None
+
+
+LANES = Table("lanes", Lane)
+LANE_LOCKS = LockSpace(
+    name="lanes",
+    rank=0,
+    lock="SELECT session_key FROM lanes WHERE session_key IN :keys ORDER BY session_key FOR UPDATE",
+)
+
+
+def lock(session_key: str) -> Lock:
+    """Return the lock that every transaction touching this lane takes first."""
+    return Lock(LANE_LOCKS, session_key)
+
+
+def get(tx: Tx, session_key: str) -> Lane | None:
+    row = tx.one(f"SELECT {LANES.columns} FROM lanes WHERE session_key = :key", key=session_key)
+    return None if row is None else LANES.read(row)
+
+
+def get_all(tx: Tx, session_keys: Sequence[str]) -> dict[str, Lane]:
+    rows = tx.all(
+        f"SELECT {LANES.columns} FROM lanes WHERE session_key IN :keys", keys=list(session_keys)
+    )
+    return {row[0]: LANES.read(row) for row in rows}
+
+
+def add_missing(tx: Tx, session_keys: Iterable[str]) -> None:
+    """Make sure the lanes exist and are ours, in sorted order, so that no two writers embrace.
+
+    The update that changes nothing locks a row that another transaction made meanwhile.
+    """
+    tx.many(
+        f"{LANES.insert} ON CONFLICT (session_key) DO UPDATE SET seq = lanes.seq",
+        [
+            LANES.params(
+                Lane(session_key=key, agent_id=keys.agent_of(key), pool=keys.pool_of(key))
+            )
+            for key in sorted(session_keys)
+        ],
+    )
+
+
+def note_accepted(tx: Tx, lanes: Sequence[Lane]) -> None:
+    """Keep what accepting changed: the last number, the debounce window, the overflow."""
+    tx.many(
+        "UPDATE lanes SET seq = :seq, debounce_from = :debounce_from, "
+        "debounce_until = :debounce_until, overflow = :overflow WHERE session_key = :session_key",
+        [_only(lane, "seq", "debounce_from", "debounce_until", "overflow") for lane in lanes],
+    )
+
+
+def claim(tx: Tx, lane: Lane, *, owner: str, turn_id: str) -> int:
+    """Take the lane for a node and return the new epoch, which fences every earlier owner."""
+    tx.run(
+        "UPDATE lanes SET owner = :owner, epoch = epoch + 1, turn_id = :turn_id, resume_at = NULL, "
+        "overflow = NULL, debounce_from = NULL, debounce_until = NULL, ready_at = NULL "
+        "WHERE session_key = :key",
+        key=lane.session_key,
+        owner=owner,
+        turn_id=turn_id,
+    )
+    return lane.epoch + 1
+
+
+def release(tx: Tx, session_key: str, *, resume_at: int | None, keeps_turn: bool) -> None:
+    """Give the lane back; with `keeps_turn` its turn stays open and goes on at `resume_at`."""
+    tx.run(
+        "UPDATE lanes SET owner = NULL, resume_at = :resume_at, "
+        f"turn_id = {'turn_id' if keeps_turn else 'NULL'} WHERE session_key = :key",
+        key=session_key,
+        resume_at=resume_at,
+    )
+    touch(tx, session_key)
+
+
+def resume(tx: Tx, session_key: str, at: int) -> None:
+    """Let an open turn without a task go on."""
+    tx.run(
+        "UPDATE lanes SET resume_at = :at WHERE session_key = :key AND turn_id IS NOT NULL "
+        "AND owner IS NULL",
+        key=session_key,
+        at=at,
+    )
+    touch(tx, session_key)
+
+
+def is_held(tx: Tx, session_key: str, owner: str, epoch: int) -> bool:
+    """Tell whether an attempt still owns its lane; if not, it must change nothing."""
+    row = tx.one("SELECT owner, epoch FROM lanes WHERE session_key = :key", key=session_key)
+    return row is not None and row[0] == owner and row[1] == epoch
+
+
+def ready(tx: Tx, pool: str, limit: int) -> list[str]:
+    """Return unowned lanes of a pool that are due, the longest due first."""
+    rows = tx.all(
+        "SELECT session_key FROM lanes WHERE pool = :pool AND owner IS NULL "
+        "AND ready_at IS NOT NULL AND ready_at <= :now ORDER BY ready_at LIMIT :limit",
+        pool=pool,
+        now=tx.now,
+        limit=limit,
+    )
+    return [row[0] for row in rows]
+
+
+def touch(tx: Tx, session_key: str) -> None:
+    """Have the lane's `ready_at` recomputed at the end of this transaction."""
+    tx.gather(_READINESS, session_key)
+
+
+def _recompute(tx: Tx, session_keys: Sequence[str]) -> Sequence[None]:
+    """Work out when each lane is due; the only writer of `ready_at`."""
+    rows = tx.all(
+        "UPDATE lanes SET ready_at = CASE "
+        "WHEN owner IS NOT NULL THEN NULL "
+        "WHEN turn_id IS NOT NULL THEN resume_at "
+        "ELSE (SELECT MIN(CASE WHEN stimuli.is_debounced = 1 "
+        "AND lanes.debounce_until > stimuli.not_before "
+        "THEN lanes.debounce_until ELSE stimuli.not_before END) FROM stimuli "
+        "WHERE stimuli.session_key = lanes.session_key "
+        "AND stimuli.state IN ('pending', 'parked') AND stimuli.not_before < :never) END "
+        "WHERE session_key IN :keys RETURNING session_key, ready_at",
+        keys=sorted(set(session_keys)),
+        never=NEVER,
+    )
+    for key, ready_at in rows:
+        if ready_at is None:
+            continue
+        if ready_at <= tx.now:
+            tx.notify(READY, key)
+        else:
+            tx.notify(DUE, str(ready_at))
+    return [None] * len(session_keys)
+
+
+NEVER = 2**62  # looked at again only when somebody says so
+
+_READINESS: Verb[str, None] = Verb("readiness", _recompute, rank=_RANK_OF_READINESS)
+
+
+def _only(lane: Lane, *fields: str) -> dict[str, object]:
+    params = LANES.params(lane)
+    return {name: params[name] for name in ("session_key", *fields)}

@@ -1,0 +1,176 @@
+"""Stimulus rows and the moves between their states."""
+
+from collections.abc import Collection, Sequence
+
+from wakeful.store.database import Tx
+from wakeful.store.rows import Table
+from wakeful.vocabulary.errors import Invariant
+from wakeful.vocabulary.stimulus import CAPPED, MOVES, TERMINAL, Place, State, Stimulus
+
+STIMULI = Table("stimuli", Stimulus)
+_FROM: dict[State, list[str]] = {
+    target: sorted(state for state, targets in MOVES.items() if target in targets)
+    for target in State
+}
+_CAPPED = sorted(CAPPED)
+
+
+def add(tx: Tx, rows: Sequence[Stimulus]) -> None:
+    tx.many(STIMULI.insert, [STIMULI.params(row) for row in rows])
+
+
+def get(tx: Tx, stimulus_id: str) -> Stimulus | None:
+    row = tx.one(f"SELECT {STIMULI.columns} FROM stimuli WHERE id = :id", id=stimulus_id)
+    return None if row is None else STIMULI.read(row)
+
+
+def waiting(tx: Tx, session_key: str, limit: int) -> list[Stimulus]:
+    """Return what waits in a lane, in the order in which it should run."""
+    rows = tx.all(
+        f"SELECT {STIMULI.columns} FROM stimuli WHERE session_key = :key "
+        "AND state IN ('pending', 'parked') ORDER BY priority, place, seq LIMIT :limit",
+        key=session_key,
+        limit=limit,
+    )
+    return [STIMULI.read(row) for row in rows]
+
+
+def count_waiting(tx: Tx, session_keys: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Return, per lane, how many stimuli wait and how many of them count against the cap."""
+    rows = tx.all(
+        "SELECT session_key, COUNT(*), SUM(CASE WHEN origin IN :capped THEN 1 ELSE 0 END) "
+        "FROM stimuli WHERE session_key IN :keys AND state IN ('pending', 'parked') "
+        "GROUP BY session_key",
+        keys=list(session_keys),
+        capped=_CAPPED,
+    )
+    return {key: (total, capped) for key, total, capped in rows}
+
+
+def oldest_capped(tx: Tx, session_key: str) -> Stimulus | None:
+    """Return the waiting message that the cap would drop first."""
+    row = tx.one(
+        f"SELECT {STIMULI.columns} FROM stimuli WHERE session_key = :key AND state = 'pending' "
+        "AND state IN ('pending', 'parked') AND origin IN :capped AND place = :rest "
+        "ORDER BY seq LIMIT 1",
+        key=session_key,
+        capped=_CAPPED,
+        rest=int(Place.REST),
+    )
+    return None if row is None else STIMULI.read(row)
+
+
+def of_turn(tx: Tx, turn_id: str) -> list[Stimulus]:
+    """Return the stimuli a turn holds, in the order in which they joined it."""
+    rows = tx.all(
+        f"SELECT {STIMULI.columns} FROM stimuli WHERE turn_id = :turn_id AND state = 'claimed' "
+        "ORDER BY priority, place, seq",
+        turn_id=turn_id,
+    )
+    return [STIMULI.read(row) for row in rows]
+
+
+def claim(tx: Tx, ids: Collection[str], turn_id: str) -> None:
+    """Give stimuli to a turn; they stay claimed until it ends."""
+    _expect(
+        tx.run(
+            "UPDATE stimuli SET state = 'claimed', state_reason = NULL, turn_id = :turn_id "
+            "WHERE id IN :ids AND state IN :allowed",
+            ids=list(ids),
+            turn_id=turn_id,
+            allowed=_FROM[State.CLAIMED],
+        ),
+        ids,
+        State.CLAIMED,
+    )
+
+
+def move(tx: Tx, ids: Collection[str], to: State, reason: str | None = None) -> None:
+    """Move stimuli to another state; a move that the table does not have is a bug."""
+    if not ids:
+        return
+    _expect(
+        tx.run(
+            "UPDATE stimuli SET state = :to, state_reason = :reason, settled_at = :settled_at "
+            "WHERE id IN :ids AND state IN :allowed",
+            ids=list(ids),
+            to=to.value,
+            reason=reason,
+            settled_at=tx.now if to in TERMINAL else None,
+            allowed=_FROM[to],
+        ),
+        ids,
+        to,
+    )
+
+
+def park(tx: Tx, ids: Collection[str], reason: str, look_at: int) -> None:
+    """Put stimuli aside until `look_at`; parking a parked one only moves that time."""
+    tx.run(
+        "UPDATE stimuli SET state = 'parked', state_reason = :reason, not_before = :look_at "
+        "WHERE id IN :ids AND state IN ('pending', 'parked')",
+        ids=list(ids),
+        reason=reason,
+        look_at=look_at,
+    )
+
+
+def give_back(tx: Tx, turn_id: str) -> list[str]:
+    """Return a preempted turn's stimuli to the lane, ahead of whatever else waits there."""
+    rows = tx.all(
+        "UPDATE stimuli SET state = 'pending', state_reason = 'interrupted', place = :place, "
+        "is_debounced = 0, preemptions = preemptions + 1 "
+        "WHERE turn_id = :turn_id AND state = 'claimed' RETURNING id",
+        turn_id=turn_id,
+        place=int(Place.INTERRUPTED),
+    )
+    return [row[0] for row in rows]
+
+
+def lift_steers(tx: Tx, session_key: str, ids: Collection[str]) -> None:
+    """Put steers that found no boundary ahead of what was queued."""
+    tx.run(
+        "UPDATE stimuli SET place = :steer, is_debounced = 0 WHERE id IN :ids "
+        "AND session_key = :key AND state = 'pending' AND place = :rest",
+        ids=list(ids),
+        key=session_key,
+        steer=int(Place.STEER),
+        rest=int(Place.REST),
+    )
+
+
+def unpark(tx: Tx, reason: str, agent_id: str | None, limit: int) -> list[str]:
+    """Return up to `limit` parked stimuli to their lanes; gives the keys of those lanes."""
+    of_agent = "" if agent_id is None else "AND agent_id = :agent_id "
+    rows = tx.all(
+        f"SELECT id, session_key FROM stimuli WHERE state = 'parked' {of_agent}"
+        "AND state_reason = :reason LIMIT :limit",
+        reason=reason,
+        limit=limit,
+        **({} if agent_id is None else {"agent_id": agent_id}),
+    )
+    tx.run(
+        "UPDATE stimuli SET state = 'pending', state_reason = NULL, not_before = :now "
+        "WHERE id IN :ids AND state = 'parked'",
+        ids=[row[0] for row in rows],
+        now=tx.now,
+    )
+    return sorted({row[1] for row in rows})
+
+
+def is_loop_known(tx: Tx, root_id: str) -> bool:
+    """Tell whether this causal chain was already cut once."""
+    return (
+        tx.one(
+            "SELECT 1 FROM stimuli WHERE root_id = :root_id AND state_reason = 'loop' LIMIT 1",
+            root_id=root_id,
+        )
+        is not None
+    )
+
+
+def _expect(changed: int, ids: Collection[str], to: State) -> None:
+    if changed != len(ids):
+        raise Invariant(f"{len(ids)} stimuli should become {to}, {changed} could: {sorted(ids)!r}")
+
+

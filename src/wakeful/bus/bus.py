@@ -1,0 +1,260 @@
+"""Publish events in the transaction that caused them; follow them without gap or repeat."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import msgspec
+
+from wakeful.store.database import Row, Store, Tx, Verb
+from wakeful.vocabulary.event import Event, matches
+
+LAST = 100  # the rank of the bus head: the last row any transaction locks
+PAGE_LIMIT = 500
+QUEUE_LIMIT = 1024  # events a slow reader may have waiting; beyond that it re-reads the ledger
+
+_COLUMNS = "seq, kind, session_key, turn_id, stimulus_id, at, data"
+_PAGE = (  # one statement, one snapshot: commit order is number order, so a page has no holes
+    f"SELECT epoch, pruned_through, {_COLUMNS.replace('seq', 'page.seq')} FROM bus_head "
+    f"LEFT JOIN (SELECT {_COLUMNS} FROM events WHERE seq > :after ORDER BY seq LIMIT :page) page "
+    "ON 1 = 1 ORDER BY page.seq"
+)
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(dict[str, object]).decode
+
+
+class Bus:
+    """The events of one store, numbered in commit order."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._publish: Verb[Event, None] = Verb("publish", self._insert, rank=LAST)
+        self._everywhere: set[_Reader] = set()
+        self._by_session: dict[str, set[_Reader]] = {}
+        self._last_seq = 0
+
+    async def start(self) -> None:
+        """Learn where the ledger stands; must run before the first reader comes."""
+        ((self._last_seq,),) = await self._store.read("SELECT seq FROM bus_head")
+
+    def publish(self, tx: Tx, event: Event) -> None:
+        """Store an event with the transaction; readers see it after the commit."""
+        tx.gather(self._publish, event)
+
+    def show(self, event: Event) -> None:
+        """Show a live-only frame to whoever is watching now."""
+        self._hand_out(event)
+
+    def is_watched(self, session_key: str) -> bool:
+        """Tell whether anybody would see a live-only frame of this session."""
+        return bool(self._everywhere) or session_key in self._by_session
+
+    async def head(self) -> str:
+        """Return the cursor after the newest event."""
+        ((epoch, seq),) = await self._store.read("SELECT epoch, seq FROM bus_head")
+        return f"{epoch}-{seq}"
+
+    async def follow(
+        self,
+        *,
+        topics: Sequence[str] = ("*",),
+        session_key: str | None = None,
+        since: str | None = None,
+    ) -> AsyncIterator[Event]:
+        """Yield events after `since`, then live ones; without `since`, live ones only.
+
+        A `gap` frame says that the reader was slow and missed live frames; stored events still
+        all come. A `reset` frame says that `since` is unknown here: read the state anew.
+        """
+        with self._reading(topics, session_key) as reader:
+            if since is not None:
+                position = await self._position(since)
+                if position is None:
+                    yield Event(kind="reset", data={"cursor": await self.head()})
+                else:
+                    async for event in self._replay(reader, position):
+                        yield event
+            while True:
+                for event in reader.take():
+                    yield event
+                if reader.is_behind:
+                    reader.is_behind = False
+                    yield Event(kind="gap", session_key=session_key)
+                    async for event in self._replay(reader, reader.seen):
+                        yield event
+                await reader.wait()
+
+    @contextmanager
+    def watch(self, session_key: str) -> "Iterator[Watch]":
+        """Collect the events of a session from this moment on, for as long as the block lasts."""
+        with self._reading(("*",), session_key) as reader:
+            yield Watch(reader)
+
+    @contextmanager
+    def _reading(self, topics: Sequence[str], session_key: str | None) -> "Iterator[_Reader]":
+        reader = _Reader(tuple(topics), self._last_seq)
+        group = (
+            self._everywhere
+            if session_key is None
+            else self._by_session.setdefault(session_key, set())
+        )
+        group.add(reader)
+        try:
+            yield reader
+        finally:
+            group.discard(reader)
+            if session_key is not None and not group:
+                self._by_session.pop(session_key, None)
+
+    async def _position(self, cursor: str) -> int | None:
+        """Return the sequence number a cursor stands at, or None if it means nothing here."""
+        epoch, _, text = cursor.rpartition("-")
+        ((known, seq, pruned_through),) = await self._store.read(
+            "SELECT epoch, seq, pruned_through FROM bus_head"
+        )
+        if epoch != known or not text.isdecimal():
+            return None
+        return int(text) if pruned_through <= int(text) <= seq else None
+
+    async def _replay(self, reader: "_Reader", position: int) -> AsyncIterator[Event]:
+        """Yield the stored events after `position`; what also arrived live is not shown twice."""
+        reader.seen = position
+        while True:
+            rows = await self._store.read(_PAGE, after=reader.seen, page=PAGE_LIMIT)
+            if rows[0][1] > reader.seen:
+                reader.seen = rows[0][1]
+                yield Event(kind="reset", data={"cursor": f"{rows[0][0]}-{reader.seen}"})
+            for row in rows:
+                if row[2] is not None:
+                    reader.seen = row[2]
+                    event = _read(row)
+                    if reader.wants(event):
+                        yield event
+            if len(rows) < PAGE_LIMIT:
+                return
+
+    def _insert(self, tx: Tx, events: Sequence[Event]) -> Sequence[None]:
+        head = tx.one(
+            "UPDATE bus_head SET seq = seq + :count WHERE id = 1 RETURNING epoch, seq",
+            count=len(events),
+        )
+        assert head is not None
+        epoch, last = head
+        first = last - len(events) + 1
+        tx.many(
+            f"INSERT INTO events ({_COLUMNS}) "
+            "VALUES (:seq, :kind, :session_key, :turn_id, :stimulus_id, :at, :data)",
+            [
+                {
+                    "seq": seq,
+                    "kind": event.kind,
+                    "session_key": event.session_key,
+                    "turn_id": event.turn_id,
+                    "stimulus_id": event.stimulus_id,
+                    "at": tx.now,
+                    "data": _encode(event.data).decode(),
+                }
+                for seq, event in enumerate(events, first)
+            ],
+        )
+        tx.after_commit(lambda: self._committed(events, first, epoch, tx.now))
+        return [None] * len(events)
+
+    def _committed(self, events: Sequence[Event], first: int, epoch: str, at: int) -> None:
+        if first != self._last_seq + 1:
+            for reader in self._readers():  # another node wrote in between
+                reader.is_behind = True
+                reader.wake()
+        self._last_seq = first + len(events) - 1
+        if not self._everywhere and not self._by_session:
+            return
+        for seq, event in enumerate(events, first):
+            self._hand_out(msgspec.structs.replace(event, seq=seq, epoch=epoch, at=at))
+
+    def _hand_out(self, event: Event) -> None:
+        for reader in tuple(self._everywhere):
+            reader.offer(event)
+        if event.session_key is not None:
+            for reader in tuple(self._by_session.get(event.session_key, ())):
+                reader.offer(event)
+
+    def _readers(self) -> Iterator["_Reader"]:
+        yield from self._everywhere
+        for group in self._by_session.values():
+            yield from group
+
+
+class Watch:
+    """What a session's events have been since the watch began."""
+
+    def __init__(self, reader: "_Reader") -> None:
+        self._reader = reader
+
+    async def until(self, wanted: Callable[[Event], bool]) -> Event | None:
+        """Return the next wanted event, or None if some were missed: then look for yourself."""
+        while True:
+            for event in self._reader.take():
+                if wanted(event):
+                    return event
+            if self._reader.is_behind:
+                self._reader.is_behind = False
+                return None
+            await self._reader.wait()
+
+
+class _Reader:
+    """One follower: a bounded queue, and how far it has seen the ledger."""
+
+    def __init__(self, topics: tuple[str, ...], seen: int) -> None:
+        self._topics = topics
+        self._queue: deque[Event] = deque()
+        self._woken = asyncio.Event()
+        self.seen = seen
+        self.is_behind = False
+
+    def wants(self, event: Event) -> bool:
+        return any(matches(topic, event.kind) for topic in self._topics)
+
+    def offer(self, event: Event) -> None:
+        if not self.wants(event):
+            return
+        if len(self._queue) >= QUEUE_LIMIT:
+            # Nothing stored is lost: the reader goes back to the ledger at its own pace.
+            self._queue.clear()
+            self.is_behind = True
+        if not self.is_behind:
+            self._queue.append(event)
+        self.wake()
+
+    def take(self) -> Iterator[Event]:
+        """Yield what is waiting and has not been seen in the ledger already."""
+        while self._queue:
+            event = self._queue.popleft()
+            if event.seq is None:
+                yield event
+            elif event.seq > self.seen:
+                self.seen = event.seq
+                yield event
+
+    def wake(self) -> None:
+        self._woken.set()
+
+    async def wait(self) -> None:
+        if not self._queue and not self.is_behind:
+            self._woken.clear()
+            await self._woken.wait()
+
+
+def _read(row: Row) -> Event:
+    epoch, _, seq, kind, session_key, turn_id, stimulus_id, at, data = row
+    return Event(
+        kind=kind,
+        session_key=session_key,
+        turn_id=turn_id,
+        stimulus_id=stimulus_id,
+        data=_decode(data),
+        at=at,
+        seq=seq,
+        epoch=epoch,
+    )

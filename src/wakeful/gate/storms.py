@@ -1,0 +1,47 @@
+"""The storm guard: one source may open only so many turns in a session within a window."""
+
+import msgspec
+
+from wakeful.store.database import Tx
+from wakeful.vocabulary.record import Record
+
+
+class StormLimits(Record):
+    turns: int = 8
+    window_s: int = 60
+
+
+class Storm(Record):
+    """What the guard says about one more stimulus."""
+
+    is_tripped: bool
+    is_new: bool  # the first of its episode: exactly one notice
+
+
+_times = msgspec.json.Decoder(list[int])
+
+
+def note(tx: Tx, source: str, session_key: str, limits: StormLimits) -> Storm:
+    """Count one turn-opening stimulus of a source and tell whether it is one too many."""
+    row = tx.one(
+        "SELECT recent, since FROM storms WHERE source = :source AND session_key = :key",
+        source=source,
+        key=session_key,
+    )
+    before = tx.now - limits.window_s * 1000
+    recent = [at for at in _times.decode(row[0]) if at > before] if row else []
+    since = row[1] if row else None
+    is_tripped = len(recent) >= limits.turns
+    is_new = is_tripped and since is None
+    if not is_tripped:
+        recent.append(tx.now)
+    tx.run(
+        "INSERT INTO storms (source, session_key, recent, since) "
+        "VALUES (:source, :key, :recent, :since) ON CONFLICT (source, session_key) "
+        "DO UPDATE SET recent = :recent, since = :since",
+        source=source,
+        key=session_key,
+        recent=msgspec.json.encode(recent).decode(),
+        since=(since if since is not None else tx.now) if is_tripped else None,
+    )
+    return Storm(is_tripped=is_tripped, is_new=is_new)

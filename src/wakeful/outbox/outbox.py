@@ -1,0 +1,140 @@
+"""Delivery rows: filed with the change that caused them, settled by whoever sends them."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from wakeful.store.database import Tx
+from wakeful.store.rows import Table
+from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.route import Route
+
+FILED = "delivery.filed"  # something must be sent: its target
+
+DAY_MS = 86_400_000
+
+
+class DeliveryState(StrEnum):
+    QUEUED = "queued"
+    SENT = "sent"  # handed over; whether it arrived is not known yet
+    ACKNOWLEDGED = "acknowledged"
+    UNKNOWN = "unknown"
+    FAILED = "failed"
+    EXPIRED = "expired"
+
+
+class Delivery(Record):
+    """One message on its way out; its id is the idempotency key of every attempt."""
+
+    id: str
+    target: str
+    route: Route
+    session_key: str
+    turn_id: str | None
+    text: str
+    state: DeliveryState
+    attempts: int
+    due_at: int
+    filed_at: int
+    expires_at: int
+    settled_at: int | None = None
+    error: str | None = None
+
+
+DELIVERIES = Table("deliveries", Delivery)
+
+
+def file(
+    tx: Tx, delivery_id: str, route: Route, text: str, *, session_key: str, turn_id: str | None
+) -> Delivery:
+    """File a message; it is sent after this transaction commits, in order per target."""
+    delivery = Delivery(
+        id=delivery_id,
+        target=route.target,
+        route=route,
+        session_key=session_key,
+        turn_id=turn_id,
+        text=text,
+        state=DeliveryState.QUEUED,
+        attempts=0,
+        due_at=tx.now,
+        filed_at=tx.now,
+        expires_at=tx.now + DAY_MS,
+    )
+    tx.run(DELIVERIES.insert, **DELIVERIES.params(delivery))
+    tx.notify(FILED, delivery.target)
+    return delivery
+
+
+def was_sent_in_turn(tx: Tx, turn_id: str, target: str, text: str) -> bool:
+    """Tell whether this turn already filed the same text for the same receiver."""
+    return (
+        tx.one(
+            "SELECT 1 FROM deliveries WHERE turn_id = :turn_id AND target = :target "
+            "AND text = :text LIMIT 1",
+            turn_id=turn_id,
+            target=target,
+            text=text,
+        )
+        is not None
+    )
+
+
+def open_targets(tx: Tx) -> list[tuple[str, int]]:
+    """Return every target that something waits for, and when its first delivery is due."""
+    rows = tx.all(
+        "SELECT target, MIN(due_at) FROM deliveries WHERE state IN ('queued', 'sent') "
+        "GROUP BY target"
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
+def first_of(tx: Tx, target: str) -> Delivery | None:
+    """Return the delivery that must go first to this target."""
+    row = tx.one(
+        f"SELECT {DELIVERIES.columns} FROM deliveries WHERE target = :target "
+        "AND state IN ('queued', 'sent') ORDER BY id LIMIT 1",
+        target=target,
+    )
+    return None if row is None else DELIVERIES.read(row)
+
+
+def begin(tx: Tx, delivery_id: str) -> None:
+    """Note that an attempt begins, so that a crash during it is known."""
+    tx.run(
+        "UPDATE deliveries SET state = 'sent', attempts = attempts + 1 WHERE id = :id "
+        "AND state IN ('queued', 'sent')",
+        id=delivery_id,
+    )
+
+
+def again(tx: Tx, delivery_id: str, due_at: int, error: str) -> None:
+    tx.run(
+        "UPDATE deliveries SET state = 'queued', due_at = :due_at, error = :error WHERE id = :id "
+        "AND state IN ('queued', 'sent')",
+        id=delivery_id,
+        due_at=due_at,
+        error=error,
+    )
+
+
+def settle(tx: Tx, delivery_id: str, state: DeliveryState, error: str | None = None) -> bool:
+    """Write how a delivery ended; False if it had ended already."""
+    return (
+        tx.run(
+            "UPDATE deliveries SET state = :state, settled_at = :now, error = :error "
+            "WHERE id = :id AND state IN ('queued', 'sent')",
+            id=delivery_id,
+            state=state.value,
+            now=tx.now,
+            error=error,
+        )
+        == 1
+    )
+
+
+def of_turn(tx: Tx, turn_id: str) -> Sequence[Delivery]:
+    rows = tx.all(
+        f"SELECT {DELIVERIES.columns} FROM deliveries WHERE turn_id = :turn_id ORDER BY id",
+        turn_id=turn_id,
+    )
+    return [DELIVERIES.read(row) for row in rows]

@@ -1,0 +1,105 @@
+"""The store that both databases share: group commit over a back end."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+from wakeful.store.backend import Backend
+from wakeful.store.database import In, Lock, Out, Row, Tx, Verb
+from wakeful.store.group import Call, Settled
+from wakeful.store.readers import Reader, Readers
+from wakeful.store.writer import Outcome, ReadCall, Writer
+from wakeful.vocabulary.clock import Clock
+
+T = TypeVar("T")
+
+
+class GroupedStore:
+    """A `Store`; without readers of its own it reads on the writer thread, between groups."""
+
+    def __init__(
+        self,
+        open_backend: Callable[[], Backend],
+        *,
+        clock: Clock,
+        open_reader: Callable[[], Reader] | None,
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._failed = asyncio.Event()
+        self._writer = Writer(open_backend, clock, self._deliver, self._failed.set)
+        self._readers = None if open_reader is None else Readers(open_reader)
+        self._listeners: dict[str, dict[object, Callable[[str], object]]] = {}
+
+    async def start(self) -> None:
+        await self._writer.start()
+
+    async def write(self, fn: Callable[[Tx], T], *, locks: Iterable[Lock] = ()) -> T:
+        outcome = Outcome(loop=self._loop)
+        self._writer.put(Call(outcome, fn, locks=locks))
+        return await _outcome(outcome)
+
+    async def batch(self, verb: Verb[In, Out], row: In) -> Out:
+        outcome = Outcome(loop=self._loop)
+        self._writer.put(Call(outcome, None, verb, row))
+        return await _outcome(outcome)
+
+    async def read(self, sql: str, /, **params: object) -> Sequence[Row]:
+        if self._readers is not None:
+            return await self._readers.read(sql, params)
+        outcome = Outcome(loop=self._loop)
+        self._writer.put(ReadCall(outcome, sql, params))
+        return await _outcome(outcome)
+
+    def listen(self, channel: str, act: Callable[[str], object]) -> Callable[[], None]:
+        listeners = self._listeners.setdefault(channel, {})
+        token = object()
+        listeners[token] = act
+
+        def undo() -> None:
+            listeners.pop(token, None)
+
+        return undo
+
+    async def wait_failed(self) -> None:
+        await self._failed.wait()
+
+    async def close(self) -> None:
+        await self._writer.close()
+        if self._readers is not None:
+            await self._readers.close()
+
+    def _deliver(self, settled: Settled) -> None:
+        for act in settled.acts:
+            self._call(act)
+        for channel, key in settled.notes:
+            for listener in tuple(self._listeners.get(channel, {}).values()):
+                self._call(listener, key)
+        for call, result in settled.results:
+            call.future.set_result(result)
+        for call, error in settled.errors:
+            call.future.set_exception(_raisable(error))
+
+    def _call(self, act: Callable[..., object], *args: object) -> None:
+        try:
+            act(*args)
+        except Exception as error:
+            # The commit happened; what follows it must reach everybody else all the same.
+            self._loop.call_exception_handler(
+                {"message": f"{act!r} raised after a commit", "exception": error}
+            )
+
+
+async def _outcome(outcome: Outcome) -> object:
+    try:
+        return await outcome
+    except asyncio.CancelledError:
+        if outcome.done():
+            outcome.exception()  # seen, so that the loop does not report it as forgotten
+        raise
+
+
+def _raisable(error: BaseException) -> BaseException:
+    # A future cannot carry StopIteration: it would end the coroutine that awaits it.
+    if isinstance(error, StopIteration):
+        return RuntimeError("a write function raised StopIteration")
+    return error

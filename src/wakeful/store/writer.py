@@ -1,0 +1,198 @@
+"""The writer: one thread that turns many callers' writes into few commits."""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from wakeful.store.backend import Backend
+from wakeful.store.database import GROUP_LIMIT, Row
+from wakeful.store.group import Call, Settled, settle
+from wakeful.vocabulary.clock import Clock
+from wakeful.vocabulary.errors import Overloaded, StoreDamaged, StoreFailed, StoreRefused
+
+WAITING_LIMIT = 100_000  # writes that wait for the writer; beyond it callers are refused
+IDLE_S = 1.0  # quiet time after which the database is tidied up
+
+
+class Outcome(asyncio.Future[Any]):
+    """What a commit came to; cancelling whoever awaits it waits for it first.
+
+    A task asks the future it awaits to cancel itself. This one declines, so the task stays
+    suspended until the outcome is known and gets its CancelledError then.
+    """
+
+    def cancel(self, msg: Any | None = None) -> bool:
+        return False
+
+
+class ReadCall:
+    """A read that runs on the writer thread, between groups."""
+
+    __slots__ = ("future", "params", "sql")
+
+    def __init__(self, future: Outcome, sql: str, params: Mapping[str, object]) -> None:
+        self.future = future
+        self.sql = sql
+        self.params = params
+
+
+class Writer:
+    """Owns the writing connection and the thread it lives on."""
+
+    def __init__(
+        self,
+        open_backend: Callable[[], Backend],
+        clock: Clock,
+        deliver: Callable[[Settled], None],
+        fail: Callable[[], None],
+    ) -> None:
+        self._open_backend = open_backend
+        self._clock = clock
+        self._deliver = deliver
+        self._fail = fail
+        self._loop = asyncio.get_running_loop()
+        self._calls: deque[Call | ReadCall] = deque()
+        self._is_closing = False
+        self._is_asleep = False
+        self._wake = threading.Lock()  # held while there is nothing to wake the thread for
+        self._wake.acquire()
+        self._failure: StoreFailed | StoreDamaged | None = None
+        self._opened = Outcome(loop=self._loop)
+        self._closed = Outcome(loop=self._loop)
+        self._thread = threading.Thread(target=self._run, name="wakeful-writer", daemon=True)
+
+    async def start(self) -> None:
+        """Open the database on the writer thread; raise what kept it from opening."""
+        self._thread.start()
+        try:
+            await self._opened
+        except asyncio.CancelledError:
+            await self.close()
+            raise
+
+    def put(self, call: Call | ReadCall) -> None:
+        """Queue a call; its future will tell the outcome."""
+        if self._is_closing:
+            raise StoreRefused("the store is closed")
+        if len(self._calls) >= WAITING_LIMIT:
+            raise Overloaded(f"{WAITING_LIMIT} writes are waiting", retry_after_s=1.0)
+        self._calls.append(call)
+        if self._is_asleep:
+            self._awaken()
+
+    async def close(self) -> None:
+        """Finish what was queued, then close the database."""
+        if not self._is_closing:
+            self._is_closing = True
+            self._awaken()
+        await asyncio.shield(self._closed)
+        self._thread.join()
+
+    def _awaken(self) -> None:
+        self._is_asleep = False
+        if self._wake.locked():
+            self._wake.release()
+
+    def _run(self) -> None:
+        try:
+            backend = self._open_backend()
+        except BaseException as error:  # whoever opens the store gets it
+            self._is_closing = True
+            self._tell(_reject, self._opened, error)
+            self._tell(_resolve, self._closed, None)
+            return
+        self._tell(_resolve, self._opened, None)
+        try:
+            self._work(backend)
+        finally:
+            try:
+                backend.close()
+            finally:
+                self._tell(_resolve, self._closed, None)
+
+    def _work(self, backend: Backend) -> None:
+        wants_idle = True
+        while True:
+            while self._calls:
+                reads = self._one_group(backend)
+                wants_idle = self._tidy(backend, is_idle=False) or wants_idle
+                self._run_reads(backend, reads)
+            if self._is_closing:
+                return
+            if not self._sleep(IDLE_S if wants_idle else -1):
+                wants_idle = self._tidy(backend, is_idle=True)
+
+    def _sleep(self, seconds: float) -> bool:
+        """Wait for a call; return whether one came, rather than the time having passed."""
+        self._is_asleep = True
+        # A call may have been queued before the flag was up: look again before sleeping.
+        if self._calls or self._is_closing:
+            self._is_asleep = False
+            return True
+        came = self._wake.acquire(timeout=seconds)
+        self._is_asleep = False
+        return came
+
+    def _one_group(self, backend: Backend) -> list[ReadCall]:
+        waiting = self._calls
+        group: list[Call] = []
+        reads: list[ReadCall] = []
+        while waiting and len(group) < GROUP_LIMIT:
+            call = waiting.popleft()
+            if isinstance(call, Call):
+                group.append(call)
+            else:
+                reads.append(call)
+        if not group:
+            return reads
+        if self._failure is not None:
+            self._tell(self._deliver, Settled(errors=[(call, self._failure) for call in group]))
+            return reads
+        for settled in settle(backend, group, self._clock.now):
+            for _, error in settled.errors:
+                self._notice(error)
+            self._tell(self._deliver, settled)
+        return reads
+
+    def _run_reads(self, backend: Backend, reads: Iterable[ReadCall]) -> None:
+        for call in reads:
+            try:
+                rows: Sequence[Row] = backend.read(call.sql, call.params)
+            except BaseException as error:  # the reader's own
+                self._tell(_reject, call.future, error)
+            else:
+                self._tell(_resolve, call.future, rows)
+
+    def _tidy(self, backend: Backend, *, is_idle: bool) -> bool:
+        if self._failure is not None:
+            return False
+        try:
+            return backend.tidy(is_idle=is_idle)
+        except (StoreFailed, StoreDamaged) as error:
+            self._notice(error)
+            return False
+
+    def _notice(self, error: BaseException) -> None:
+        # After a failed sync the kernel may drop the dirty pages and report the next sync as
+        # good, so the first failure is final whatever later calls say.
+        if self._failure is None and isinstance(error, StoreFailed | StoreDamaged):
+            self._failure = error
+            self._tell(self._fail)
+
+    def _tell(self, act: Callable[..., object], *args: Any) -> None:
+        try:
+            self._loop.call_soon_threadsafe(act, *args)
+        except RuntimeError:  # the event loop is closed: nobody is left to be told
+            self._is_closing = True
+
+
+def _resolve(future: Outcome, value: object) -> None:
+    if not future.done():
+        future.set_result(value)
+
+
+def _reject(future: Outcome, error: BaseException) -> None:
+    if not future.done():
+        future.set_exception(error)

@@ -1,0 +1,6 @@
+"""The ledger of what is due, and the service that fires it.
+
+From: triggers, tools, runtime.
+To: store.
+Never: knows what a timer means; that is its handler's business.
+"""

@@ -1,0 +1,110 @@
+"""Session rows: small, one per key, pointing at the newest entry."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from wakeful.store.database import Tx
+from wakeful.store.rows import Table
+from wakeful.vocabulary.message import Usage
+from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides
+from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.route import Route
+
+
+class Session(Record):
+    """One conversation."""
+
+    key: str
+    agent_id: str
+    transcript_id: str
+    branch: str
+    leaf_id: str | None = None
+    leaf_depth: int = -1
+    leaf_hash: str = ""
+    context_from: int = 0
+    created_at: int
+    started_at: int
+    last_human_at: int | None = None
+    last_write_at: int | None = None
+    route: Route | None = None
+    queue: QueueOverrides = NO_OVERRIDES
+    stopped_note: bool = False
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
+
+
+SESSIONS = Table("sessions", Session)
+
+
+def add_missing(tx: Tx, sessions: Sequence[Session]) -> None:
+    tx.many(
+        f"{SESSIONS.insert} ON CONFLICT DO NOTHING", [SESSIONS.params(row) for row in sessions]
+    )
+
+
+def get(tx: Tx, key: str) -> Session | None:
+    row = tx.one(f"SELECT {SESSIONS.columns} FROM sessions WHERE key = :key", key=key)
+    return None if row is None else SESSIONS.read(row)
+
+
+def get_all(tx: Tx, keys: Sequence[str]) -> dict[str, Session]:
+    rows = tx.all(f"SELECT {SESSIONS.columns} FROM sessions WHERE key IN :keys", keys=list(keys))
+    return {row[0]: SESSIONS.read(row) for row in rows}
+
+
+def note_humans(tx: Tx, sessions: Sequence[Session]) -> None:
+    """Keep when people last spoke in these sessions, and where from."""
+    tx.many(
+        "UPDATE sessions SET last_human_at = :last_human_at, route = :route WHERE key = :key",
+        [
+            {name: params[name] for name in ("last_human_at", "route", "key")}
+            for params in map(SESSIONS.params, sessions)
+        ],
+    )
+
+
+def move_leaf(tx: Tx, session: Session) -> None:
+    """Keep where the newest entry is; called by the one function that appends."""
+    tx.run(
+        "UPDATE sessions SET leaf_id = :leaf_id, leaf_depth = :leaf_depth, leaf_hash = :leaf_hash, "
+        "last_write_at = :now WHERE key = :key",
+        key=session.key,
+        leaf_id=session.leaf_id,
+        leaf_depth=session.leaf_depth,
+        leaf_hash=session.leaf_hash,
+        now=tx.now,
+    )
+
+
+def move_context(tx: Tx, key: str, first_depth: int) -> None:
+    """Keep which entry is the first that the model still sees."""
+    tx.run("UPDATE sessions SET context_from = :depth WHERE key = :key", key=key, depth=first_depth)
+
+
+def set_queue(tx: Tx, session: Session, queue: QueueOverrides) -> None:
+    params = SESSIONS.params(msgspec.structs.replace(session, queue=queue))
+    tx.run(
+        "UPDATE sessions SET queue = :queue WHERE key = :key",
+        key=session.key,
+        queue=params["queue"],
+    )
+
+
+def note_stopped(tx: Tx, key: str, is_stopped: bool) -> None:
+    """Remember that the next prompt must say the last turn was stopped, or that it has."""
+    tx.run(
+        "UPDATE sessions SET stopped_note = :note WHERE key = :key", key=key, note=int(is_stopped)
+    )
+
+
+def add_usage(tx: Tx, key: str, usage: Usage) -> None:
+    tx.run(
+        "UPDATE sessions SET input_tokens = input_tokens + :input, "
+        "output_tokens = output_tokens + :output, cost = cost + :cost WHERE key = :key",
+        key=key,
+        input=usage.input,
+        output=usage.output,
+        cost=usage.cost,
+    )

@@ -1,0 +1,48 @@
+"""What turns asked of models: a row before every call, settled by its answer."""
+
+from wakeful.store.database import Tx
+from wakeful.vocabulary.message import Usage, encode_message
+
+
+def add(tx: Tx, turn_id: str, step: int, *, epoch: int, leaf_hash: str) -> None:
+    """Note that a model is about to be asked; an earlier try without an answer is abandoned."""
+    tx.run(
+        "UPDATE asks SET state = 'abandoned', settled_at = :now "
+        "WHERE turn_id = :turn_id AND step = :step AND state = 'asked'",
+        turn_id=turn_id,
+        step=step,
+        now=tx.now,
+    )
+    tx.run(
+        "INSERT INTO asks (turn_id, step, attempt, epoch, state, leaf_hash, asked_at) "
+        "SELECT :turn_id, :step, COALESCE(MAX(attempt), 0) + 1, :epoch, 'asked', :leaf_hash, :now "
+        "FROM asks WHERE turn_id = :turn_id AND step = :step",
+        turn_id=turn_id,
+        step=step,
+        epoch=epoch,
+        leaf_hash=leaf_hash,
+        now=tx.now,
+    )
+
+
+def answered(tx: Tx, turn_id: str, step: int, usage: Usage) -> None:
+    _settle(tx, turn_id, step, "answered", usage=encode_message(usage).decode(), error=None)
+
+
+def failed(tx: Tx, turn_id: str, step: int, error: str) -> None:
+    _settle(tx, turn_id, step, "failed", usage=None, error=error)
+
+
+def _settle(
+    tx: Tx, turn_id: str, step: int, state: str, *, usage: str | None, error: str | None
+) -> None:
+    tx.run(
+        "UPDATE asks SET state = :state, usage = :usage, error = :error, settled_at = :now "
+        "WHERE turn_id = :turn_id AND step = :step AND state = 'asked'",
+        turn_id=turn_id,
+        step=step,
+        state=state,
+        usage=usage,
+        error=error,
+        now=tx.now,
+    )

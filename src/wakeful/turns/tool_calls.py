@@ -1,0 +1,76 @@
+"""What turns asked of tools: an intent before each act, settled by its result."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from wakeful.store.database import Tx
+from wakeful.store.rows import Table
+from wakeful.vocabulary.record import Record
+
+
+class CallState(StrEnum):
+    INTENDED = "intended"
+    DONE = "done"
+    FAILED = "failed"  # the tool answered with an error
+    UNKNOWN = "unknown"  # it was cut off and may or may not have acted
+    SKIPPED = "skipped"  # it never began
+
+
+class Call(Record):
+    """One call of a tool, as the ledger keeps it."""
+
+    turn_id: str
+    step: int
+    call_id: str
+    position: int
+    name: str
+    effect: str
+    arguments: str
+    epoch: int
+    state: CallState
+    intended_at: int
+    settled_at: int | None = None
+    output: str | None = None
+
+    @property
+    def key(self) -> str:
+        """The idempotency key: the same over every attempt."""
+        return f"{self.turn_id}:{self.step}:{self.call_id}"
+
+
+CALLS = Table("tool_calls", Call)
+
+
+def add(tx: Tx, calls: Sequence[Call]) -> None:
+    """Write calls down before they run (or, settled, together with their results).
+
+    An intent that an earlier attempt left behind is taken over by the attempt that repeats it.
+    """
+    tx.many(
+        f"{CALLS.insert} ON CONFLICT (turn_id, step, call_id) DO UPDATE SET epoch = :epoch",
+        [CALLS.params(call) for call in calls],
+    )
+
+
+def of_step(tx: Tx, turn_id: str, step: int) -> dict[str, Call]:
+    rows = tx.all(
+        f"SELECT {CALLS.columns} FROM tool_calls WHERE turn_id = :turn_id AND step = :step",
+        turn_id=turn_id,
+        step=step,
+    )
+    return {call.call_id: call for call in map(CALLS.read, rows)}
+
+
+def settle(
+    tx: Tx, turn_id: str, step: int, call_id: str, *, state: CallState, output: str | None = None
+) -> None:
+    tx.run(
+        "UPDATE tool_calls SET state = :state, settled_at = :now, output = :output "
+        "WHERE turn_id = :turn_id AND step = :step AND call_id = :call_id AND state = 'intended'",
+        turn_id=turn_id,
+        step=step,
+        call_id=call_id,
+        state=state.value,
+        output=output,
+        now=tx.now,
+    )

@@ -1,0 +1,178 @@
+"""Turn rows: one thought each, from claimed stimuli to rest."""
+
+from enum import IntEnum, StrEnum
+
+from wakeful.store.database import Tx
+from wakeful.store.rows import Table
+from wakeful.vocabulary.message import Usage
+from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.route import Route
+from wakeful.vocabulary.stimulus import Origin, Priority, Trust
+
+INTERRUPT = "turn.interrupt"  # a turn was told to end: its id
+
+
+class TurnState(StrEnum):
+    OPEN = "open"
+    DONE = "done"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    PREEMPTED = "preempted"
+    SUPERSEDED = "superseded"
+    TIMED_OUT = "timed_out"
+
+
+class Phase(StrEnum):
+    STREAMING = "streaming"
+    TOOLS = "tools"
+    COMPACTING = "compacting"
+    WAITING = "waiting"  # open without a task: for the model, or for `resume`
+    ENDED = "ended"
+
+
+class Interrupt(IntEnum):
+    NONE = 0
+    PREEMPT = 1
+    SUPERSEDE = 2
+    STOP = 3
+
+
+ENDS: dict[Interrupt, TurnState] = {
+    Interrupt.PREEMPT: TurnState.PREEMPTED,
+    Interrupt.SUPERSEDE: TurnState.SUPERSEDED,
+    Interrupt.STOP: TurnState.STOPPED,
+}
+
+
+class Turn(Record):
+    """One turn, as the ledger keeps it."""
+
+    id: str
+    session_key: str
+    agent_id: str
+    transcript_id: str
+    origin: Origin
+    priority: Priority
+    trust: Trust
+    source: str
+    route: Route | None
+    root_id: str
+    depth: int
+    config_hash: str
+    state: TurnState
+    phase: Phase
+    interrupt: Interrupt
+    is_preemptible: bool
+    attempts: int
+    retries: int
+    step: int
+    tool_calls: int
+    used_ms: int
+    input_tokens: int
+    output_tokens: int
+    cost: float
+    reply: str | None
+    error_kind: str | None
+    error: str | None
+    opened_at: int
+    claimed_at: int
+    ended_at: int | None
+
+
+TURNS = Table("turns", Turn)
+
+
+def add(tx: Tx, turn: Turn) -> None:
+    tx.run(TURNS.insert, **TURNS.params(turn))
+
+
+def get(tx: Tx, turn_id: str) -> Turn | None:
+    row = tx.one(f"SELECT {TURNS.columns} FROM turns WHERE id = :id", id=turn_id)
+    return None if row is None else TURNS.read(row)
+
+
+def get_all(tx: Tx, turn_ids: list[str]) -> dict[str, Turn]:
+    rows = tx.all(f"SELECT {TURNS.columns} FROM turns WHERE id IN :ids", ids=turn_ids)
+    return {row[0]: TURNS.read(row) for row in rows}
+
+
+def interrupt(tx: Tx, turn_id: str, level: Interrupt) -> None:
+    """Tell an open turn to end; a weaker reason never replaces a stronger one."""
+    changed = tx.run(
+        "UPDATE turns SET interrupt = :level "
+        "WHERE id = :id AND state = 'open' AND interrupt < :level",
+        id=turn_id,
+        level=int(level),
+    )
+    if changed:
+        tx.notify(INTERRUPT, turn_id)
+
+
+def reclaim(tx: Tx, turn_id: str) -> None:
+    """Note that another attempt at an open turn begins."""
+    tx.run(
+        "UPDATE turns SET attempts = attempts + 1, claimed_at = :now WHERE id = :id",
+        id=turn_id,
+        now=tx.now,
+    )
+
+
+def enter(tx: Tx, turn: Turn, phase: Phase, *, step: int, tool_calls: int) -> None:
+    """Note how far the turn has come; a new step proves it is not poison."""
+    tx.run(
+        "UPDATE turns SET phase = :phase, attempts = CASE WHEN step < :step THEN 1 ELSE attempts "
+        "END, step = :step, tool_calls = :tool_calls WHERE id = :id",
+        id=turn.id,
+        phase=phase.value,
+        step=step,
+        tool_calls=tool_calls,
+    )
+
+
+def note_reply(tx: Tx, turn_id: str, usage: Usage) -> None:
+    tx.run(
+        "UPDATE turns SET retries = 0, input_tokens = input_tokens + :input, "
+        "output_tokens = output_tokens + :output, cost = cost + :cost WHERE id = :id",
+        id=turn_id,
+        input=usage.input,
+        output=usage.output,
+        cost=usage.cost,
+    )
+
+
+def leave(tx: Tx, turn_id: str, *, is_clean: bool, failed_ask: bool, used_ms: int) -> None:
+    """Note that a turn stays open without a task; a clean release gives the attempt back."""
+    tx.run(
+        "UPDATE turns SET phase = 'waiting', attempts = attempts - :clean, "
+        "retries = retries + :failed, used_ms = used_ms + :used_ms WHERE id = :id",
+        id=turn_id,
+        clean=int(is_clean),
+        failed=int(failed_ask),
+        used_ms=used_ms,
+    )
+
+
+class End(Record):
+    """How a turn ended."""
+
+    state: TurnState
+    reply: str | None = None
+    error_kind: str | None = None
+    error: str | None = None
+    reason: str | None = None  # for its stimuli
+
+
+def end(tx: Tx, turn: Turn, how: End) -> bool:
+    """Write the terminal state; False if the turn had ended already."""
+    changed = tx.run(
+        "UPDATE turns SET state = :state, phase = 'ended', reply = :reply, "
+        "error_kind = :error_kind, error = :error, ended_at = :now, "
+        "used_ms = used_ms + (:now - claimed_at) WHERE id = :id AND state = 'open'",
+        id=turn.id,
+        state=how.state.value,
+        reply=how.reply,
+        error_kind=how.error_kind,
+        error=how.error,
+        now=tx.now,
+    )
+    return changed == 1
