@@ -15,7 +15,6 @@ from typing import IO
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 PLACES = ("src", "tests", "bench", "examples", "scripts")
-NO_TESTS_COLLECTED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +82,7 @@ def run_group(steps: list[Step]) -> list[Outcome]:
                 continue
             waiting.remove(entry)
             seconds = time.monotonic() - started
-            outcomes.append(Outcome(name=step.name, code=settle(code), seconds=seconds))
+            outcomes.append(Outcome(name=step.name, code=code, seconds=seconds))
             show(step, output)
         time.sleep(0.02)
     return outcomes
@@ -93,7 +92,7 @@ def run_alone(step: Step) -> Outcome:
     print(f"== {step.name}", flush=True)
     started = time.monotonic()
     code = subprocess.run(step.command, check=False).returncode
-    return Outcome(name=step.name, code=settle(code), seconds=time.monotonic() - started)
+    return Outcome(name=step.name, code=code, seconds=time.monotonic() - started)
 
 
 def start(step: Step) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
@@ -108,10 +107,6 @@ def show(step: Step, output: IO[bytes]) -> None:
         output.seek(0)
         sys.stdout.buffer.write(output.read())
         sys.stdout.buffer.flush()
-
-
-def settle(code: int) -> int:
-    return 0 if code == NO_TESTS_COLLECTED else code
 
 
 def report(outcomes: list[Outcome]) -> None:
