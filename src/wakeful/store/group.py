@@ -62,9 +62,7 @@ class _Stopped(Exception):
         self.count = count
 
 
-def settle(
-    backend: Backend, calls: Sequence[Call], clock: Callable[[], int]
-) -> Iterable[Settled]:
+def settle(backend: Backend, calls: Sequence[Call], clock: Callable[[], int]) -> Iterable[Settled]:
     """Run calls in as few transactions as possible, so that no call fails for another's sake.
 
     A group that fails is split at the call that raised, or in halves if it was not one of them,
@@ -111,18 +109,16 @@ def _transaction(backend: Backend, group: list[Call], now: int) -> Settled:
         backend.begin()
         _take_locks(backend, group)
         results: list[tuple[Call, Any]] = []
-        position = 0
         for verb, calls in order:
-            place = (position, len(calls))
+            place = (len(results), len(calls))
             if verb is None:
-                for position, call in enumerate(calls, position):
-                    place = (position, 1)
+                for call in calls:
+                    place = (len(results), 1)
                     assert call.fn is not None
                     results.append((call, call.fn(backend)))
             else:
                 outs = _run_verb(backend, verb, [call.row for call in calls])
                 results.extend(zip(calls, outs, strict=True))
-                position += len(calls)
         place = (0, len(group))
         _run_gathered(backend)
         backend.commit()

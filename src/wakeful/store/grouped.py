@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from wakeful.store.backend import Backend
 from wakeful.store.database import In, Lock, Out, Row, Tx, Verb
@@ -89,7 +89,7 @@ class GroupedStore:
             )
 
 
-async def _outcome(outcome: Outcome) -> object:
+async def _outcome(outcome: Outcome) -> Any:
     try:
         return await outcome
     except asyncio.CancelledError:

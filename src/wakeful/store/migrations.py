@@ -6,10 +6,11 @@ database once the migration has run; without it, those that could before.
 """
 
 import re
-import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import resources
+
+import apsw
 
 from wakeful.store.database import Row
 from wakeful.vocabulary.errors import Invariant, StoreRefused
@@ -17,6 +18,7 @@ from wakeful.vocabulary.errors import Invariant, StoreRefused
 BINARY_VERSION = 1  # raised by one with each migration that older binaries could not live with
 
 CREATE_SCHEMA = "CREATE TABLE schema (version BIGINT NOT NULL, min_binary BIGINT NOT NULL)"
+_INSERT_SCHEMA = "INSERT INTO schema (version, min_binary) VALUES ({:d}, {:d})"
 
 _FILE = re.compile(r"(?P<number>\d{4})_(?P<name>\w+)(\.(?P<dialect>sqlite|postgres))?\.sql")
 _MIN_BINARY = re.compile(r"^-- min_binary: (\d+)$", re.MULTILINE)
@@ -42,7 +44,7 @@ class Migration:
         rest = ""
         for piece in self.sql.split(";"):
             rest += piece + ";"
-            if sqlite3.complete_statement(rest):
+            if apsw.complete(rest):
                 statements.append(rest.strip())
                 rest = ""
         return statements
@@ -71,7 +73,7 @@ def migrate(
     """
     if not has_schema:
         execute(CREATE_SCHEMA)
-        execute("INSERT INTO schema (version, min_binary) VALUES (0, 1)")
+        execute(_INSERT_SCHEMA.format(0, 1))
     version, min_binary = next(iter(execute("SELECT version, min_binary FROM schema")))
     refuse_unknown(version, min_binary)
     steps = _pending(migrations, dialect, version)
@@ -80,7 +82,8 @@ def migrate(
             execute(statement)
         version, min_binary = step.number, max(min_binary, step.min_binary)
     if steps:
-        execute(f"UPDATE schema SET version = {version}, min_binary = {min_binary}")
+        execute("DELETE FROM schema")
+        execute(_INSERT_SCHEMA.format(version, min_binary))
 
 
 def refuse_unknown(version: int, min_binary: int) -> None:
@@ -92,9 +95,7 @@ def refuse_unknown(version: int, min_binary: int) -> None:
         )
 
 
-def _pending(
-    migrations: Sequence[Migration], dialect: str, version: int
-) -> list[Migration]:
+def _pending(migrations: Sequence[Migration], dialect: str, version: int) -> list[Migration]:
     usable = [step for step in migrations if step.dialect in (None, dialect)]
     numbers = [step.number for step in usable]
     if numbers != list(range(1, len(numbers) + 1)):

@@ -73,9 +73,7 @@ class Readers:
         if reader is not None:
             reader.close()
 
-    def _tell(
-        self, future: asyncio.Future[Any], rows: object, error: BaseException | None
-    ) -> None:
+    def _tell(self, future: asyncio.Future[Any], rows: object, error: BaseException | None) -> None:
         try:
             self._loop.call_soon_threadsafe(self._finish, future, rows, error)
         except RuntimeError:  # the event loop is closed: nobody is left to be told

@@ -18,7 +18,13 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 Convert = Callable[[Any], Any]
 
-_PLAIN = (inspect.StrType, inspect.IntType, inspect.FloatType, inspect.BytesType)
+_PLAIN = (
+    inspect.StrType,
+    inspect.IntType,
+    inspect.FloatType,
+    inspect.BytesType,
+    inspect.LiteralType,
+)
 _json = msgspec.json.Encoder()
 
 
@@ -32,7 +38,8 @@ class Table(Generic[S]):
         self.fields: tuple[str, ...] = tuple(field.name for field in fields)
         self.columns = ", ".join(self.fields)
         values = ", ".join(f":{field}" for field in self.fields)
-        self.insert = f"INSERT INTO {name} ({self.columns}) VALUES ({values})"
+        # Names of tables and fields are ours, never a caller's.
+        self.insert = f"INSERT INTO {name} ({self.columns}) VALUES ({values})"  # noqa: S608
         self._is_positional = row.__match_args__ == self.fields
         self._to_db: list[tuple[str, Convert]] = []
         self._from_db: list[tuple[int, Convert]] = []
@@ -75,7 +82,7 @@ def _conversion(column: str, declared: Any) -> tuple[Convert, Convert] | None:
         return _value_of, _Members(column, kind.cls).__getitem__
     if isinstance(kind, inspect.EnumType) and issubclass(kind.cls, int):
         return int, kind.cls
-    if isinstance(kind, inspect.LiteralType) or isinstance(kind, _PLAIN):
+    if isinstance(kind, _PLAIN):
         return None
     decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(declared)
 

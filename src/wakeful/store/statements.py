@@ -1,8 +1,9 @@
 """SQL as it is written, turned into what each database calls it."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import cast
 
 # Quoted text, comments and casts are skipped; what is left with a colon is a parameter.
 _TOKENS = re.compile(
@@ -11,6 +12,8 @@ _TOKENS = re.compile(
       | :(?P<name>[A-Za-z_]\w*)""",
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
+
+_JSON_LIST = "IN (SELECT value FROM json_each(:name))"
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ def for_sqlite(sql: str) -> Statement:
         if (name := token["list"]) is not None:
             names.setdefault(name, len(names) + 1)
             lists.add(name)
-            return f"{token['not'] or ''}IN (SELECT value FROM json_each(:{name}))"
+            return (token["not"] or "") + _JSON_LIST.replace("name", name)
         if (name := token["name"]) is not None:
             names.setdefault(name, len(names) + 1)
         return token[0]
@@ -71,7 +74,10 @@ class Statements(dict[str, Statement]):
 def unstorable(params: Mapping[str, object], *, nul: bool) -> tuple[str, str] | None:
     """Name the first parameter that no database can hold, and the rule it breaks."""
     for name, value in params.items():
-        for item in value if isinstance(value, list | tuple) else (value,):
+        items: Iterable[object] = (
+            cast("list[object]", value) if isinstance(value, list) else [value]
+        )
+        for item in items:
             if (rule := _broken_rule(item, nul=nul)) is not None:
                 return name, rule
     return None

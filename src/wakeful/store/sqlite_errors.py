@@ -1,0 +1,52 @@
+"""What an error of SQLite means to whoever must act."""
+
+import errno
+
+import apsw
+
+from wakeful.vocabulary.errors import (
+    InvalidInput,
+    Invariant,
+    StoreBusy,
+    StoreDamaged,
+    StoreFailed,
+    StoreFull,
+    StoreRefused,
+    Transient,
+    WakefulError,
+)
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
+_SYNC_FAILED = {apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC}
+_NO_ROOM_FOR_INDEX = {apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_SHMMAP}
+
+
+def translated(error: apsw.Error, connection: apsw.Connection, where: str) -> WakefulError:
+    """Return our error for one of SQLite's; `where` is the statement or the file."""
+    match error:
+        case apsw.FullError():
+            return StoreFull(retry_after_s=5.0)
+        case apsw.BusyError() | apsw.LockedError():
+            return StoreBusy(retry_after_s=1.0)
+        case apsw.IOError() if _is_full(error, connection):
+            return StoreFull(retry_after_s=5.0)
+        case apsw.IOError():
+            return StoreFailed(f"the disk failed ({error}); nothing is acknowledged from here on")
+        case apsw.CorruptError() | apsw.NotADBError():
+            return StoreDamaged(f"the database is damaged: {error}")
+        case apsw.InterruptError():
+            return Transient("the read took too long and was interrupted")
+        case apsw.TooBigError():
+            return InvalidInput("statement", "a value is too large to be stored")
+        case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError():
+            return StoreRefused(f"the database cannot be written: {error}")
+        case _:
+            return Invariant(f"{error} in {where!r}")
+
+
+def _is_full(error: apsw.Error, connection: apsw.Connection) -> bool:
+    # A sync that fails is never "full": what it was to make durable may be gone.
+    code: int = getattr(error, "extendedresult", 0)
+    if code in _SYNC_FAILED:
+        return False
+    return code in _NO_ROOM_FOR_INDEX or connection.system_errno in _NO_ROOM
