@@ -51,13 +51,13 @@ def lock(session_key: str) -> Lock:
 
 
 def get(tx: Tx, session_key: str) -> Lane | None:
-    row = tx.one(f"SELECT {LANES.columns} FROM lanes WHERE session_key = :key", key=session_key)
+    row = tx.one(LANES.select("WHERE session_key = :key"), key=session_key)
     return None if row is None else LANES.read(row)
 
 
 def get_all(tx: Tx, session_keys: Sequence[str]) -> dict[str, Lane]:
     rows = tx.all(
-        f"SELECT {LANES.columns} FROM lanes WHERE session_key IN :keys", keys=list(session_keys)
+        LANES.select("WHERE session_key IN :keys"), keys=list(session_keys)
     )
     return {row[0]: LANES.read(row) for row in rows}
 
@@ -104,9 +104,10 @@ def release(tx: Tx, session_key: str, *, resume_at: int | None, keeps_turn: bool
     """Give the lane back; with `keeps_turn` its turn stays open and goes on at `resume_at`."""
     tx.run(
         "UPDATE lanes SET owner = NULL, resume_at = :resume_at, "
-        f"turn_id = {'turn_id' if keeps_turn else 'NULL'} WHERE session_key = :key",
+        "turn_id = CASE WHEN :keeps = 1 THEN turn_id ELSE NULL END WHERE session_key = :key",
         key=session_key,
         resume_at=resume_at,
+        keeps=int(keeps_turn),
     )
     touch(tx, session_key)
 
@@ -120,6 +121,18 @@ def resume(tx: Tx, session_key: str, at: int) -> None:
         at=at,
     )
     touch(tx, session_key)
+
+
+def stalled(tx: Tx, agent_id: str | None, limit: int) -> list[str]:
+    """Return lanes whose turn is open, without a task, and would not go on by itself."""
+    rows = tx.all(
+        "SELECT session_key FROM lanes WHERE turn_id IS NOT NULL AND owner IS NULL "
+        "AND resume_at IS NULL AND (CAST(:agent_id AS TEXT) IS NULL OR agent_id = :agent_id) "
+        "LIMIT :limit",
+        agent_id=agent_id,
+        limit=limit,
+    )
+    return [row[0] for row in rows]
 
 
 def is_held(tx: Tx, session_key: str, owner: str, epoch: int) -> bool:

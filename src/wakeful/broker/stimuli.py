@@ -20,15 +20,17 @@ def add(tx: Tx, rows: Sequence[Stimulus]) -> None:
 
 
 def get(tx: Tx, stimulus_id: str) -> Stimulus | None:
-    row = tx.one(f"SELECT {STIMULI.columns} FROM stimuli WHERE id = :id", id=stimulus_id)
+    row = tx.one(STIMULI.select("WHERE id = :id"), id=stimulus_id)
     return None if row is None else STIMULI.read(row)
 
 
 def waiting(tx: Tx, session_key: str, limit: int) -> list[Stimulus]:
     """Return what waits in a lane, in the order in which it should run."""
     rows = tx.all(
-        f"SELECT {STIMULI.columns} FROM stimuli WHERE session_key = :key "
-        "AND state IN ('pending', 'parked') ORDER BY priority, place, seq LIMIT :limit",
+        STIMULI.select(
+            "WHERE session_key = :key AND state IN ('pending', 'parked') "
+            "ORDER BY priority, place, seq LIMIT :limit"
+        ),
         key=session_key,
         limit=limit,
     )
@@ -50,12 +52,13 @@ def count_waiting(tx: Tx, session_keys: Sequence[str]) -> dict[str, tuple[int, i
 def oldest_capped(tx: Tx, session_key: str) -> Stimulus | None:
     """Return the waiting message that the cap would drop first."""
     row = tx.one(
-        f"SELECT {STIMULI.columns} FROM stimuli WHERE session_key = :key AND state = 'pending' "
-        "AND state IN ('pending', 'parked') AND origin IN :capped AND place = :rest "
-        "ORDER BY seq LIMIT 1",
+        STIMULI.select(
+            "WHERE session_key = :key AND state = 'pending' AND state IN ('pending', 'parked') "
+            "AND origin IN :capped AND place > :interrupted ORDER BY seq LIMIT 1"
+        ),
         key=session_key,
         capped=_CAPPED,
-        rest=int(Place.REST),
+        interrupted=int(Place.INTERRUPTED),
     )
     return None if row is None else STIMULI.read(row)
 
@@ -63,8 +66,9 @@ def oldest_capped(tx: Tx, session_key: str) -> Stimulus | None:
 def of_turn(tx: Tx, turn_id: str) -> list[Stimulus]:
     """Return the stimuli a turn holds, in the order in which they joined it."""
     rows = tx.all(
-        f"SELECT {STIMULI.columns} FROM stimuli WHERE turn_id = :turn_id AND state = 'claimed' "
-        "ORDER BY priority, place, seq",
+        STIMULI.select(
+            "WHERE turn_id = :turn_id AND state = 'claimed' ORDER BY priority, place, seq"
+        ),
         turn_id=turn_id,
     )
     return [STIMULI.read(row) for row in rows]
@@ -127,27 +131,14 @@ def give_back(tx: Tx, turn_id: str) -> list[str]:
     return [row[0] for row in rows]
 
 
-def lift_steers(tx: Tx, session_key: str, ids: Collection[str]) -> None:
-    """Put steers that found no boundary ahead of what was queued."""
-    tx.run(
-        "UPDATE stimuli SET place = :steer, is_debounced = 0 WHERE id IN :ids "
-        "AND session_key = :key AND state = 'pending' AND place = :rest",
-        ids=list(ids),
-        key=session_key,
-        steer=int(Place.STEER),
-        rest=int(Place.REST),
-    )
-
-
 def unpark(tx: Tx, reason: str, agent_id: str | None, limit: int) -> list[str]:
     """Return up to `limit` parked stimuli to their lanes; gives the keys of those lanes."""
-    of_agent = "" if agent_id is None else "AND agent_id = :agent_id "
     rows = tx.all(
-        f"SELECT id, session_key FROM stimuli WHERE state = 'parked' {of_agent}"
-        "AND state_reason = :reason LIMIT :limit",
+        "SELECT id, session_key FROM stimuli WHERE state = 'parked' AND state_reason = :reason "
+        "AND (CAST(:agent_id AS TEXT) IS NULL OR agent_id = :agent_id) LIMIT :limit",
         reason=reason,
+        agent_id=agent_id,
         limit=limit,
-        **({} if agent_id is None else {"agent_id": agent_id}),
     )
     tx.run(
         "UPDATE stimuli SET state = 'pending', state_reason = NULL, not_before = :now "

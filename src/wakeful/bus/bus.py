@@ -9,16 +9,16 @@ import msgspec
 
 from wakeful.store.database import Row, Store, Tx, Verb
 from wakeful.vocabulary.event import Event, matches
+from wakeful.vocabulary.ids import Ids
 
 LAST = 100  # the rank of the bus head: the last row any transaction locks
 PAGE_LIMIT = 500
 QUEUE_LIMIT = 1024  # events a slow reader may have waiting; beyond that it re-reads the ledger
 
-_COLUMNS = "seq, kind, session_key, turn_id, stimulus_id, at, data"
 _PAGE = (  # one statement, one snapshot: commit order is number order, so a page has no holes
-    f"SELECT epoch, pruned_through, {_COLUMNS.replace('seq', 'page.seq')} FROM bus_head "
-    f"LEFT JOIN (SELECT {_COLUMNS} FROM events WHERE seq > :after ORDER BY seq LIMIT :page) page "
-    "ON 1 = 1 ORDER BY page.seq"
+    "SELECT epoch, pruned_through, page.seq, kind, session_key, turn_id, stimulus_id, at, data "
+    "FROM bus_head LEFT JOIN (SELECT seq, kind, session_key, turn_id, stimulus_id, at, data "
+    "FROM events WHERE seq > :after ORDER BY seq LIMIT :page) page ON 1 = 1 ORDER BY page.seq"
 )
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(dict[str, object]).decode
@@ -27,8 +27,9 @@ _decode = msgspec.json.Decoder(dict[str, object]).decode
 class Bus:
     """The events of one store, numbered in commit order."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, ids: Ids) -> None:
         self._store = store
+        self._ids = ids
         self._publish: Verb[Event, None] = Verb("publish", self._insert, rank=LAST)
         self._everywhere: set[_Reader] = set()
         self._by_session: dict[str, set[_Reader]] = {}
@@ -36,7 +37,17 @@ class Bus:
 
     async def start(self) -> None:
         """Learn where the ledger stands; must run before the first reader comes."""
-        ((self._last_seq,),) = await self._store.read("SELECT seq FROM bus_head")
+        self._last_seq = await self._store.write(self._start)
+
+    def _start(self, tx: Tx) -> int:
+        tx.run(
+            "INSERT INTO bus_head (id, epoch, seq, pruned_through) VALUES (1, :epoch, 0, 0) "
+            "ON CONFLICT DO NOTHING",
+            epoch=self._ids.new("ep"),
+        )
+        row = tx.one("SELECT seq FROM bus_head WHERE id = 1")
+        assert row is not None
+        return row[0]
 
     def publish(self, tx: Tx, event: Event) -> None:
         """Store an event with the transaction; readers see it after the commit."""
@@ -143,7 +154,7 @@ class Bus:
         epoch, last = head
         first = last - len(events) + 1
         tx.many(
-            f"INSERT INTO events ({_COLUMNS}) "
+            "INSERT INTO events (seq, kind, session_key, turn_id, stimulus_id, at, data) "
             "VALUES (:seq, :kind, :session_key, :turn_id, :stimulus_id, :at, :data)",
             [
                 {

@@ -91,8 +91,9 @@ def open_targets(tx: Tx) -> list[tuple[str, int]]:
 def first_of(tx: Tx, target: str) -> Delivery | None:
     """Return the delivery that must go first to this target."""
     row = tx.one(
-        f"SELECT {DELIVERIES.columns} FROM deliveries WHERE target = :target "
-        "AND state IN ('queued', 'sent') ORDER BY id LIMIT 1",
+        DELIVERIES.select(
+            "WHERE target = :target AND state IN ('queued', 'sent') ORDER BY id LIMIT 1"
+        ),
         target=target,
     )
     return None if row is None else DELIVERIES.read(row)
@@ -134,7 +135,7 @@ def settle(tx: Tx, delivery_id: str, state: DeliveryState, error: str | None = N
 
 def of_turn(tx: Tx, turn_id: str) -> Sequence[Delivery]:
     rows = tx.all(
-        f"SELECT {DELIVERIES.columns} FROM deliveries WHERE turn_id = :turn_id ORDER BY id",
+        DELIVERIES.select("WHERE turn_id = :turn_id ORDER BY id"),
         turn_id=turn_id,
     )
     return [DELIVERIES.read(row) for row in rows]

@@ -41,15 +41,21 @@ def enter(tx: Tx, sleep: Sleep) -> None:
 
 
 def get_all(tx: Tx, owners: Sequence[str]) -> dict[str, Sleep]:
-    rows = tx.all(f"SELECT {SLEEPS.columns} FROM sleeps WHERE owner IN :owners", owners=list(owners))
+    rows = tx.all(SLEEPS.select("WHERE owner IN :owners"), owners=list(owners))
     return {row[0]: SLEEPS.read(row) for row in rows}
 
 
 def end(tx: Tx, owner: str, generation: str | None = None) -> bool:
     """Wake an owner; with a generation, only from that very sleep."""
-    same = "" if generation is None else " AND generation = :generation"
-    params = {} if generation is None else {"generation": generation}
-    return tx.run(f"DELETE FROM sleeps WHERE owner = :owner{same}", owner=owner, **params) == 1
+    return (
+        tx.run(
+            "DELETE FROM sleeps WHERE owner = :owner "
+            "AND (CAST(:generation AS TEXT) IS NULL OR generation = :generation)",
+            owner=owner,
+            generation=generation,
+        )
+        == 1
+    )
 
 
 def count(tx: Tx, owner: str, *, buffered: int = 0, dropped: int = 0) -> None:

@@ -48,6 +48,10 @@ class Table(Generic[S]):
                 self._to_db.append((field.name, pair[0]))
                 self._from_db.append((position, pair[1]))
 
+    def select(self, rest: str) -> str:
+        """Return the SELECT of whole rows that `rest` (FROM aside) narrows and orders."""
+        return f"SELECT {self.columns} FROM {self.name} {rest}"  # noqa: S608 (constants of ours)
+
     def params(self, row: S) -> dict[str, Any]:
         """Return the named parameters of `insert` for this row."""
         params = msgspec.structs.asdict(row)

@@ -51,7 +51,7 @@ class Timekeeper:
         self.looked_at = now = self._clock.now()
         try:
             rows = await self._store.read(
-                f"SELECT {TIMERS.columns} FROM timers ORDER BY due_at, id LIMIT :limit",
+                TIMERS.select("ORDER BY due_at, id LIMIT :limit"),
                 limit=BATCH,
             )
             due = [timer for timer in map(TIMERS.read, rows) if timer.due_at <= now]

@@ -66,8 +66,7 @@ def append(tx: Tx, session: Session, lines: Sequence[Line]) -> tuple[Session, li
 def path(tx: Tx, session: Session, after_depth: int) -> list[Entry]:
     """Return the entries of the active branch below `after_depth`, oldest first."""
     rows = tx.all(
-        f"SELECT {ENTRIES.columns} FROM entries "
-        "WHERE branch = :branch AND depth > :after ORDER BY depth",
+        ENTRIES.select("WHERE branch = :branch AND depth > :after ORDER BY depth"),
         branch=session.branch,
         after=after_depth,
     )

@@ -45,12 +45,12 @@ def add_missing(tx: Tx, sessions: Sequence[Session]) -> None:
 
 
 def get(tx: Tx, key: str) -> Session | None:
-    row = tx.one(f"SELECT {SESSIONS.columns} FROM sessions WHERE key = :key", key=key)
+    row = tx.one(SESSIONS.select("WHERE key = :key"), key=key)
     return None if row is None else SESSIONS.read(row)
 
 
 def get_all(tx: Tx, keys: Sequence[str]) -> dict[str, Session]:
-    rows = tx.all(f"SELECT {SESSIONS.columns} FROM sessions WHERE key IN :keys", keys=list(keys))
+    rows = tx.all(SESSIONS.select("WHERE key IN :keys"), keys=list(keys))
     return {row[0]: SESSIONS.read(row) for row in rows}
 
 

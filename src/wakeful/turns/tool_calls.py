@@ -54,7 +54,7 @@ def add(tx: Tx, calls: Sequence[Call]) -> None:
 
 def of_step(tx: Tx, turn_id: str, step: int) -> dict[str, Call]:
     rows = tx.all(
-        f"SELECT {CALLS.columns} FROM tool_calls WHERE turn_id = :turn_id AND step = :step",
+        CALLS.select("WHERE turn_id = :turn_id AND step = :step"),
         turn_id=turn_id,
         step=step,
     )

@@ -87,12 +87,12 @@ def add(tx: Tx, turn: Turn) -> None:
 
 
 def get(tx: Tx, turn_id: str) -> Turn | None:
-    row = tx.one(f"SELECT {TURNS.columns} FROM turns WHERE id = :id", id=turn_id)
+    row = tx.one(TURNS.select("WHERE id = :id"), id=turn_id)
     return None if row is None else TURNS.read(row)
 
 
 def get_all(tx: Tx, turn_ids: list[str]) -> dict[str, Turn]:
-    rows = tx.all(f"SELECT {TURNS.columns} FROM turns WHERE id IN :ids", ids=turn_ids)
+    rows = tx.all(TURNS.select("WHERE id IN :ids"), ids=turn_ids)
     return {row[0]: TURNS.read(row) for row in rows}
 
 

@@ -79,7 +79,7 @@ MOVES: dict[State, frozenset[State]] = {
 HUMAN = frozenset({Origin.USER, Origin.HUB})  # debounced, and counted as human activity
 CAPPED = frozenset({Origin.USER, Origin.HUB, Origin.A2A})
 JOINING = frozenset({Origin.USER, Origin.A2A, Origin.HUB, Origin.SUBAGENT})  # may steer a turn
-PREEMPTING = frozenset({Origin.USER, Origin.A2A, Origin.HUB, Origin.INBOX})
+PREEMPTING = JOINING | {Origin.INBOX, Origin.WEBHOOK}  # as `now`; the rest waits for its turn
 GUARDED = frozenset({Origin.INBOX, Origin.WEBHOOK, Origin.A2A, Origin.HUB})  # by the storm guard
 SELF_WAKING = frozenset({Origin.TICK, Origin.WAKE, Origin.HEARTBEAT})  # suppressed, never parked
 

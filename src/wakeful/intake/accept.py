@@ -1,0 +1,408 @@
+"""Accept many drafts in one transaction: dedup, guards, sleep, decide, insert, events."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from wakeful.broker import lanes, stimuli
+from wakeful.broker.lanes import NEVER, Lane, Overflow
+from wakeful.bus.bus import Bus
+from wakeful.gate import halts, storms
+from wakeful.gate.storms import StormLimits
+from wakeful.intake import dedup
+from wakeful.intake.decide import (
+    WAITS,
+    Action,
+    Arrival,
+    Decision,
+    Guard,
+    Verdict,
+    decide,
+    opens_turn,
+)
+from wakeful.intake.facts import arrival_of, lane_facts
+from wakeful.sleeps import sleeps
+from wakeful.sleeps.sleeps import Sleep
+from wakeful.store.database import Tx
+from wakeful.transcript import sessions
+from wakeful.transcript.sessions import Session
+from wakeful.turns import turns
+from wakeful.turns.turns import Interrupt, Turn
+from wakeful.vocabulary import queueing
+from wakeful.vocabulary import session_key as keys
+from wakeful.vocabulary.agent import Agents
+from wakeful.vocabulary.event import Event
+from wakeful.vocabulary.ids import Ids
+from wakeful.vocabulary.queueing import RULES, Drop, QueueOverrides, QueueSettings
+from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.stimulus import (
+    CAPPED,
+    GUARDED,
+    HUMAN,
+    Draft,
+    Origin,
+    Outcome,
+    Place,
+    Receipt,
+    State,
+    Stimulus,
+)
+from wakeful.vocabulary.text import one_line
+
+LONGEST_OVERFLOW_LINE = 160  # characters kept of a message that the cap dropped
+
+_STATES: dict[Action, State] = {
+    Action.HOLD: State.HELD,
+    Action.PARK: State.PARKED,
+    Action.SUPPRESS: State.SUPPRESSED,
+}
+_OUTCOMES: dict[Action, Outcome] = {
+    Action.START: Outcome.STARTED,
+    Action.DEBOUNCE: Outcome.DEBOUNCING,
+    Action.STEER: Outcome.STEERED,
+    Action.QUEUE: Outcome.QUEUED,
+    Action.HOLD: Outcome.HELD,
+    Action.PARK: Outcome.PARKED,
+    Action.SUPPRESS: Outcome.SUPPRESSED,
+}
+
+
+class IntakeRules(Record):
+    """The limits and levels that intake applies."""
+
+    queue: QueueOverrides = queueing.NO_OVERRIDES
+    doors: dict[str, QueueOverrides] = {}
+    storm: StormLimits = StormLimits()
+    max_chain_depth: int = 16
+
+
+@dataclass
+class _Work:
+    """What is known of one lane while a group of drafts is accepted."""
+
+    lane: Lane
+    session: Session
+    turn: Turn | None
+    sleep: Sleep | None
+    waiting: int = 0
+    capped: int = 0
+    human: Draft | None = None  # the last one of a person
+    added: list[Stimulus] = field(default_factory=list[Stimulus])
+
+
+class Acceptance:
+    """The accepting transaction, over as many drafts as share a commit."""
+
+    def __init__(self, bus: Bus, ids: Ids, agents: Agents, rules: IntakeRules) -> None:
+        self._bus = bus
+        self._ids = ids
+        self._agents = agents
+        self._rules = rules
+
+    def run(self, tx: Tx, drafts: Sequence[Draft]) -> list[Receipt]:
+        """Accept drafts in order; the lanes that exist are locked by the caller's group."""
+        claims = self._claim_keys(tx, drafts)
+        works = self._look(
+            tx,
+            sorted(
+                {
+                    draft.session_key
+                    for draft, claim in zip(drafts, claims, strict=True)
+                    if isinstance(claim, str)
+                }
+            ),
+        )
+        halted = halts.scopes(tx)
+        receipts: list[Receipt] = []
+        told: dict[str, Receipt] = {}
+        for draft, claim in zip(drafts, claims, strict=True):
+            if isinstance(claim, str):
+                work = works[draft.session_key]
+                is_halted = halts.covers(halted, work.lane.agent_id)
+                told[claim] = self._accept(tx, draft, claim, work, is_halted=is_halted)
+                receipts.append(told[claim])
+            else:
+                receipts.append(dedup.repeated(claim, draft, told.get(claim.stimulus_id)))
+        keyed = [
+            (draft, told[claim])
+            for draft, claim in zip(drafts, claims, strict=True)
+            if isinstance(claim, str) and draft.dedup_key is not None
+        ]
+        dedup.keep_receipts(tx, keyed)
+        self._write(tx, works)
+        return receipts
+
+    def _claim_keys(self, tx: Tx, drafts: Sequence[Draft]) -> list[str | dedup.First]:
+        """Return, per draft, its new id, or the stimulus that has its dedup key already."""
+        claims: list[str | dedup.First] = [self._ids.stimulus() for _ in drafts]
+        keyed = [
+            (dedup.scope_of(draft), draft.dedup_key, index)
+            for index, draft in enumerate(drafts)
+            if draft.dedup_key is not None
+        ]
+        for _, _, index in sorted(keyed):  # so that two nodes never wait for each other's keys
+            new_id = claims[index]
+            assert isinstance(new_id, str)
+            claims[index] = dedup.claim(tx, drafts[index], new_id) or new_id
+        return claims
+
+    def _look(self, tx: Tx, session_keys: list[str]) -> dict[str, _Work]:
+        """Read everything the decisions depend on, making lanes and sessions that are new."""
+        found = lanes.get_all(tx, session_keys)
+        missing = [key for key in session_keys if key not in found]
+        if missing:
+            lanes.add_missing(tx, missing)
+            sessions.add_missing(tx, [self._new_session(tx, key) for key in missing])
+            found |= lanes.get_all(tx, missing)
+        rows = sessions.get_all(tx, session_keys)
+        turn_ids = [lane.turn_id for lane in found.values() if lane.turn_id is not None]
+        open_turns = turns.get_all(tx, turn_ids) if turn_ids else {}
+        asleep = sleeps.get_all(tx, session_keys)
+        works = {
+            key: _Work(lane, rows[key], open_turns.get(lane.turn_id or ""), asleep.get(key))
+            for key, lane in found.items()
+        }
+        # A lane without a turn that is not due has nothing waiting.
+        busy = [key for key, work in works.items() if work.turn or work.lane.ready_at is not None]
+        if busy:
+            for key, (total, capped) in stimuli.count_waiting(tx, busy).items():
+                works[key].waiting, works[key].capped = total, capped
+        return works
+
+    def _new_session(self, tx: Tx, key: str) -> Session:
+        transcript_id = self._ids.new("tr")
+        return Session(
+            key=key,
+            agent_id=keys.agent_of(key),
+            transcript_id=transcript_id,
+            branch=transcript_id,
+            created_at=tx.now,
+            started_at=tx.now,
+        )
+
+    def _accept(
+        self, tx: Tx, draft: Draft, stimulus_id: str, work: _Work, *, is_halted: bool
+    ) -> Receipt:
+        settings = self.queue_settings(work.session, draft)
+        arrival = arrival_of(draft)
+        facts = lane_facts(
+            work.lane,
+            work.turn,
+            work.sleep,
+            is_halted=is_halted,
+            now=tx.now,
+            is_full=work.capped >= settings.cap,
+        )
+        decision = decide(arrival, facts, settings, self._guard(tx, draft, arrival))
+        if decision.drops_oldest:
+            self._drop_oldest(tx, work, settings)
+        stimulus = _row(tx, draft, stimulus_id, work, decision, settings)
+        receipt = _receipt(stimulus, decision, work)
+        self._apply(tx, draft, decision, settings, work)
+        work.added.append(stimulus)
+        self._announce(tx, stimulus, receipt)
+        return receipt
+
+    def queue_settings(self, session: Session, what: Draft | Stimulus) -> QueueSettings:
+        """Resolve inline > session > door > agent > global > default, each key on its own."""
+        inline = None if what.mode is None else QueueOverrides(mode=what.mode)
+        door = None if what.route is None else self._rules.doors.get(what.route.door)
+        agent = self._agents.get(session.agent_id).queue
+        return queueing.resolve(inline, session.queue, door, agent, self._rules.queue)
+
+    def _guard(self, tx: Tx, draft: Draft, arrival: Arrival) -> Guard:
+        if draft.depth > self._rules.max_chain_depth:
+            root_id = draft.root_id or ""
+            if not stimuli.is_loop_known(tx, root_id):
+                self._notice(tx, draft, "loop.cut", {"root_id": root_id, "depth": draft.depth})
+            return Guard(verdict=Verdict.LOOP)
+        if draft.origin in GUARDED and opens_turn(arrival):
+            storm = storms.note(tx, draft.source, draft.session_key, self._rules.storm)
+            if storm.is_new:
+                self._notice(tx, draft, "storm.started", {"source": draft.source})
+            if storm.is_tripped:
+                return Guard(verdict=Verdict.STORM)
+        return Guard()
+
+    def _notice(self, tx: Tx, draft: Draft, kind: str, data: dict[str, object]) -> None:
+        self._bus.publish(tx, Event(kind=kind, session_key=draft.session_key, data=data))
+
+    def _drop_oldest(self, tx: Tx, work: _Work, settings: QueueSettings) -> None:
+        """Make room under the cap; what goes is recorded, and a line of it is kept if wanted."""
+        self._flush(tx, work)
+        oldest = stimuli.oldest_capped(tx, work.lane.session_key)
+        if oldest is None:
+            return
+        stimuli.move(tx, [oldest.id], State.SUPPRESSED, "queue-cap")
+        work.capped -= 1
+        work.waiting -= 1
+        if settings.drop is Drop.SUMMARIZE:
+            known = work.lane.overflow or Overflow(count=0, lines=())
+            line = one_line(oldest.text, LONGEST_OVERFLOW_LINE)
+            overflow = Overflow(
+                count=known.count + 1, lines=(*known.lines, line)[-settings.cap :]
+            )
+            work.lane = replace(work.lane, overflow=overflow)
+        self._bus.publish(
+            tx,
+            Event(
+                kind="stimulus.suppressed",
+                session_key=oldest.session_key,
+                stimulus_id=oldest.id,
+                data={"reason": "queue-cap"},
+            ),
+        )
+
+    def _apply(
+        self, tx: Tx, draft: Draft, decision: Decision, settings: QueueSettings, work: _Work
+    ) -> None:
+        """Write what the decision does to others: the running turn, the sleep, the window."""
+        lane = replace(work.lane, seq=work.lane.seq + 1)
+        if decision.action in WAITS:
+            work.waiting += 1
+            work.capped += draft.origin in CAPPED
+            if _is_debounced(draft, decision, settings):
+                since = tx.now if lane.debounce_from is None else lane.debounce_from
+                until = min(tx.now + settings.debounce_ms, since + settings.debounce_max_ms)
+                lane = replace(lane, debounce_from=since, debounce_until=until)
+        work.lane = lane
+        if draft.origin is Origin.USER or draft.origin is Origin.HUB:
+            work.human = draft
+        if decision.interrupt is not Interrupt.NONE and work.turn is not None:
+            turns.interrupt(tx, work.turn.id, decision.interrupt)
+            work.turn = replace(work.turn, interrupt=decision.interrupt)
+        if work.sleep is not None:
+            self._disturb(tx, decision, work, work.sleep)
+
+    def _disturb(self, tx: Tx, decision: Decision, work: _Work, sleep: Sleep) -> None:
+        """End a sleep, or count what it kept out."""
+        if decision.wakes:
+            sleeps.end(tx, sleep.owner)
+            work.sleep = None
+            self._bus.publish(
+                tx,
+                Event(
+                    kind="sleep.woken",
+                    session_key=work.lane.session_key,
+                    data={"reason": "interrupted", "slept_ms": tx.now - sleep.created_at},
+                ),
+            )
+        elif decision.reason == "asleep":
+            sleeps.count(
+                tx,
+                sleep.owner,
+                buffered=int(decision.action is Action.PARK),
+                dropped=int(decision.action is Action.SUPPRESS),
+            )
+
+    def _announce(self, tx: Tx, stimulus: Stimulus, receipt: Receipt) -> None:
+        data: dict[str, object] = {
+            "origin": stimulus.origin.value,
+            "source": stimulus.source,
+            "priority": stimulus.priority.name.lower(),
+            "outcome": receipt.outcome.value,
+        }
+        if receipt.reason is not None:
+            data["reason"] = receipt.reason
+        kinds = ["stimulus.accepted"]
+        if stimulus.state is not State.PENDING:
+            kinds.append(f"stimulus.{stimulus.state.value}")
+        for kind in kinds:
+            self._bus.publish(
+                tx,
+                Event(
+                    kind=kind,
+                    session_key=stimulus.session_key,
+                    stimulus_id=stimulus.id,
+                    data=data,
+                ),
+            )
+
+    def _write(self, tx: Tx, works: dict[str, _Work]) -> None:
+        changed = list(works.values())
+        stimuli.add(tx, [row for work in changed for row in work.added])
+        lanes.note_accepted(tx, [work.lane for work in changed])
+        sessions.note_humans(
+            tx,
+            [
+                replace(work.session, last_human_at=tx.now, route=work.human.route)
+                for work in changed
+                if work.human is not None
+            ],
+        )
+        for work in changed:
+            lanes.touch(tx, work.lane.session_key)
+
+    def _flush(self, tx: Tx, work: _Work) -> None:
+        stimuli.add(tx, work.added)
+        work.added.clear()
+
+
+def _row(
+    tx: Tx,
+    draft: Draft,
+    stimulus_id: str,
+    work: _Work,
+    decision: Decision,
+    settings: QueueSettings,
+) -> Stimulus:
+    state = _STATES.get(decision.action, State.PENDING)
+    not_before = max(tx.now, draft.not_before or 0)
+    if state is State.PARKED:
+        not_before = NEVER if decision.look_at is None else decision.look_at
+    goes_first = decision.action is Action.STEER or decision.interrupt is Interrupt.SUPERSEDE
+    return Stimulus(
+        id=stimulus_id,
+        session_key=draft.session_key,
+        agent_id=work.lane.agent_id,
+        origin=draft.origin,
+        priority=draft.priority,
+        place=Place.STEER if goes_first else Place.REST,
+        seq=work.lane.seq + 1,
+        text=draft.text,
+        attachments=draft.attachments,
+        trust=draft.trust,
+        source=draft.source,
+        scope=draft.scope,
+        cause_id=draft.cause_id,
+        root_id=draft.root_id or stimulus_id,
+        depth=draft.depth,
+        route=draft.route,
+        mode=draft.mode,
+        not_before=not_before,
+        expires_at=draft.expires_at,
+        is_debounced=_is_debounced(draft, decision, settings),
+        state=state,
+        state_reason=decision.reason,
+        turn_id=None,
+        preemptions=0,
+        accepted_at=tx.now,
+        settled_at=tx.now if state is State.SUPPRESSED else None,
+    )
+
+
+def _is_debounced(draft: Draft, decision: Decision, settings: QueueSettings) -> bool:
+    """Tell whether a stimulus waits for the window, now or when the running turn has ended."""
+    if decision.action is Action.DEBOUNCE:
+        return True
+    return (
+        decision.action is Action.QUEUE
+        and draft.origin in HUMAN
+        and settings.debounce_ms > 0
+        and RULES[settings.mode].debounces_drain
+    )
+
+
+def _receipt(stimulus: Stimulus, decision: Decision, work: _Work) -> Receipt:
+    outcome = _OUTCOMES[decision.action]
+    if outcome is Outcome.STARTED and work.waiting:
+        outcome = Outcome.QUEUED
+    return Receipt(
+        stimulus_id=stimulus.id,
+        session_key=stimulus.session_key,
+        outcome=outcome,
+        turn_id=work.turn.id if work.turn and outcome is Outcome.STEERED else None,
+        position=work.waiting + 1 if outcome is Outcome.QUEUED else None,
+        reason=decision.reason,
+    )

@@ -1,0 +1,82 @@
+"""Deduplication: a key is unique within its scope and window, enforced by the database."""
+
+import hashlib
+from collections.abc import Sequence
+
+import msgspec
+
+from wakeful.store.database import Tx
+from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.stimulus import Draft, Outcome, Receipt
+
+_receipt = msgspec.json.Decoder(Receipt)
+
+
+class First(Record):
+    """The stimulus that used a key first, and what its sender was told."""
+
+    stimulus_id: str
+    body_hash: str
+    receipt: str
+
+
+def scope_of(draft: Draft) -> str:
+    return f"{draft.scope}\x1f{draft.source}"
+
+
+def body_hash(draft: Draft) -> str:
+    return hashlib.sha256(f"{draft.session_key}\n{draft.text}".encode()).hexdigest()
+
+
+def claim(tx: Tx, draft: Draft, stimulus_id: str) -> First | None:
+    """Take a key for a stimulus; if another holds it, return that one instead."""
+    assert draft.dedup_key is not None
+    taken = tx.one(
+        "INSERT INTO dedup (scope, key, stimulus_id, body_hash, receipt, expires_at) "
+        "VALUES (:scope, :key, :stimulus_id, :body_hash, '', :expires_at) "
+        "ON CONFLICT (scope, key) DO UPDATE SET stimulus_id = :stimulus_id, "
+        "body_hash = :body_hash, receipt = '', expires_at = :expires_at "
+        "WHERE dedup.expires_at <= :now RETURNING stimulus_id",
+        scope=scope_of(draft),
+        key=draft.dedup_key,
+        stimulus_id=stimulus_id,
+        body_hash=body_hash(draft),
+        expires_at=tx.now + draft.dedup_window_s * 1000,
+        now=tx.now,
+    )
+    if taken is not None:
+        return None
+    row = tx.one(
+        "SELECT stimulus_id, body_hash, receipt FROM dedup WHERE scope = :scope AND key = :key",
+        scope=scope_of(draft),
+        key=draft.dedup_key,
+    )
+    assert row is not None
+    return First(stimulus_id=row[0], body_hash=row[1], receipt=row[2])
+
+
+def keep_receipts(tx: Tx, answered: Sequence[tuple[Draft, Receipt]]) -> None:
+    """Keep what the first senders were told, for whoever repeats them."""
+    tx.many(
+        "UPDATE dedup SET receipt = :receipt WHERE scope = :scope AND key = :key",
+        [
+            {
+                "scope": scope_of(draft),
+                "key": draft.dedup_key,
+                "receipt": msgspec.json.encode(receipt).decode(),
+            }
+            for draft, receipt in answered
+        ],
+    )
+
+
+def repeated(first: First, draft: Draft, just_told: Receipt | None) -> Receipt:
+    """Return the receipt of a duplicate: the first answer, named as such."""
+    told = just_told or _receipt.decode(first.receipt)
+    is_same_body = first.body_hash == body_hash(draft)
+    return msgspec.structs.replace(
+        told,
+        outcome=Outcome.DUPLICATE,
+        duplicate_of=first.stimulus_id,
+        reason=told.outcome.value if is_same_body else "different-body",
+    )

@@ -1,0 +1,67 @@
+"""Check what a caller wants accepted, field by field, before anything is written."""
+
+import msgspec
+
+from wakeful.vocabulary import session_key as keys
+from wakeful.vocabulary.errors import InvalidInput
+from wakeful.vocabulary.stimulus import Draft, Priority
+from wakeful.vocabulary.text import clean
+
+LONGEST_TEXT = 1_048_576  # characters
+LONGEST_NAME = 256
+LONGEST_WINDOW_S = 7 * 86_400
+LATEST = 2**53  # milliseconds; what any JSON reader can hold
+
+_NAMES = ("source", "scope", "dedup_key", "cause_id", "root_id")
+
+
+def checked(draft: Draft) -> Draft:
+    """Return the draft, cleaned and with its canonical key, or refuse it naming the field."""
+    text = clean(draft.text)
+    if not text.strip() and not draft.attachments:
+        raise InvalidInput("text", "must not be empty")
+    if len(text) > LONGEST_TEXT:
+        raise InvalidInput("text", f"must be at most {LONGEST_TEXT} characters, not {len(text)}")
+    for field in _NAMES:
+        _check_name(field, getattr(draft, field))
+    if not 1 <= draft.dedup_window_s <= LONGEST_WINDOW_S:
+        raise InvalidInput("dedup_window_s", f"must be from 1 to {LONGEST_WINDOW_S}")
+    _check_times(draft)
+    if draft.depth < 0:
+        raise InvalidInput("depth", "must not be negative")
+    key = keys.canonical(draft.session_key)
+    if text is draft.text and key == draft.session_key:
+        return draft
+    return msgspec.structs.replace(draft, text=text, session_key=key)
+
+
+def parse_priority(word: str) -> Priority:
+    """Return the priority a caller named; anything unknown is refused, never guessed."""
+    try:
+        return Priority[word.upper()]
+    except KeyError:
+        raise InvalidInput("priority", f"must be now, next or later, not {word[:40]!r}") from None
+
+
+def _check_name(field: str, value: str | None) -> None:
+    if value is None:
+        return
+    if not value:
+        raise InvalidInput(field, "must not be empty")
+    if len(value) > LONGEST_NAME:
+        raise InvalidInput(field, f"must be at most {LONGEST_NAME} characters, not {len(value)}")
+    if clean(value) != value:
+        raise InvalidInput(field, "must not contain NUL or lone surrogates")
+
+
+def _check_times(draft: Draft) -> None:
+    for field in ("not_before", "expires_at"):
+        value: int | None = getattr(draft, field)
+        if value is not None and not 0 <= value <= LATEST:
+            raise InvalidInput(field, f"must be milliseconds since 1970, not {value}")
+    if (
+        draft.not_before is not None
+        and draft.expires_at is not None
+        and draft.expires_at <= draft.not_before
+    ):
+        raise InvalidInput("expires_at", "must be later than not_before")

@@ -1,0 +1,62 @@
+"""Turn rows of the ledgers into the facts that decisions are made of."""
+
+from wakeful.broker.lanes import Lane
+from wakeful.intake.decide import Arrival, LaneFacts, LaneState, Running
+from wakeful.sleeps.sleeps import Sleep
+from wakeful.turns.turns import Interrupt, Phase, Turn
+from wakeful.vocabulary import session_key as keys
+from wakeful.vocabulary.stimulus import Draft, Stimulus
+
+_STATES: dict[Phase, LaneState] = {
+    Phase.STREAMING: LaneState.STREAMING,
+    Phase.TOOLS: LaneState.TOOLS,
+    Phase.COMPACTING: LaneState.COMPACTING,
+    Phase.WAITING: LaneState.STREAMING,
+    Phase.ENDED: LaneState.IDLE,
+}
+
+
+def arrival_of(what: Draft | Stimulus) -> Arrival:
+    return Arrival(
+        origin=what.origin,
+        priority=what.priority,
+        trust=what.trust,
+        route=what.route,
+        mode=what.mode,
+        has_home=keys.rest_of(what.session_key) != "activity",
+    )
+
+
+def lane_facts(
+    lane: Lane,
+    turn: Turn | None,
+    sleep: Sleep | None,
+    *,
+    is_halted: bool,
+    now: int,
+    is_full: bool = False,
+) -> LaneFacts:
+    """Derive a lane's state from its row, its open turn and its sleep."""
+    policy = None if sleep is None else sleep.policy
+    running = None if turn is None else _running(turn)
+    if is_halted:
+        state = LaneState.HALTED
+    elif turn is not None:
+        state = _STATES[turn.phase]
+    elif sleep is not None:
+        state = LaneState.ASLEEP
+    elif lane.debounce_until is not None and lane.debounce_until > now:
+        state = LaneState.DEBOUNCING
+    else:
+        state = LaneState.IDLE
+    return LaneFacts(state=state, running=running, sleep_policy=policy, is_full=is_full)
+
+
+def _running(turn: Turn) -> Running:
+    return Running(
+        priority=turn.priority,
+        trust=turn.trust,
+        route=turn.route,
+        is_preemptible=turn.is_preemptible,
+        is_ending=turn.interrupt is not Interrupt.NONE,
+    )

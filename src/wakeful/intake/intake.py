@@ -1,0 +1,191 @@
+"""Intake: accept, stop, cancel, halt, resume. Each is one commit, then a notification."""
+
+from collections.abc import Sequence
+
+from wakeful.broker import lanes, stimuli
+from wakeful.bus.bus import Bus
+from wakeful.gate import halts
+from wakeful.intake.accept import Acceptance, IntakeRules
+from wakeful.intake.draft import checked
+from wakeful.store.database import Store, Tx, Verb
+from wakeful.transcript import sessions
+from wakeful.turns import turns
+from wakeful.turns.turns import Interrupt
+from wakeful.vocabulary import session_key as keys
+from wakeful.vocabulary.agent import Agents
+from wakeful.vocabulary.errors import NotFound
+from wakeful.vocabulary.event import Event
+from wakeful.vocabulary.failpoints import failpoint
+from wakeful.vocabulary.ids import Ids
+from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.session_key import SessionKey
+from wakeful.vocabulary.stimulus import WAITING, Draft, Origin, Receipt, State
+
+RESUME_STEP = 500  # stimuli or lanes that one write of `resume` touches
+CANCEL_LIMIT = 1000
+
+
+class Stopped(Record):
+    """What a stop found to end."""
+
+    turn_id: str | None
+    cancelled: tuple[str, ...]
+
+
+class Intake:
+    """The one way in."""
+
+    def __init__(
+        self, store: Store, bus: Bus, ids: Ids, agents: Agents, rules: IntakeRules
+    ) -> None:
+        self._store = store
+        self._bus = bus
+        self._agents = agents
+        self.acceptance = Acceptance(bus, ids, agents, rules)
+        self._verb: Verb[Draft, Receipt] = Verb(
+            "accept", self.acceptance.run, locks=lambda draft: (lanes.lock(draft.session_key),)
+        )
+
+    async def accept(self, draft: Draft) -> Receipt:
+        """Accept a stimulus; it is on disk when this returns."""
+        draft = self.checked(draft)
+        failpoint("P1")
+        receipt = await self._store.batch(self._verb, draft)
+        failpoint("P2")
+        return receipt
+
+    def accept_in(self, tx: Tx, drafts: Sequence[Draft]) -> list[Receipt]:
+        """Accept stimuli as part of another change; the caller holds the locks of their lanes."""
+        return self.acceptance.run(tx, [self.checked(draft) for draft in drafts])
+
+    def checked(self, draft: Draft) -> Draft:
+        draft = checked(draft)
+        self._agents.get(keys.agent_of(draft.session_key))
+        return draft
+
+    async def stop(self, session_key: SessionKey) -> Stopped:
+        """End the running turn and cancel what people have waiting; past queue and debounce."""
+        return await self._store.write(
+            lambda tx: self._stop(tx, session_key), locks=[lanes.lock(session_key)]
+        )
+
+    async def abort(self, turn_id: str) -> bool:
+        """End one turn; False if it had ended already."""
+        rows = await self._store.read("SELECT session_key FROM turns WHERE id = :id", id=turn_id)
+        if not rows:
+            raise NotFound("turn_id", f"no turn {turn_id!r}")
+        session_key: str = rows[0][0]
+
+        def write(tx: Tx) -> bool:
+            lane = lanes.get(tx, session_key)
+            if lane is None or lane.turn_id != turn_id:
+                return False
+            self._interrupt(tx, session_key, turn_id)
+            return True
+
+        return await self._store.write(write, locks=[lanes.lock(session_key)])
+
+    async def cancel(self, stimulus_id: str) -> bool:
+        """Cancel a stimulus that still waits; False if it is too late for that."""
+        rows = await self._store.read(
+            "SELECT session_key FROM stimuli WHERE id = :id", id=stimulus_id
+        )
+        if not rows:
+            raise NotFound("stimulus_id", f"no stimulus {stimulus_id!r}")
+        session_key: str = rows[0][0]
+
+        def write(tx: Tx) -> bool:
+            stimulus = stimuli.get(tx, stimulus_id)
+            if stimulus is None or stimulus.state not in WAITING:
+                return False
+            self._cancel(tx, session_key, [stimulus_id], "by-sender")
+            return True
+
+        return await self._store.write(write, locks=[lanes.lock(session_key)])
+
+    async def halt(self, agent_id: str | None, by: str = "operator") -> bool:
+        """Stop all model and tool calls of an agent, or of the runtime, until `resume`."""
+        scope = self._scope(agent_id)
+
+        def write(tx: Tx) -> bool:
+            if not halts.halt(tx, scope, by):
+                return False
+            self._bus.publish(tx, Event(kind="halt.set", data={"scope": scope, "by": by}))
+            tx.notify(HALTED, scope)
+            return True
+
+        return await self._store.write(write)
+
+    async def resume(self, agent_id: str | None) -> bool:
+        """Lift a halt and let everything it held go on, in small steps."""
+        scope = self._scope(agent_id)
+
+        def lift(tx: Tx) -> bool:
+            if not halts.lift(tx, scope):
+                return False
+            self._bus.publish(tx, Event(kind="halt.lifted", data={"scope": scope}))
+            return True
+
+        is_lifted = await self._store.write(lift)
+        await self.release_halted(agent_id)
+        return is_lifted
+
+    async def release_halted(self, agent_id: str | None) -> None:
+        """Unpark what a lifted halt left behind; also run at start, since a crash may cut it."""
+        while await self._store.write(lambda tx: self._unpark_step(tx, agent_id)):
+            pass
+        while await self._store.write(lambda tx: self._reopen_step(tx, agent_id)):
+            pass
+
+    def _stop(self, tx: Tx, session_key: str) -> Stopped:
+        lane = lanes.get(tx, session_key)
+        if lane is None:
+            return Stopped(turn_id=None, cancelled=())
+        waiting = [
+            stimulus.id
+            for stimulus in stimuli.waiting(tx, session_key, CANCEL_LIMIT)
+            if stimulus.origin in (Origin.USER, Origin.HUB)
+        ]
+        self._cancel(tx, session_key, waiting, "stop")
+        if lane.turn_id is not None:
+            self._interrupt(tx, session_key, lane.turn_id)
+        return Stopped(turn_id=lane.turn_id, cancelled=tuple(waiting))
+
+    def _interrupt(self, tx: Tx, session_key: str, turn_id: str) -> None:
+        turns.interrupt(tx, turn_id, Interrupt.STOP)
+        sessions.note_stopped(tx, session_key, True)
+        lanes.resume(tx, session_key, tx.now)  # a turn without a task needs one to end
+
+    def _cancel(self, tx: Tx, session_key: str, ids: list[str], reason: str) -> None:
+        stimuli.move(tx, ids, State.CANCELLED, reason)
+        for stimulus_id in ids:
+            self._bus.publish(
+                tx,
+                Event(
+                    kind="stimulus.cancelled",
+                    session_key=session_key,
+                    stimulus_id=stimulus_id,
+                    data={"reason": reason},
+                ),
+            )
+        lanes.touch(tx, session_key)
+
+    def _unpark_step(self, tx: Tx, agent_id: str | None) -> int:
+        freed = stimuli.unpark(tx, "halted", agent_id, RESUME_STEP)
+        for key in freed:
+            lanes.touch(tx, key)
+        return len(freed)
+
+    def _reopen_step(self, tx: Tx, agent_id: str | None) -> int:
+        waiting = lanes.stalled(tx, agent_id, RESUME_STEP)
+        for key in waiting:
+            lanes.resume(tx, key, tx.now)
+        return len(waiting)
+
+    def _scope(self, agent_id: str | None) -> str:
+        if agent_id is None:
+            return halts.EVERYTHING
+        return self._agents.get(agent_id, "agent_id").id
+
+
+HALTED = "halt.set"  # a scope was halted
