@@ -1,0 +1,120 @@
+"""Run one tool call to a result; whatever goes wrong becomes a result the model sees."""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from wakeful.tools.tool import Effect, LedgerContext, Tool, ToolContext, ToolResult
+from wakeful.vocabulary.clock import time_limit
+from wakeful.vocabulary.errors import InvalidInput, Overloaded, WakefulError
+from wakeful.vocabulary.message import ToolCall
+from wakeful.vocabulary.text import clean
+
+LONGEST_RESULT = 16_384  # characters that the model is shown
+LONGEST_OUTPUT = 1_048_576  # characters that are kept of what it is not shown
+THREAD_LIMIT = 64  # plain functions running at once, those that hang included
+
+log = logging.getLogger(__name__)
+
+
+async def run(tool: Tool, call: ToolCall, context: ToolContext) -> ToolResult:
+    """Run a call of a tool that acts outside the ledger."""
+    try:
+        arguments = tool.parse(call.arguments)
+        if tool.context_parameter is not None:
+            arguments[tool.context_parameter] = context
+        async with time_limit(context.clock, tool.timeout_s):
+            if tool.is_async:
+                value = await tool.function(**arguments)
+            else:
+                value = await _in_thread(lambda: tool.function(**arguments), tool.name)
+    except TimeoutError:
+        unsure = "" if tool.effect is Effect.READ else "; its outcome is unknown"
+        return ToolResult(text=f"timed out after {tool.timeout_s:g} s{unsure}", is_error=True)
+    except Exception as error:
+        return _failure(tool, error)
+    return _as_result(value)
+
+
+def run_in_ledger(tool: Tool, call: ToolCall, context: LedgerContext) -> ToolResult:
+    """Run a ledger tool inside the transaction that stores its result.
+
+    Only bad input becomes a result here: any other failure must roll the transaction back.
+    """
+    try:
+        arguments = tool.parse(call.arguments)
+        if tool.context_parameter is not None:
+            arguments[tool.context_parameter] = context
+        return _as_result(tool.function(**arguments))
+    except InvalidInput as error:
+        return ToolResult(text=str(error), is_error=True)
+
+
+def cut(text: str, key: str) -> tuple[str, str | None]:
+    """Return what the model is shown of an output, and the whole if it was cut."""
+    if len(text) <= LONGEST_RESULT:
+        return text, None
+    shown = text[:LONGEST_RESULT]
+    note = f"\n[cut: {len(text) - LONGEST_RESULT} more characters, kept as output {key}]"
+    return shown + note, text[:LONGEST_OUTPUT]
+
+
+def _as_result(value: Any) -> ToolResult:
+    if isinstance(value, ToolResult):
+        return value
+    if value is None:
+        return ToolResult(text="done")
+    if isinstance(value, str):
+        return ToolResult(text=clean(value))
+    try:
+        return ToolResult(text=clean(msgspec.json.encode(value).decode()))
+    except (TypeError, ValueError):
+        return ToolResult(text=clean(repr(value)))
+
+
+def _failure(tool: Tool, error: Exception) -> ToolResult:
+    if not isinstance(error, WakefulError):
+        log.info("the tool %r failed", tool.name, exc_info=True)
+    said = str(error)
+    kind = "" if isinstance(error, WakefulError) and said else f"{type(error).__name__}: "
+    return ToolResult(text=clean(f"{kind}{said}"), is_error=True)
+
+
+_threads = threading.BoundedSemaphore(THREAD_LIMIT)
+
+
+async def _in_thread(act: Callable[[], Any], name: str) -> Any:
+    """Run a plain function off the loop; one that hangs is left behind and counted."""
+    if not _threads.acquire(blocking=False):
+        raise Overloaded(f"{THREAD_LIMIT} tool calls are already running or hanging")
+    loop = asyncio.get_running_loop()
+    outcome: asyncio.Future[Any] = loop.create_future()
+
+    def settle(result: Any, error: BaseException | None) -> None:
+        if outcome.done():
+            return
+        if error is None:
+            outcome.set_result(result)
+        else:
+            outcome.set_exception(error)
+
+    def body() -> None:
+        result, failure = None, None
+        try:
+            result = act()
+        except BaseException as error:
+            failure = error if isinstance(error, Exception) else RuntimeError(repr(error))
+        finally:
+            _threads.release()
+        try:
+            loop.call_soon_threadsafe(settle, result, failure)
+        except RuntimeError:
+            log.info("the tool %r finished after the runtime had stopped", name)
+
+    # A daemon: a function that never returns must not keep the process alive.
+    threading.Thread(target=body, name=f"tool {name}", daemon=True).start()
+    return await outcome

@@ -1,0 +1,175 @@
+"""A tool: a typed function with a name, a description, a schema and an effect class."""
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, cast, get_type_hints, overload
+
+import msgspec
+
+from wakeful.models.model import ToolSpec
+from wakeful.store.database import Tx
+from wakeful.transcript.sessions import Session
+from wakeful.turns.turns import Turn
+from wakeful.vocabulary.agent import AgentConfig
+from wakeful.vocabulary.clock import Clock
+from wakeful.vocabulary.errors import InvalidInput
+from wakeful.vocabulary.ids import Ids
+from wakeful.vocabulary.record import Record
+
+DEFAULT_TIMEOUT_S = 60.0
+
+_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,63}")
+_HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
+
+
+class Effect(StrEnum):
+    READ = "read"  # changes nothing: rerun after a crash, run beside other reads
+    IDEMPOTENT = "idempotent"  # rerun after a crash with the same key
+    EFFECT = "effect"  # never rerun: a crash leaves its outcome unknown
+    LEDGER = "ledger"  # runs inside the commit of its own result: exactly once
+
+
+class ToolContext(Record):
+    """What a tool may know about its call; given to a parameter of this type."""
+
+    key: str  # the same over every attempt at this call
+    session_key: str
+    agent_id: str
+    turn_id: str
+    workspace: Path | None
+    clock: Clock
+
+
+class LedgerContext(Record):
+    """What a ledger tool works with: the open transaction of its own result."""
+
+    tx: Tx
+    ids: Ids
+    turn: Turn
+    session: Session
+    agent: AgentConfig
+    key: str
+
+
+class ToolResult(Record):
+    """What a tool returns when plain text does not say enough."""
+
+    text: str
+    is_error: bool = False
+    ends_turn: bool = False  # the turn rests after the other calls of this reply
+
+
+class Tool:
+    """A function that a model may call."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str | None = None,
+        effect: Effect = Effect.EFFECT,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+        is_for_external: bool = False,
+    ) -> None:
+        self.function = function
+        self.name = name or function.__name__
+        if not _NAME.fullmatch(self.name):
+            raise InvalidInput("name", f"a tool's name must match {_NAME.pattern}: {self.name!r}")
+        if timeout_s <= 0:
+            raise InvalidInput("timeout_s", f"must be positive, not {timeout_s}")
+        self.effect = Effect(effect)
+        self.timeout_s = timeout_s
+        self.is_for_external = is_for_external
+        self.description = inspect.getdoc(function) or ""
+        self.is_async = inspect.iscoroutinefunction(function)
+        if self.effect is Effect.LEDGER and self.is_async:
+            raise InvalidInput("effect", f"the ledger tool {self.name!r} must be a plain function")
+        self.context_parameter, self._arguments = _arguments_of(function, self.name)
+        self.spec = ToolSpec(
+            name=self.name, description=self.description, parameters=_schema(self._arguments)
+        )
+
+    def parse(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments as the function's types, or raise InvalidInput naming the one."""
+        known = self._arguments.__struct_fields__
+        spelled = {name if name in known else _snake(name): v for name, v in arguments.items()}
+        try:
+            parsed = msgspec.convert(spelled, self._arguments, strict=False)
+        except msgspec.ValidationError as error:
+            rule, _, place = str(error).partition(" - at `$.")
+            raise InvalidInput(place.rstrip("`") or "arguments", rule) from None
+        return {name: getattr(parsed, name) for name in known}
+
+
+@overload
+def tool(function: Callable[..., Any], /) -> Tool: ...
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    effect: Effect | str = Effect.EFFECT,
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+    is_for_external: bool = False,
+) -> Callable[[Callable[..., Any]], Tool]: ...
+def tool(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    effect: Effect | str = Effect.EFFECT,
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+    is_for_external: bool = False,
+) -> Tool | Callable[[Callable[..., Any]], Tool]:
+    """Make a typed function a tool; its docstring is what the model reads about it."""
+
+    def decorate(decorated: Callable[..., Any]) -> Tool:
+        return Tool(
+            decorated,
+            name=name,
+            effect=Effect(effect),
+            timeout_s=timeout_s,
+            is_for_external=is_for_external,
+        )
+
+    return decorate if function is None else decorate(function)
+
+
+def _arguments_of(function: Callable[..., Any], name: str) -> tuple[str | None, type[Any]]:
+    """Return the parameter that takes the context, and a struct of all the others."""
+    hints = get_type_hints(function, include_extras=True)
+    context_parameter: str | None = None
+    fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
+    for parameter in inspect.signature(function).parameters.values():
+        hint = hints.get(parameter.name)
+        if hint is ToolContext or hint is LedgerContext:
+            context_parameter = parameter.name
+            continue
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise InvalidInput(parameter.name, f"the tool {name!r} may not take *args or **kwargs")
+        if hint is None:
+            raise InvalidInput(parameter.name, f"the tool {name!r} must annotate every parameter")
+        if parameter.default is parameter.empty:
+            fields.append((parameter.name, hint))
+        else:
+            fields.append((parameter.name, hint, parameter.default))
+    struct = msgspec.defstruct(
+        f"{name}_arguments", fields, kw_only=True, forbid_unknown_fields=True
+    )
+    return context_parameter, struct
+
+
+def _schema(arguments: type[Any]) -> dict[str, Any]:
+    (reference,), definitions = msgspec.json.schema_components([arguments], "#/$defs/{name}")
+    schema = definitions.pop(reference["$ref"].removeprefix("#/$defs/"))
+    schema.pop("title", None)
+    if definitions:
+        schema["$defs"] = definitions
+    return cast("dict[str, Any]", schema)
+
+
+def _snake(name: str) -> str:
+    """Read camelCase argument names, which some models prefer, as ours."""
+    return _HUMP.sub(r"_\1", name).lower()
