@@ -162,7 +162,9 @@ def _arguments_of(function: Callable[..., Any], name: str) -> tuple[str | None, 
 
 
 def _schema(arguments: type[Any]) -> dict[str, Any]:
-    (reference,), definitions = msgspec.json.schema_components([arguments], "#/$defs/{name}")
+    (reference,), definitions = msgspec.json.schema_components(
+        [arguments], ref_template="#/$defs/{name}"
+    )
     schema = definitions.pop(reference["$ref"].removeprefix("#/$defs/"))
     schema.pop("title", None)
     if definitions:
