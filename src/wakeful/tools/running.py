@@ -28,16 +28,12 @@ async def run(tool: Tool, call: ToolCall, context: ToolContext) -> ToolResult:
         if tool.context_parameter is not None:
             arguments[tool.context_parameter] = context
         async with time_limit(context.clock, tool.timeout_s):
-            if tool.is_async:
-                value = await tool.function(**arguments)
-            else:
-                value = await _in_thread(lambda: tool.function(**arguments), tool.name)
+            return await _finished(tool, arguments)
     except TimeoutError:
         unsure = "" if tool.effect is Effect.READ else "; its outcome is unknown"
         return ToolResult(text=f"timed out after {tool.timeout_s:g} s{unsure}", is_error=True)
     except Exception as error:
         return _failure(tool, error)
-    return _as_result(value)
 
 
 def run_in_ledger(tool: Tool, call: ToolCall, context: LedgerContext) -> ToolResult:
@@ -63,9 +59,21 @@ def cut(text: str, key: str) -> tuple[str, str | None]:
     return shown + note, text[:LONGEST_OUTPUT]
 
 
+async def _finished(tool: Tool, arguments: dict[str, Any]) -> ToolResult:
+    """Run the function to its result; a time-out of its own making is not ours."""
+    try:
+        if tool.is_async:
+            value = await tool.function(**arguments)
+        else:
+            value = await _in_thread(lambda: tool.function(**arguments), tool.name)
+        return _as_result(value)
+    except (TimeoutError, SystemExit) as error:
+        return _failure(tool, error)
+
+
 def _as_result(value: Any) -> ToolResult:
     if isinstance(value, ToolResult):
-        return value
+        return msgspec.structs.replace(value, text=clean(value.text))
     if value is None:
         return ToolResult(text="done")
     if isinstance(value, str):
@@ -76,7 +84,7 @@ def _as_result(value: Any) -> ToolResult:
         return ToolResult(text=clean(repr(value)))
 
 
-def _failure(tool: Tool, error: Exception) -> ToolResult:
+def _failure(tool: Tool, error: BaseException) -> ToolResult:
     if not isinstance(error, WakefulError):
         log.info("the tool %r failed", tool.name, exc_info=True)
     said = str(error)
@@ -107,7 +115,7 @@ async def _in_thread(act: Callable[[], Any], name: str) -> Any:
         try:
             result = act()
         except BaseException as error:
-            failure = error if isinstance(error, Exception) else RuntimeError(repr(error))
+            failure = error if _fits_future(error) else RuntimeError(repr(error))
         finally:
             _threads.release()
         try:
@@ -118,3 +126,8 @@ async def _in_thread(act: Callable[[], Any], name: str) -> Any:
     # A daemon: a function that never returns must not keep the process alive.
     threading.Thread(target=body, name=f"tool {name}", daemon=True).start()
     return await outcome
+
+
+def _fits_future(error: BaseException) -> bool:
+    # A future refuses StopIteration, and an exit must not end the runtime.
+    return isinstance(error, Exception) and not isinstance(error, StopIteration)

@@ -88,9 +88,21 @@ class Tool:
         if self.effect is Effect.LEDGER and self.is_async:
             raise InvalidInput("effect", f"the ledger tool {self.name!r} must be a plain function")
         self.context_parameter, self._arguments = _arguments_of(function, self.name)
+        self._check_context()
         self.spec = ToolSpec(
             name=self.name, description=self.description, parameters=_schema(self._arguments)
         )
+
+    def _check_context(self) -> None:
+        if self.context_parameter is None:
+            return
+        wants = get_type_hints(self.function)[self.context_parameter]
+        if (wants is LedgerContext) is not (self.effect is Effect.LEDGER):
+            raise InvalidInput(
+                self.context_parameter,
+                f"the {self.effect} tool {self.name!r} is given another context than "
+                f"{wants.__name__}",
+            )
 
     def parse(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments as the function's types, or raise InvalidInput naming the one."""

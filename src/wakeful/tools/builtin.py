@@ -1,0 +1,18 @@
+"""The tools that come with the runtime."""
+
+from wakeful.tools.current_time import current_time
+from wakeful.tools.files import FILE_TOOLS
+from wakeful.tools.memory import MEMORY_TOOLS
+from wakeful.tools.send_message import send_message
+from wakeful.tools.shell import shell
+from wakeful.tools.tool import Tool
+
+
+def default_tools() -> tuple[Tool, ...]:
+    """Return the tools every agent has unless it is told otherwise."""
+    return (current_time, *MEMORY_TOOLS, *FILE_TOOLS, send_message)
+
+
+def shell_tools() -> tuple[Tool, ...]:
+    """Return the tools that act with the runtime's own rights; an agent must ask for them."""
+    return (shell,)
