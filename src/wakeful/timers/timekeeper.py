@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from wakeful.store.database import Lock, Store, Tx
 from wakeful.timers import timers
 from wakeful.timers.timers import TIMERS, Timer
-from wakeful.vocabulary.clock import Clock
+from wakeful.vocabulary.clock import Clock, wait_until
 from wakeful.vocabulary.errors import Transient
 
 # Called inside the transaction that removed the timer; may set it again.
@@ -41,7 +41,7 @@ class Timekeeper:
         unlisten = self._store.listen(timers.SET, lambda _: self._changed.set())
         try:
             while True:
-                await self._nap(await self._fire_due())
+                await wait_until(self._clock, await self._fire_due(), self._changed)
         finally:
             unlisten()
 
@@ -75,12 +75,3 @@ class Timekeeper:
             log.error("no handler for a timer of kind %r; it is dropped: %r", timer.kind, timer.id)
             return
         handler(tx, timer, tx.now)
-
-    async def _nap(self, until: int) -> None:
-        """Sleep until then, or until a timer is set."""
-        async with asyncio.TaskGroup() as group:
-            alarm = group.create_task(self._clock.sleep_until(until), name="timekeeper alarm")
-            change = group.create_task(self._changed.wait(), name="timekeeper change")
-            await asyncio.wait((alarm, change), return_when=asyncio.FIRST_COMPLETED)
-            alarm.cancel()
-            change.cancel()

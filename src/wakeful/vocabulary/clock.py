@@ -46,6 +46,16 @@ async def time_limit(clock: Clock, seconds: float) -> AsyncIterator[None]:
             alarm.cancel()
 
 
+async def wait_until(clock: Clock, wall_ms: int, woken: asyncio.Event) -> None:
+    """Wait for an event, though not past an instant; may also return for no reason."""
+    left_s = max(0, wall_ms - clock.now()) / 1000
+    alarm = clock.call_later(min(left_s, LONGEST_NAP_S), woken.set)
+    try:
+        await woken.wait()
+    finally:
+        alarm.cancel()
+
+
 class SystemClock:
     """The machine's own clock."""
 

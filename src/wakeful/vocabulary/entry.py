@@ -41,7 +41,7 @@ class ToolBody(Record, tag="tool"):
 class NoteBody(Record, tag="note"):
     """Text of the runtime itself: a custom message, a summary, a trigger."""
 
-    type: str
+    topic: str
     text: str
 
 

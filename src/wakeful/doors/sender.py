@@ -1,0 +1,148 @@
+"""The sender: takes deliveries from the outbox to their doors, in order per target."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+
+from wakeful.bus.bus import Bus
+from wakeful.outbox import outbox
+from wakeful.outbox.outbox import Delivery, DeliveryState
+from wakeful.store.database import Store, Tx
+from wakeful.vocabulary.clock import Clock, time_limit, wait_until
+from wakeful.vocabulary.errors import InvalidInput, Permanent, StoreFailed, Transient
+from wakeful.vocabulary.event import Event
+from wakeful.vocabulary.failpoints import failpoint
+
+# Returns when the receiver has it; may be called again with the same delivery id.
+Door = Callable[[Delivery], Awaitable[None]]
+
+TIMEOUT_S = 30.0
+LOOK_EVERY_MS = 60_000
+FIRST_WAIT_MS = 1_000
+LONGEST_WAIT_MS = 600_000
+TARGETS_AT_ONCE = 64
+
+log = logging.getLogger(__name__)
+
+
+class Sender:
+    """A service that sends; one dead target never delays another."""
+
+    def __init__(self, store: Store, bus: Bus, clock: Clock, doors: Mapping[str, Door]) -> None:
+        self._store = store
+        self._bus = bus
+        self._clock = clock
+        self._doors = doors
+        self._busy: set[str] = set()
+        self._changed = asyncio.Event()
+        self._next_look = 0
+
+    async def run(self) -> None:
+        unlisten = self._store.listen(outbox.FILED, lambda _: self._look_now())
+        try:
+            async with asyncio.TaskGroup() as group:
+                while True:
+                    self._changed.clear()
+                    await self._start_due(group)
+                    await wait_until(self._clock, self._next_look, self._changed)
+        finally:
+            unlisten()
+
+    def _look_now(self) -> None:
+        self._next_look = 0
+        self._changed.set()
+
+    async def _start_due(self, group: asyncio.TaskGroup) -> None:
+        now = self._clock.now()
+        if now < self._next_look:
+            return
+        self._next_look = now + LOOK_EVERY_MS
+        try:
+            targets = await self._store.write(outbox.open_targets)
+        except Transient:
+            log.warning("deliveries wait: the store is not ready", exc_info=True)
+            self._next_look = now + FIRST_WAIT_MS
+            return
+        for target, due_at in targets:
+            if target in self._busy:
+                continue
+            if due_at > now:
+                self._next_look = min(self._next_look, due_at)
+            elif len(self._busy) < TARGETS_AT_ONCE:
+                self._busy.add(target)
+                task = group.create_task(self._serve(target), name=f"send to {target!r}")
+                task.add_done_callback(lambda _, target=target: self._served(target))
+
+    def _served(self, target: str) -> None:
+        self._busy.discard(target)
+        self._look_now()
+
+    async def _serve(self, target: str) -> None:
+        """Send what waits for one target until nothing is due."""
+        try:
+            while (delivery := await self._store.write(lambda tx: self._begin(tx, target))):
+                await self._attempt(delivery)
+        except StoreFailed:
+            log.error("sending stops: the store has failed")
+        except Transient:
+            log.warning("sending waits: the store is not ready", exc_info=True)
+
+    def _begin(self, tx: Tx, target: str) -> Delivery | None:
+        """Note that the first delivery of a target is about to be sent, if it is due."""
+        delivery = outbox.first_of(tx, target)
+        while delivery is not None and delivery.expires_at <= tx.now:
+            self._settle(tx, delivery, DeliveryState.EXPIRED, "not delivered in time")
+            delivery = outbox.first_of(tx, target)
+        if delivery is None or delivery.due_at > tx.now:
+            return None
+        outbox.begin(tx, delivery.id)
+        return delivery
+
+    async def _attempt(self, delivery: Delivery) -> None:
+        try:
+            door = self._doors.get(delivery.route.door)
+            if door is None:
+                raise Transient(f"no door {delivery.route.door!r} is open")
+            failpoint("P12")
+            async with time_limit(self._clock, TIMEOUT_S):
+                await door(delivery)
+            failpoint("P13")
+        except (Permanent, InvalidInput) as error:
+            await self._note(delivery, DeliveryState.FAILED, str(error))
+        except Exception as error:
+            await self._try_again(delivery, error)
+        else:
+            await self._note(delivery, DeliveryState.ACKNOWLEDGED, None)
+
+    async def _note(self, delivery: Delivery, state: DeliveryState, error: str | None) -> None:
+        await self._store.write(lambda tx: self._settle(tx, delivery, state, error))
+
+    async def _try_again(self, delivery: Delivery, error: Exception) -> None:
+        text = f"{type(error).__name__}: {error}"
+        log.info("the delivery %s failed and is tried again: %s", delivery.id, text)
+        wait_ms = min(FIRST_WAIT_MS * 2 ** min(delivery.attempts, 20), LONGEST_WAIT_MS)
+        if isinstance(error, Transient) and error.retry_after_s is not None:
+            wait_ms = max(wait_ms, round(error.retry_after_s * 1000))
+
+        def write(tx: Tx) -> None:
+            outbox.again(tx, delivery.id, tx.now + wait_ms, text)
+            self._publish(tx, "delivery.retry", delivery, text)
+
+        await self._store.write(write)
+
+    def _settle(
+        self, tx: Tx, delivery: Delivery, state: DeliveryState, error: str | None
+    ) -> None:
+        if outbox.settle(tx, delivery.id, state, error):
+            self._publish(tx, f"delivery.{state.value}", delivery, error)
+
+    def _publish(self, tx: Tx, kind: str, delivery: Delivery, error: str | None) -> None:
+        data: dict[str, object] = {"delivery_id": delivery.id, "attempts": delivery.attempts + 1}
+        if error is not None:
+            data["error"] = error
+        self._bus.publish(
+            tx,
+            Event(
+                kind=kind, session_key=delivery.session_key, turn_id=delivery.turn_id, data=data
+            ),
+        )

@@ -1,0 +1,76 @@
+"""Choose which waiting stimuli open the next turn of a lane: a pure function."""
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from wakeful.vocabulary.queueing import RULES, QueueSettings
+from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.stimulus import HUMAN, JOINING, Place, Priority, Stimulus
+
+SettingsOf = Callable[[Stimulus], QueueSettings]
+
+
+class Choice(Record):
+    """The stimuli of one turn, in order."""
+
+    stimuli: tuple[Stimulus, ...]
+    form: Literal["together", "collected"] = "together"
+
+
+def choose(
+    waiting: Sequence[Stimulus], *, now: int, debounce_until: int | None, settings_of: SettingsOf
+) -> Choice | None:
+    """Return what opens a turn now, or None if nothing is due.
+
+    `waiting` is in lane order. Interrupted work comes back with all its stimuli; messages that
+    waited through one window, or for one turn to end, open one turn together if their modes,
+    routes and trust agree.
+    """
+    due = [stimulus for stimulus in waiting if _is_due(stimulus, now, debounce_until)]
+    if not due:
+        return None
+    head = due[0]
+    if head.place is Place.INTERRUPTED:
+        return Choice(stimuli=tuple(s for s in due if _is_same_work(s, head)))
+    if head.origin not in JOINING:
+        return Choice(stimuli=(head,))
+    drain = RULES[settings_of(head).mode].drain
+    if drain == "one-each" and head.priority is not Priority.NOW:
+        return Choice(stimuli=(head,))
+    # A `now` goes at once and takes along what was still waiting for the window.
+    candidates = waiting if head.priority is Priority.NOW else due
+    group = [head]
+    for stimulus in candidates:
+        if stimulus is head or not _may_join(stimulus, head, now):
+            continue
+        rule = RULES[settings_of(stimulus).mode]
+        if rule.drain == drain or (head.priority is Priority.NOW and rule.drain != "one-each"):
+            group.append(stimulus)
+    is_collected = drain == "collected" and len(group) > 1
+    return Choice(stimuli=tuple(group), form="collected" if is_collected else "together")
+
+
+def _is_due(stimulus: Stimulus, now: int, debounce_until: int | None) -> bool:
+    if stimulus.not_before > now:
+        return False
+    return not stimulus.is_debounced or debounce_until is None or debounce_until <= now
+
+
+def _is_same_work(stimulus: Stimulus, head: Stimulus) -> bool:
+    return stimulus.place is Place.INTERRUPTED and stimulus.turn_id == head.turn_id
+
+
+def _may_join(stimulus: Stimulus, head: Stimulus, now: int) -> bool:
+    """Tell whether two stimuli may open one turn: same receiver, same trust, same class."""
+    is_urgent_head = head.priority is Priority.NOW
+    return (
+        stimulus.origin in JOINING
+        and stimulus.place is not Place.INTERRUPTED
+        and stimulus.not_before <= now
+        and stimulus.trust is head.trust
+        and stimulus.route == head.route
+        and (
+            stimulus.priority is head.priority
+            or (is_urgent_head and stimulus.is_debounced and stimulus.origin in HUMAN)
+        )
+    )

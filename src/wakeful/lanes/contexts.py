@@ -1,0 +1,54 @@
+"""Contexts of sessions that ran lately, kept decoded so that a turn need not read its history."""
+
+import threading
+from collections import OrderedDict
+
+from wakeful.store.database import Tx
+from wakeful.transcript import entries
+from wakeful.transcript.sessions import Session
+from wakeful.turn.context import Context, build
+from wakeful.vocabulary.entry import Entry, Kind
+
+KEPT_MESSAGES = 100_000  # over all sessions; the least used go first
+
+
+class Contexts:
+    """A cache keyed by session and checked against the session's leaf; never trusted blindly.
+
+    A context is taken out (on the writer thread) while its turn runs and kept again (on the event
+    loop) only once all of it is committed: a transaction that runs again reads the rows instead.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()  # guards the two fields below
+        self._kept: OrderedDict[str, Context] = OrderedDict()
+        self._messages = 0
+
+    def take(self, tx: Tx, session: Session, open_turn_id: str | None) -> Context:
+        """Return the session's context up to its leaf."""
+        with self._lock:
+            context = self._kept.pop(session.key, None)
+            self._messages -= len(context.messages) if context else 0
+        if context and open_turn_id is None and self._bring_up_to_leaf(tx, session, context):
+            return context
+        path = entries.path(tx, session, session.context_from - 1)
+        return build(session.branch, path, open_turn_id)
+
+    def keep(self, session_key: str, context: Context) -> None:
+        """Keep a context whose every entry is committed."""
+        with self._lock:
+            self._kept[session_key] = context
+            self._messages += len(context.messages)
+            while self._messages > KEPT_MESSAGES and self._kept:
+                _, dropped = self._kept.popitem(last=False)
+                self._messages -= len(dropped.messages)
+
+    def _bring_up_to_leaf(self, tx: Tx, session: Session, context: Context) -> bool:
+        if context.branch != session.branch or context.depth > session.leaf_depth:
+            return False
+        if context.depth < session.leaf_depth:
+            new: list[Entry] = entries.path(tx, session, context.depth)
+            if any(entry.kind is Kind.COMPACTION for entry in new):
+                return False
+            context.extend(new)
+        return context.hash == session.leaf_hash

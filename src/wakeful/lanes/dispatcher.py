@@ -1,0 +1,179 @@
+"""The dispatcher: gives ready lanes a task, a bounded number at once in each pool."""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Mapping
+
+from wakeful.broker import lanes
+from wakeful.lanes.interrupts import Interrupts
+from wakeful.lanes.lane import LaneRunner
+from wakeful.lanes.recovery import Recovery
+from wakeful.store.database import Store
+from wakeful.turns import turns
+from wakeful.vocabulary import session_key as keys
+from wakeful.vocabulary.clock import Clock, wait_until
+from wakeful.vocabulary.errors import StoreFailed, Transient
+
+POOLS: dict[str, int] = {"main": 64, "subagent": 8, "automation": 16}
+LOOK_EVERY_MS = 60_000  # a lost notification costs at most this
+RETRY_MS = 1_000  # after the store could not answer
+HINT_LIMIT = 10_000  # beyond this the ledger is asked instead
+
+log = logging.getLogger(__name__)
+
+
+class _Pool:
+    """One pool of lanes: how many run, and which are said to be ready."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.running = 0
+        self.hints: OrderedDict[str, None] = OrderedDict()
+        self.must_scan = True
+
+    def hint(self, session_key: str) -> None:
+        if len(self.hints) >= HINT_LIMIT:
+            self.hints.clear()
+            self.must_scan = True
+        else:
+            self.hints[session_key] = None
+
+    @property
+    def free(self) -> int:
+        return self.limit - self.running
+
+
+class Dispatcher:
+    """A service that runs lanes."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        runner: LaneRunner,
+        recovery: Recovery,
+        interrupts: Interrupts,
+        pools: Mapping[str, int],
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._runner = runner
+        self._recovery = recovery
+        self._interrupts = interrupts
+        self._pools = {name: _Pool(limit) for name, limit in pools.items()}
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._again: set[str] = set()
+        self._changed = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._next_look = 0
+        self._is_draining = False
+
+    async def run(self) -> None:
+        undo = [
+            self._store.listen(lanes.READY, self._on_ready),
+            self._store.listen(lanes.DUE, self._on_due),
+            self._store.listen(turns.INTERRUPT, self._interrupts.raise_on),
+        ]
+        try:
+            for session_key in await self._recovery.run():
+                await self._run_lane(session_key)  # suspects, one at a time, before anything new
+            async with asyncio.TaskGroup() as group:
+                while True:
+                    self._changed.clear()
+                    await self._start_ready(group)
+                    await wait_until(self._clock, self._next_look, self._changed)
+        finally:
+            for unlisten in undo:
+                unlisten()
+
+    async def drain(self) -> None:
+        """Claim nothing more and return when no lane runs."""
+        self._is_draining = True
+        await self._idle.wait()
+
+    def occupancy(self) -> dict[str, tuple[int, int]]:
+        """Return, per pool, how many lanes run and how many may."""
+        return {name: (pool.running, pool.limit) for name, pool in self._pools.items()}
+
+    async def _start_ready(self, group: asyncio.TaskGroup) -> None:
+        if self._is_draining:
+            self._next_look = self._clock.now() + LOOK_EVERY_MS
+            return
+        if self._clock.now() >= self._next_look:
+            self._next_look = self._clock.now() + LOOK_EVERY_MS
+            for pool in self._pools.values():
+                pool.must_scan = True
+        for name, pool in self._pools.items():
+            if pool.must_scan and pool.free > 0:
+                await self._scan(name, pool)
+            while pool.free > 0 and pool.hints and not self._is_draining:
+                session_key, _ = pool.hints.popitem(last=False)
+                self._start(group, pool, session_key)
+
+    async def _scan(self, name: str, pool: _Pool) -> None:
+        """Ask the ledger which lanes are due; more than can run are left for the next look."""
+        now = self._clock.now()
+        try:
+            rows = await self._store.read(
+                "SELECT session_key, ready_at FROM lanes WHERE pool = :pool AND owner IS NULL "
+                "AND ready_at IS NOT NULL ORDER BY ready_at LIMIT :limit",
+                pool=name,
+                limit=pool.free + 1,
+            )
+        except Transient:
+            log.warning("lanes wait: the store is not ready", exc_info=True)
+            self._next_look = now + RETRY_MS
+            return
+        due = [row[0] for row in rows if row[1] <= now]
+        pool.must_scan = len(due) > pool.free
+        for session_key in due:
+            pool.hint(session_key)
+        if len(due) < len(rows):
+            self._next_look = min(self._next_look, rows[len(due)][1])
+
+    def _start(self, group: asyncio.TaskGroup, pool: _Pool, session_key: str) -> None:
+        if session_key in self._running:
+            self._again.add(session_key)
+            return
+        pool.running += 1
+        self._idle.clear()
+        task = group.create_task(self._run_lane(session_key), name=f"lane {session_key}")
+        self._running[session_key] = task
+        task.add_done_callback(lambda _: self._finished(pool, session_key))
+
+    def _finished(self, pool: _Pool, session_key: str) -> None:
+        del self._running[session_key]
+        pool.running -= 1
+        if session_key in self._again:
+            self._again.discard(session_key)
+            pool.hint(session_key)
+        if not self._running:
+            self._idle.set()
+        if pool.hints or pool.must_scan:
+            self._changed.set()
+
+    async def _run_lane(self, session_key: str) -> None:
+        try:
+            await self._runner.run(session_key)
+        except StoreFailed:
+            log.error("the lane %s stops: the store has failed", session_key)
+        except Exception:
+            # A lane must never take the others down; it is looked at again later.
+            log.exception("the lane %s could not run", session_key)
+            self._next_look = min(self._next_look, self._clock.now() + RETRY_MS)
+            self._changed.set()
+
+    def _on_ready(self, session_key: str) -> None:
+        pool = self._pools[keys.pool_of(session_key)]
+        if session_key in self._running:
+            self._again.add(session_key)
+        else:
+            pool.hint(session_key)
+            if pool.free > 0:
+                self._changed.set()
+
+    def _on_due(self, due_at: str) -> None:
+        self._next_look = min(self._next_look, int(due_at))
+        self._changed.set()

@@ -1,0 +1,35 @@
+"""Notes: the runtime's own sentences inside a conversation."""
+
+from collections.abc import Sequence
+
+from wakeful.vocabulary.stimulus import Attachment
+
+COLLECTED_HEADING = "[Queued messages while agent was busy]"
+STOPPED = "[The last turn was stopped before it was finished.]"
+STILL_TO_DO = (
+    "[Your work on the message above was interrupted by something more urgent. "
+    "It is still to do: go on from where you were.]"
+)
+SKIPPED = "skipped: a new message arrived"
+SKIPPED_STOP = "skipped: the turn was ended before this call began"
+UNKNOWN = "interrupted, outcome unknown"
+GONE = "tool no longer available"
+
+
+def collected(number: int, text: str) -> str:
+    """Return one message of several that waited, as part of the prompt they become."""
+    heading = f"{COLLECTED_HEADING}\n\n" if number == 1 else ""
+    return f"{heading}---\nQueued #{number}\n{text}"
+
+
+def overflow(count: int, lines: Sequence[str]) -> str:
+    noun = "message" if count == 1 else "messages"
+    listed = "".join(f"\n- {line}" for line in lines)
+    return f"[Queue overflow] Dropped {count} {noun} due to cap.{listed}"
+
+
+def attached(attachments: Sequence[Attachment]) -> str:
+    return "".join(
+        f"\n[attachment: {item.name} ({item.media_type}, {len(item.data) * 3 // 4} bytes)]"
+        for item in attachments
+    )

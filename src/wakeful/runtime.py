@@ -1,0 +1,292 @@
+"""The runtime: builds every room in path order, runs their services, drains and stops."""
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+import msgspec
+
+from wakeful.broker import lanes
+from wakeful.bus.bus import Bus
+from wakeful.doors.sender import Door, Sender
+from wakeful.gate.storms import StormLimits
+from wakeful.intake.accept import IntakeRules
+from wakeful.intake.draft import parse_priority
+from wakeful.intake.intake import Intake, Stopped
+from wakeful.lanes.dispatcher import Dispatcher
+from wakeful.lanes.interrupts import Interrupts
+from wakeful.lanes.lane import LaneRunner
+from wakeful.lanes.opening import Opening
+from wakeful.lanes.recovery import Recovery
+from wakeful.models.catalog import find
+from wakeful.settings import Settings
+from wakeful.store.database import Store, Tx
+from wakeful.store.sqlite import open_sqlite
+from wakeful.timers.timekeeper import Timekeeper
+from wakeful.timers.timers import Timer
+from wakeful.tools.builtin import default_tools
+from wakeful.tools.toolbox import Toolbox
+from wakeful.turn.agent import Agent, Mind
+from wakeful.turn.ending import Ending
+from wakeful.turn.record import Recorder
+from wakeful.turn.turn import Thinker
+from wakeful.turns.turns import Turn
+from wakeful.views.turns import TurnView
+from wakeful.vocabulary import session_key as keys
+from wakeful.vocabulary.agent import Agents
+from wakeful.vocabulary.clock import Clock, SystemClock, time_limit
+from wakeful.vocabulary.errors import InvalidInput, StoreFailed
+from wakeful.vocabulary.event import Event
+from wakeful.vocabulary.ids import Ids
+from wakeful.vocabulary.queueing import Mode
+from wakeful.vocabulary.route import Route
+from wakeful.vocabulary.stimulus import Attachment, Draft, Receipt
+
+DEFAULT_WAIT_S = 15.0
+LONGEST_WAIT_S = 120.0
+
+_drafts = msgspec.json.Decoder(Draft)
+
+
+class Service(Protocol):
+    """Something that runs until it is cancelled."""
+
+    async def run(self) -> None: ...
+
+
+class Runtime:
+    """Keeps agents alive; use it as `async with Runtime(...) as runtime`."""
+
+    def __init__(
+        self,
+        *,
+        agents: Sequence[Agent] = (),
+        home: Path | str | None = None,
+        settings: Settings | None = None,
+        doors: Mapping[str, Door] | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        settings = settings or Settings()
+        if home is not None:
+            settings = msgspec.structs.replace(settings, home=Path(home).expanduser())
+        self.settings = settings
+        self.clock: Clock = clock or SystemClock()
+        self._agents = {agent.id: agent for agent in agents or (Agent(),)}
+        if len(self._agents) != len(agents or (1,)):
+            raise InvalidInput("agents", "two agents have the same id")
+        self._doors = dict(doors or {})
+        self._stack = AsyncExitStack()
+        self._services: list[asyncio.Task[None]] = []
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._start()
+        except BaseException:
+            await self._stack.aclose()
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is None:
+            await self._drain()
+        for task in self._services:
+            task.cancel()
+        try:
+            await self._stack.__aexit__(kind, error, traceback)
+        except BaseExceptionGroup as group:
+            failed, _ = group.split(StoreFailed)
+            if failed is None:
+                raise
+            raise StoreFailed(str(_first(failed))) from group
+
+    async def _start(self) -> None:
+        ids = Ids(self.clock)
+        self._store = store = await self._open_store()
+        self._stack.push_async_callback(store.close)
+        self._bus = bus = Bus(store, ids)
+        await bus.start()
+        minds = {agent.id: _mind(agent) for agent in self._agents.values()}
+        agents = Agents({agent_id: mind.config for agent_id, mind in minds.items()})
+        self._intake = intake = Intake(store, bus, ids, agents, self._intake_rules())
+        self._views = TurnView(store, bus, self.clock)
+        recorder = Recorder(bus, ids, Ending(bus, ids), intake.acceptance.queue_settings)
+        opening = Opening(bus, ids, recorder, minds, owner=ids.new("node"))
+        interrupts = Interrupts()
+        thinker = Thinker(store, bus, recorder, self.clock)
+        runner = LaneRunner(store, self.clock, opening, thinker, interrupts)
+        self._dispatcher = Dispatcher(
+            store,
+            self.clock,
+            runner,
+            Recovery(store, intake, sorted(minds)),
+            interrupts,
+            msgspec.structs.asdict(self.settings.lanes),
+        )
+        timekeeper = Timekeeper(store, self.clock, {"stimulus": self._fire_stimulus}, lanes.lock)
+        sender = Sender(store, bus, self.clock, self._doors)
+        group = await self._stack.enter_async_context(asyncio.TaskGroup())
+        services: dict[str, Service] = {
+            "dispatcher": self._dispatcher,
+            "timekeeper": timekeeper,
+            "sender": sender,
+        }
+        for name, service in services.items():
+            self._services.append(group.create_task(service.run(), name=name))
+        self._services.append(group.create_task(self._watch_store(), name="store watch"))
+
+    async def send(
+        self,
+        text: str,
+        *,
+        session: str = "main",
+        priority: str = "next",
+        mode: str | None = None,
+        source: str = "operator",
+        dedup_key: str | None = None,
+        route: Route | None = None,
+        attachments: Sequence[Attachment] = (),
+    ) -> Receipt:
+        """Give an agent a message; it is on disk when this returns."""
+        return await self.accept(
+            Draft(
+                session_key=keys.canonical(_text(session, "session"), field="session"),
+                text=_text(text, "text"),
+                priority=parse_priority(_text(priority, "priority")),
+                mode=None if mode is None else _mode(mode),
+                source=_text(source, "source"),
+                dedup_key=None if dedup_key is None else _text(dedup_key, "dedup_key"),
+                route=route,
+                attachments=tuple(attachments),
+            )
+        )
+
+    async def accept(self, draft: Draft) -> Receipt:
+        """Accept any stimulus; `send` is the short form for messages."""
+        return await self._intake.accept(draft)
+
+    async def wait(self, what: Receipt | str, timeout_s: float = DEFAULT_WAIT_S) -> Turn | None:
+        """Return the turn that a receipt (or a turn id) led to, once it has ended.
+
+        None means that the stimulus ended without a turn, or that the time was over first.
+        """
+        if not 0 < timeout_s <= LONGEST_WAIT_S:
+            raise InvalidInput("timeout_s", f"must be above 0 and at most {LONGEST_WAIT_S:g}")
+        if isinstance(what, Receipt):
+            return await self._views.wait_for_stimulus(what, timeout_s)
+        return await self._views.wait_for_turn(what, timeout_s)
+
+    def subscribe(
+        self,
+        *,
+        topics: Sequence[str] = ("*",),
+        session: str | None = None,
+        since: str | None = None,
+    ) -> AsyncIterator[Event]:
+        """Follow events: after `since` if given, then live ones, neither gap nor repeat."""
+        key = None if session is None else keys.canonical(session, field="session")
+        return self._bus.follow(topics=topics, session_key=key, since=since)
+
+    async def cursor(self) -> str:
+        """Return the position after the newest event, for `subscribe(since=…)`."""
+        return await self._bus.head()
+
+    async def stop(self, session: str = "main") -> Stopped:
+        """End the session's running turn and cancel what people have waiting there."""
+        return await self._intake.stop(keys.canonical(session, field="session"))
+
+    async def abort(self, turn_id: str) -> bool:
+        """End one turn; False if it had ended already."""
+        return await self._intake.abort(turn_id)
+
+    async def cancel(self, stimulus_id: str) -> bool:
+        """Cancel a stimulus that still waits; False if it is too late."""
+        return await self._intake.cancel(stimulus_id)
+
+    async def halt(self, agent: str | None = None) -> bool:
+        """Stop every model and tool call of an agent, or of all, until `resume`."""
+        return await self._intake.halt(agent)
+
+    async def resume(self, agent: str | None = None) -> bool:
+        """Lift a halt; everything goes on where it was."""
+        return await self._intake.resume(agent)
+
+    async def serve(self) -> None:
+        """Run until SIGTERM or SIGINT; a second one leaves at once, losing nothing."""
+        loop = asyncio.get_running_loop()
+        first = asyncio.Event()
+
+        def asked_to_stop() -> None:
+            if first.is_set():
+                for task in self._services:
+                    task.cancel()
+            first.set()
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, asked_to_stop)
+        await first.wait()
+
+    async def _drain(self) -> None:
+        """Wait for running turns, though not for ever; what is left goes on at the next start."""
+        try:
+            async with time_limit(self.clock, self.settings.drain_s):
+                await self._dispatcher.drain()
+        except TimeoutError:
+            pass
+
+    async def _open_store(self) -> Store:
+        home = self.settings.home
+        return await open_sqlite(None if home is None else home / "wakeful.db", clock=self.clock)
+
+    def _intake_rules(self) -> IntakeRules:
+        storm = self.settings.storm
+        return IntakeRules(
+            queue=self.settings.queue,
+            doors=self.settings.doors,
+            storm=StormLimits(turns=storm.turns, window_s=storm.window_s),
+            max_chain_depth=self.settings.max_chain_depth,
+        )
+
+    def _fire_stimulus(self, tx: Tx, timer: Timer, now: int) -> None:
+        """File the stimulus that a timer carries."""
+        self._intake.accept_in(tx, [_drafts.decode(timer.payload)])
+
+    async def _watch_store(self) -> None:
+        await self._store.wait_failed()
+        raise StoreFailed
+
+
+def _mind(agent: Agent) -> Mind:
+    own = {tool.name for tool in agent.tools}
+    builtin = default_tools() if agent.has_default_tools else ()
+    tools = [*agent.tools, *(tool for tool in builtin if tool.name not in own)]
+    return Mind(agent, find(agent.model), Toolbox(tools))
+
+
+def _text(value: str, field: str) -> str:
+    if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(field, f"must be text, not {type(value).__name__}")
+    return value
+
+
+def _mode(word: str) -> Mode:
+    try:
+        return Mode(_text(word, "mode"))
+    except ValueError:
+        known = ", ".join(Mode)
+        raise InvalidInput("mode", f"must be one of {known}, not {word[:40]!r}") from None
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

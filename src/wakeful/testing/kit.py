@@ -1,0 +1,49 @@
+"""Drive a runtime in tests without sleeping: move the clock, await an event."""
+
+from collections.abc import Callable, Sequence
+
+from wakeful.doors.sender import Door
+from wakeful.models.model import Model
+from wakeful.models.scripted import Line, Pause, Scripted, call, says
+from wakeful.runtime import Runtime
+from wakeful.settings import Settings
+from wakeful.tools.tool import Tool
+from wakeful.turn.agent import Agent
+from wakeful.vocabulary.clock import Clock, ManualClock, SystemClock, time_limit
+from wakeful.vocabulary.event import Event
+
+__all__ = ["ManualClock", "Pause", "Scripted", "call", "in_memory", "says", "wait_for"]
+
+PATIENCE_S = 10.0
+
+
+def in_memory(
+    model: Model | Sequence[Line | Pause] = (),
+    *,
+    tools: Sequence[Tool] = (),
+    settings: Settings | None = None,
+    clock: Clock | None = None,
+    doors: dict[str, Door] | None = None,
+) -> Runtime:
+    """Return a runtime on a database in memory with one agent, `main`, and a scripted model."""
+    voice = model if isinstance(model, Model) else Scripted(model)
+    return Runtime(
+        agents=[Agent(model=voice, tools=tools)], settings=settings, clock=clock, doors=doors
+    )
+
+
+async def wait_for(
+    runtime: Runtime,
+    kind: str,
+    where: Callable[[Event], bool] = lambda _: True,
+    *,
+    since: str | None = None,
+    session: str | None = None,
+) -> Event:
+    """Return the next event of a kind (after `since`, or after the beginning of the ledger)."""
+    start = since or (await runtime.cursor()).rpartition("-")[0] + "-0"
+    async with time_limit(SystemClock(), PATIENCE_S):
+        async for event in runtime.subscribe(topics=[kind], session=session, since=start):
+            if where(event):
+                return event
+    raise AssertionError("the subscription ended")

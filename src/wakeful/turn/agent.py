@@ -1,0 +1,55 @@
+"""An agent: its voice, its hands, and what it was told."""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from wakeful.models.model import Model
+from wakeful.prompts.system import system_prompt
+from wakeful.tools.tool import Tool
+from wakeful.tools.toolbox import Toolbox
+from wakeful.vocabulary.agent import AgentConfig, Limits
+from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides, checked
+from wakeful.vocabulary.route import Route
+from wakeful.vocabulary.session_key import checked_agent_id
+
+
+class Agent:
+    """Somebody who lives between messages."""
+
+    def __init__(
+        self,
+        id: str = "main",
+        *,
+        model: str | Model = "demo",
+        instructions: str = "",
+        tools: Sequence[Tool] = (),
+        has_default_tools: bool = True,
+        workspace: Path | str | None = None,
+        queue: QueueOverrides = NO_OVERRIDES,
+        limits: Limits = Limits(),
+        routes: Sequence[Route] = (),
+    ) -> None:
+        self.id = checked_agent_id(id, "id")
+        self.model = model
+        self.instructions = instructions
+        self.tools = tuple(tools)
+        self.has_default_tools = has_default_tools
+        self.workspace = None if workspace is None else Path(workspace).expanduser()
+        self.config = AgentConfig(
+            id=self.id, queue=checked(queue), limits=limits, routes=tuple(routes)
+        )
+
+
+class Mind:
+    """An agent made ready to think: model resolved, tools gathered, prompt written."""
+
+    def __init__(self, agent: Agent, model: Model, toolbox: Toolbox) -> None:
+        self.agent_id = agent.id
+        self.model = model
+        self.toolbox = toolbox
+        self.config = agent.config
+        self.workspace = agent.workspace
+        self.system = system_prompt(agent.id, agent.instructions)
+        described = "\n".join((model.name, self.system, *toolbox.all()))
+        self.config_hash = hashlib.sha256(described.encode()).hexdigest()[:16]

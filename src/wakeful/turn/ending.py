@@ -1,0 +1,101 @@
+"""One end: the only writer of a turn's terminal state, and of all that follows from it."""
+
+from wakeful.broker import lanes, stimuli
+from wakeful.bus.bus import Bus
+from wakeful.outbox import outbox
+from wakeful.store.database import Tx
+from wakeful.turn.silence import spoken
+from wakeful.turns import turns
+from wakeful.turns.turns import End, Turn, TurnState
+from wakeful.vocabulary.event import Event
+from wakeful.vocabulary.ids import Ids
+from wakeful.vocabulary.stimulus import State
+
+# What becomes of the stimuli of a turn; a preempted one gives them back instead.
+_SETTLES: dict[TurnState, tuple[State, str | None]] = {
+    TurnState.DONE: (State.DONE, None),
+    TurnState.FAILED: (State.FAILED, None),
+    TurnState.TIMED_OUT: (State.FAILED, "timed-out"),
+    TurnState.STOPPED: (State.CANCELLED, "stop"),
+    TurnState.SUPERSEDED: (State.CANCELLED, "superseded"),
+}
+
+
+class Ending:
+    """Ends turns."""
+
+    def __init__(self, bus: Bus, ids: Ids) -> None:
+        self._bus = bus
+        self._ids = ids
+
+    def end_turn(self, tx: Tx, turn: Turn, how: End, epoch: int) -> None:
+        """Write the terminal state, settle the stimuli, file the reply, free the lane.
+
+        Does nothing to a turn that has ended. The caller holds the lane's lock.
+        """
+        if not turns.end(tx, turn, how):
+            return
+        settled = self._settle(tx, turn, how)
+        if how.reply:
+            self._deliver(tx, turn, how.reply)
+        lanes.release(tx, turn.session_key, resume_at=None, keeps_turn=False)
+        data: dict[str, object] = {
+            "state": how.state.value,
+            "reply": how.reply,
+            "epoch": epoch,
+            "stimuli": settled,
+        }
+        if how.error_kind is not None:
+            data["error"] = {"kind": how.error_kind, "message": how.error}
+        self._publish(tx, "turn.finished", turn, None, data)
+
+    def _settle(self, tx: Tx, turn: Turn, how: End) -> list[str]:
+        if how.state is TurnState.PREEMPTED:
+            given_back = stimuli.give_back(tx, turn.id)
+            for stimulus_id in given_back:
+                self._publish(tx, "stimulus.pending", turn, stimulus_id, {"reason": "interrupted"})
+            return given_back
+        state, reason = _SETTLES[how.state]
+        claimed = [stimulus.id for stimulus in stimuli.of_turn(tx, turn.id)]
+        opened, joined = claimed[:1], claimed[1:]
+        self._move(tx, turn, opened, state, reason or how.error_kind)
+        joined_state = State.MERGED if state is State.DONE else state
+        self._move(tx, turn, joined, joined_state, reason or how.error_kind)
+        return claimed
+
+    def _move(self, tx: Tx, turn: Turn, ids: list[str], state: State, reason: str | None) -> None:
+        stimuli.move(tx, ids, state, reason)
+        for stimulus_id in ids:
+            data = {} if reason is None else {"reason": reason}
+            self._publish(tx, f"stimulus.{state.value}", turn, stimulus_id, data)
+
+    def _deliver(self, tx: Tx, turn: Turn, reply: str) -> None:
+        """File the reply for its route, unless it is silence or was sent in this turn already."""
+        route, said = turn.route, spoken(reply)
+        if route is None or not route.is_sent_to or said.is_silent:
+            return
+        if outbox.was_sent_in_turn(tx, turn.id, route.target, said.text):
+            return
+        delivery = outbox.file(
+            tx,
+            self._ids.new("dl"),
+            route,
+            said.text,
+            session_key=turn.session_key,
+            turn_id=turn.id,
+        )
+        self._publish(tx, "delivery.queued", turn, None, {"delivery_id": delivery.id})
+
+    def _publish(
+        self, tx: Tx, kind: str, turn: Turn, stimulus_id: str | None, data: dict[str, object]
+    ) -> None:
+        self._bus.publish(
+            tx,
+            Event(
+                kind=kind,
+                session_key=turn.session_key,
+                turn_id=turn.id,
+                stimulus_id=stimulus_id,
+                data=data,
+            ),
+        )

@@ -1,0 +1,32 @@
+"""Read back from the ledgers how far a turn's current step came."""
+
+from wakeful.store.database import Tx
+from wakeful.transcript import entries
+from wakeful.transcript.sessions import Session
+from wakeful.turn.journal import Journal
+from wakeful.turns import tool_calls
+from wakeful.vocabulary.entry import AssistantBody, Kind
+
+
+def load_step(tx: Tx, session: Session, journal: Journal) -> bool:
+    """Bring a journal's calls and results in line with the rows; False if no reply is there yet.
+
+    May run any number of times with the same outcome.
+    """
+    turn = journal.turn
+    bodies = [
+        entry.content()
+        for entry in entries.path(tx, session, session.context_from - 1)
+        if entry.turn_id == turn.id and entry.kind is Kind.MESSAGE
+    ]
+    replies = [body.message for body in bodies if isinstance(body, AssistantBody)]
+    if len(replies) < turn.step:
+        journal.calls, journal.settled, journal.said = (), frozenset(), ""
+        return False
+    journal.calls, journal.said = replies[-1].tool_calls, replies[-1].text
+    journal.settled = frozenset(
+        call_id
+        for call_id, call in tool_calls.of_step(tx, turn.id, turn.step).items()
+        if call.settled_at is not None
+    )
+    return True

@@ -1,0 +1,202 @@
+"""The loop of a turn: ask, act, commit, until it rests."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import aclosing
+
+from wakeful.broker import lanes
+from wakeful.bus.bus import Bus
+from wakeful.models.model import LONGEST_REPLY, Delta, Reply, Request, as_message
+from wakeful.store.database import Store, Tx
+from wakeful.tools.running import run
+from wakeful.tools.tool import ToolContext
+from wakeful.turn import limits
+from wakeful.turn.backoff import next_try
+from wakeful.turn.journal import Act, Ask, CallOutcome, Journal, News, Next
+from wakeful.turn.record import Advanced, LedgerToolFailed, Recorder
+from wakeful.turns.tool_calls import CallState
+from wakeful.turns.turns import End, TurnState
+from wakeful.vocabulary.clock import Clock
+from wakeful.vocabulary.errors import ContextOverflow, Garbled, Permanent, Transient
+from wakeful.vocabulary.event import Event
+from wakeful.vocabulary.failpoints import failpoint
+from wakeful.vocabulary.message import AssistantMessage, ToolCall
+
+log = logging.getLogger(__name__)
+
+
+class Thinker:
+    """Runs turns; everything it does is first allowed by a commit."""
+
+    def __init__(self, store: Store, bus: Bus, recorder: Recorder, clock: Clock) -> None:
+        self._store = store
+        self._bus = bus
+        self._recorder = recorder
+        self._clock = clock
+
+    async def think(self, journal: Journal, next: Next) -> Next:
+        """Go on with a turn, from wherever its journal stands, until it ends or is left."""
+        while True:
+            match next:
+                case Ask():
+                    failpoint("P5")
+                    next = await self._ask(journal)
+                case Act():
+                    failpoint("P7")
+                    next = await self._act(journal, next.calls)
+                case _:
+                    return next
+
+    async def end_interrupted(self, journal: Journal) -> Next:
+        """End a turn whose task was cancelled because a commit told it to end."""
+        return await self._leave(journal, reason="interrupted", resume_at=self._clock.now())
+
+    async def end_out_of_time(self, journal: Journal) -> Next:
+        sentence = limits.out_of_time(journal.mind.config.limits)
+        return await self._end(journal, TurnState.TIMED_OUT, "limit", sentence)
+
+    async def leave_for_later(self, journal: Journal) -> Next:
+        """Give a turn back because the process stops; it goes on where it was."""
+        return await self._leave(journal, reason="stopping", resume_at=self._clock.now())
+
+    async def fail(self, journal: Journal, error: Exception) -> Next:
+        """End a turn that failed in a way nobody foresaw."""
+        sentence = f"Something went wrong inside the runtime: {type(error).__name__}."
+        return await self._end(journal, TurnState.FAILED, "internal", sentence)
+
+    async def _ask(self, journal: Journal) -> Next:
+        try:
+            reply = await self._stream(journal)
+        except Transient as error:
+            return await self._ask_later(journal, error)
+        except ContextOverflow as error:
+            return await self._end(journal, TurnState.FAILED, "context_overflow", str(error))
+        except Permanent as error:
+            return await self._end(journal, TurnState.FAILED, "provider", str(error))
+        except Exception as error:
+            log.exception("the model %r raised", journal.mind.model.name)
+            sentence = f"The model failed: {type(error).__name__}: {error}"
+            return await self._end(journal, TurnState.FAILED, "provider", sentence)
+        failpoint("P6" if reply.tool_calls else "P10")
+        next = await self._commit(journal, News(reply=reply))
+        journal.partial = ""
+        if not reply.tool_calls:
+            failpoint("P11")
+        return next
+
+    async def _stream(self, journal: Journal) -> AssistantMessage:
+        """Ask the model and show its words as they come."""
+        mind, turn = journal.mind, journal.turn
+        request = Request(
+            system=mind.system,
+            messages=tuple(journal.context.messages),
+            tools=mind.toolbox.specs(turn.trust),
+            turn_id=turn.id,
+            step=turn.step,
+        )
+        journal.partial = ""
+        reply: Reply | None = None
+        async with aclosing(mind.model.stream(request)) as pieces:
+            async for piece in pieces:
+                if reply is not None:
+                    raise Garbled("the model went on after its final reply")
+                if isinstance(piece, Delta):
+                    journal.partial += piece.text
+                    if len(journal.partial) > LONGEST_REPLY:
+                        raise Garbled("the model's answer does not end")
+                    self._show(journal, piece.text)
+                else:
+                    reply = piece
+        if reply is None:
+            raise Garbled("the model's answer broke off")
+        return as_message(reply)
+
+    def _show(self, journal: Journal, text: str) -> None:
+        if self._bus.is_watched(journal.turn.session_key):
+            self._bus.show(
+                Event(
+                    kind="turn.delta",
+                    session_key=journal.turn.session_key,
+                    turn_id=journal.turn.id,
+                    data={"text": text, "step": journal.turn.step},
+                )
+            )
+
+    async def _ask_later(self, journal: Journal, error: Transient) -> Next:
+        """Leave the turn open until the model may answer, or give up after enough tries."""
+        resume_at = next_try(
+            error, journal.turn.retries, journal.mind.config.limits.retries, self._clock.now()
+        )
+        if resume_at is None:
+            return await self._end(journal, TurnState.FAILED, "provider", str(error))
+        journal.partial = ""
+        return await self._leave(
+            journal, reason="waiting for the model", resume_at=resume_at, ask_error=str(error)
+        )
+
+    async def _act(self, journal: Journal, calls: tuple[ToolCall, ...]) -> Next:
+        """Run calls side by side; each result is remembered the moment it is there."""
+        if len(calls) == 1:
+            await self._run_call(journal, calls[0])
+        else:
+            async with asyncio.TaskGroup() as group:
+                for call in calls:
+                    group.create_task(self._run_call(journal, call), name=f"tool {call.name}")
+        failpoint("P8")
+        order = [call.id for call in calls]
+        outcomes = sorted(journal.finished, key=lambda outcome: order.index(outcome.call.id))
+        next = await self._commit(journal, News(outcomes=tuple(outcomes)))
+        failpoint("P9")
+        return next
+
+    async def _run_call(self, journal: Journal, call: ToolCall) -> None:
+        turn, mind = journal.turn, journal.mind
+        tool = mind.toolbox.get(call.name, turn.trust)
+        assert tool is not None, "a call is only intended when its tool exists"
+        context = ToolContext(
+            key=f"{turn.id}:{turn.step}:{call.id}",
+            session_key=turn.session_key,
+            agent_id=turn.agent_id,
+            turn_id=turn.id,
+            workspace=mind.workspace,
+            clock=self._clock,
+        )
+        result = await run(tool, call, context)
+        state = CallState.FAILED if result.is_error else CallState.DONE
+        journal.finished.append(CallOutcome(call=call, result=result, state=state))
+
+    async def _commit(self, journal: Journal, news: News) -> Next:
+        failures: dict[str, str] = {}
+        while True:
+            known = News(reply=news.reply, outcomes=news.outcomes, ledger_failures=dict(failures))
+            try:
+                return await self._write(
+                    journal, lambda tx, known=known: self._recorder.advance(tx, journal, known)
+                )
+            except LedgerToolFailed as failed:
+                log.warning("the ledger tool %r failed", failed.call.name, exc_info=True)
+                failures[failed.call.id] = f"{type(failed.cause).__name__}: {failed.cause}"
+
+    async def _end(self, journal: Journal, state: TurnState, kind: str, sentence: str) -> Next:
+        how = End(state=state, reply=sentence, error_kind=kind, error=sentence)
+        return await self._write(journal, lambda tx: self._recorder.end(tx, journal, how))
+
+    async def _leave(
+        self, journal: Journal, *, reason: str, resume_at: int, ask_error: str | None = None
+    ) -> Next:
+        return await self._write(
+            journal,
+            lambda tx: self._recorder.leave(
+                tx, journal, reason=reason, resume_at=resume_at, ask_error=ask_error
+            ),
+        )
+
+    async def _write(self, journal: Journal, fn: Callable[[Tx], Advanced]) -> Next:
+        session_key = journal.attempt.session_key
+        try:
+            advanced = await self._store.write(fn, locks=[lanes.lock(session_key)])
+        except asyncio.CancelledError:
+            journal.is_stale = True  # it may have been committed all the same
+            raise
+        return advanced.apply(journal)
