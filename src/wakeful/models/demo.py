@@ -1,0 +1,136 @@
+"""The built-in demo model: no network, no key, always the same answer to the same conversation."""
+
+import re
+from collections.abc import AsyncIterator, Sequence
+
+from wakeful.models.demo_intents import LONGEST_ASK, Say, Use, answer, understand
+from wakeful.models.model import Delta, Reply, Request
+from wakeful.vocabulary.message import (
+    AssistantMessage,
+    Block,
+    Message,
+    Text,
+    ToolCall,
+    ToolMessage,
+    Usage,
+    UserMessage,
+)
+
+CHARACTERS_PER_TOKEN = 4
+MOST_ASKS = 20  # requests answered in one turn, the newest
+
+_QUEUED = re.compile(r"(?:\A|\n)(?:\[Queued messages[^\n]*\]\s*)?---\nQueued #\d+\n")
+_FENCE = re.compile(r"<<<external (\w+)\n(.*?)\nexternal \1>>>", re.DOTALL)
+_STOPPED = "[The last turn was stopped"
+
+
+class Demo:
+    """Answers plain requests by rules, with the tools it is offered."""
+
+    @property
+    def name(self) -> str:
+        return "demo"
+
+    async def stream(self, request: Request) -> AsyncIterator[Delta | Reply]:
+        text, calls = _next_step(request)
+        for word in re.findall(r"\S+\s*|\s+", text):
+            yield Delta(text=word)
+        content: tuple[Block, ...] = (Text(text=text), *calls)
+        yield Reply(
+            content=content,
+            stop_reason="tool_use" if calls else "stop",
+            usage=Usage(
+                input=_tokens(_characters(request)), output=_tokens(sum(map(_size, content)))
+            ),
+            provider="demo",
+            model="demo",
+        )
+
+
+def _next_step(request: Request) -> tuple[str, list[ToolCall]]:
+    """Return what to say, and the calls that must come first if any request needs one."""
+    messages = _of_this_turn(request.messages)
+    results = {item.call_id: item for item in messages if isinstance(item, ToolMessage)}
+    tools = frozenset(spec.name for spec in request.tools)
+    said: list[str] = []
+    needed: list[str] = []
+    calls: list[ToolCall] = []
+    asks = _asks(messages)
+    for number in range(max(0, len(asks) - MOST_ASKS), len(asks)):
+        known = _results_of(number, results)
+        match answer(asks[number], tools, known):
+            case Say(text=text):
+                said.append(text)
+            case Use(text=text, calls=wanted):
+                needed.append(text)
+                calls += [
+                    ToolCall(id=_call_id(number, position), name=name, arguments=arguments)
+                    for position, (name, arguments) in enumerate(wanted, len(known))
+                ]
+    # What is known already is said at the end, together with the rest.
+    return ("\n\n".join(said), []) if not calls else (" ".join(needed), calls)
+
+
+def _of_this_turn(messages: Sequence[Message]) -> Sequence[Message]:
+    """Return what came after the last finished answer."""
+    for position in range(len(messages) - 1, -1, -1):
+        match messages[position]:
+            case AssistantMessage(tool_calls=()):
+                return messages[position + 1 :]
+            case UserMessage(text=text) if text.startswith(_STOPPED):
+                return messages[position:]
+            case _:
+                pass
+    return messages
+
+
+def _asks(messages: Sequence[Message]) -> list[str]:
+    texts = [message.text for message in messages if isinstance(message, UserMessage)]
+    return [ask for text in texts for ask in _split(text)] or [""]
+
+
+def _split(text: str) -> list[str]:
+    """Return the requests that one prompt holds: several people may have spoken."""
+    plain = _FENCE.sub(lambda fence: fence[2], text)
+    queued = [part.strip() for part in _QUEUED.split(plain) if part.strip()]
+    asks: list[str] = []
+    for part in queued:
+        pieces = [piece for piece in part.split("\n\n") if piece.strip()]
+        # Paragraphs are requests of their own only if each of them is one.
+        is_many = len(pieces) > 1 and all(
+            len(piece) <= LONGEST_ASK and understand(piece) for piece in pieces
+        )
+        asks += pieces if is_many else [part]
+    return asks
+
+
+def _call_id(number: int, position: int) -> str:
+    return f"demo_{number}_{position}"
+
+
+def _results_of(number: int, results: dict[str, ToolMessage]) -> list[ToolMessage]:
+    found: list[ToolMessage] = []
+    while (result := results.get(_call_id(number, len(found)))) is not None:
+        found.append(result)
+    return found
+
+
+def _characters(request: Request) -> int:
+    count = len(request.system) + sum(len(spec.description) for spec in request.tools)
+    for message in request.messages:
+        match message:
+            case AssistantMessage(content=content):
+                count += sum(map(_size, content))
+            case UserMessage(text=text) | ToolMessage(text=text):
+                count += len(text)
+    return count
+
+
+def _size(block: Block) -> int:
+    if isinstance(block, ToolCall):
+        return len(block.name) + len(str(block.arguments))
+    return len(block.text)
+
+
+def _tokens(characters: int) -> int:
+    return -(-characters // CHARACTERS_PER_TOKEN)
