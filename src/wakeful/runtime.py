@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import msgspec
 
@@ -32,6 +32,7 @@ from wakeful.tools.builtin import default_tools
 from wakeful.tools.toolbox import Toolbox
 from wakeful.turn.agent import Agent, Mind
 from wakeful.turn.ending import Ending
+from wakeful.turn.page import Pen
 from wakeful.turn.record import Recorder
 from wakeful.turn.turn import Thinker
 from wakeful.turns.turns import Turn
@@ -106,7 +107,7 @@ class Runtime:
             failed, _ = group.split(StoreFailed)
             if failed is None:
                 raise
-            raise StoreFailed(str(_first(failed))) from group
+            raise _first(failed) from group
 
     async def _start(self) -> None:
         ids = Ids(self.clock)
@@ -118,10 +119,15 @@ class Runtime:
         agents = Agents({agent_id: mind.config for agent_id, mind in minds.items()})
         self._intake = intake = Intake(store, bus, ids, agents, self._intake_rules())
         self._views = TurnView(store, bus, self.clock)
-        recorder = Recorder(bus, ids, Ending(bus, ids), intake.acceptance.queue_settings)
-        opening = Opening(bus, ids, recorder, minds, owner=ids.new("node"))
+        pen = Pen(
+            bus=bus,
+            ids=ids,
+            ending=Ending(bus, ids),
+            queue_settings_of=intake.acceptance.queue_settings,
+        )
+        opening = Opening(pen, minds, owner=ids.new("node"))
         interrupts = Interrupts()
-        thinker = Thinker(store, bus, recorder, self.clock)
+        thinker = Thinker(store, bus, Recorder(pen), self.clock)
         runner = LaneRunner(store, self.clock, opening, thinker, interrupts)
         self._dispatcher = Dispatcher(
             store,
@@ -143,7 +149,8 @@ class Runtime:
             self._services.append(group.create_task(service.run(), name=name))
         self._services.append(group.create_task(self._watch_store(), name="store watch"))
 
-    async def send(
+    # The fields of a message, all but the text with a default.
+    async def send(  # noqa: PLR0913
         self,
         text: str,
         *,
@@ -271,8 +278,8 @@ def _mind(agent: Agent) -> Mind:
     return Mind(agent, find(agent.model), Toolbox(tools))
 
 
-def _text(value: str, field: str) -> str:
-    if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+def _text(value: Any, field: str) -> str:  # callers without a type checker pass anything
+    if not isinstance(value, str):
         raise InvalidInput(field, f"must be text, not {type(value).__name__}")
     return value
 
@@ -285,8 +292,8 @@ def _mode(word: str) -> Mode:
         raise InvalidInput("mode", f"must be one of {known}, not {word[:40]!r}") from None
 
 
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    error: BaseException = group
+def _first(group: BaseExceptionGroup[StoreFailed]) -> StoreFailed:
+    error: StoreFailed | BaseExceptionGroup[StoreFailed] = group
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

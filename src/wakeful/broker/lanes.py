@@ -56,9 +56,7 @@ def get(tx: Tx, session_key: str) -> Lane | None:
 
 
 def get_all(tx: Tx, session_keys: Sequence[str]) -> dict[str, Lane]:
-    rows = tx.all(
-        LANES.select("WHERE session_key IN :keys"), keys=list(session_keys)
-    )
+    rows = tx.all(LANES.select("WHERE session_key IN :keys"), keys=list(session_keys))
     return {row[0]: LANES.read(row) for row in rows}
 
 
@@ -70,9 +68,7 @@ def add_missing(tx: Tx, session_keys: Iterable[str]) -> None:
     tx.many(
         f"{LANES.insert} ON CONFLICT (session_key) DO UPDATE SET seq = lanes.seq",
         [
-            LANES.params(
-                Lane(session_key=key, agent_id=keys.agent_of(key), pool=keys.pool_of(key))
-            )
+            LANES.params(Lane(session_key=key, agent_id=keys.agent_of(key), pool=keys.pool_of(key)))
             for key in sorted(session_keys)
         ],
     )

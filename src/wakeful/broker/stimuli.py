@@ -163,5 +163,3 @@ def is_loop_known(tx: Tx, root_id: str) -> bool:
 def _expect(changed: int, ids: Collection[str], to: State) -> None:
     if changed != len(ids):
         raise Invariant(f"{len(ids)} stimuli should become {to}, {changed} could: {sorted(ids)!r}")
-
-

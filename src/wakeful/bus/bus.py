@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 
 import msgspec
@@ -97,13 +97,15 @@ class Bus:
                 await reader.wait()
 
     @contextmanager
-    def watch(self, session_key: str) -> "Iterator[Watch]":
+    def watch(self, session_key: str) -> "Generator[Watch, None, None]":
         """Collect the events of a session from this moment on, for as long as the block lasts."""
         with self._reading(("*",), session_key) as reader:
             yield Watch(reader)
 
     @contextmanager
-    def _reading(self, topics: Sequence[str], session_key: str | None) -> "Iterator[_Reader]":
+    def _reading(
+        self, topics: Sequence[str], session_key: str | None
+    ) -> "Generator[_Reader, None, None]":
         reader = _Reader(tuple(topics), self._last_seq)
         group = (
             self._everywhere

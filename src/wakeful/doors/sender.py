@@ -80,7 +80,7 @@ class Sender:
     async def _serve(self, target: str) -> None:
         """Send what waits for one target until nothing is due."""
         try:
-            while (delivery := await self._store.write(lambda tx: self._begin(tx, target))):
+            while delivery := await self._store.write(lambda tx: self._begin(tx, target)):
                 await self._attempt(delivery)
         except StoreFailed:
             log.error("sending stops: the store has failed")
@@ -130,9 +130,7 @@ class Sender:
 
         await self._store.write(write)
 
-    def _settle(
-        self, tx: Tx, delivery: Delivery, state: DeliveryState, error: str | None
-    ) -> None:
+    def _settle(self, tx: Tx, delivery: Delivery, state: DeliveryState, error: str | None) -> None:
         if outbox.settle(tx, delivery.id, state, error):
             self._publish(tx, f"delivery.{state.value}", delivery, error)
 
@@ -142,7 +140,5 @@ class Sender:
             data["error"] = error
         self._bus.publish(
             tx,
-            Event(
-                kind=kind, session_key=delivery.session_key, turn_id=delivery.turn_id, data=data
-            ),
+            Event(kind=kind, session_key=delivery.session_key, turn_id=delivery.turn_id, data=data),
         )

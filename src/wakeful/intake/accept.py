@@ -240,9 +240,7 @@ class Acceptance:
         if settings.drop is Drop.SUMMARIZE:
             known = work.lane.overflow or Overflow(count=0, lines=())
             line = one_line(oldest.text, LONGEST_OVERFLOW_LINE)
-            overflow = Overflow(
-                count=known.count + 1, lines=(*known.lines, line)[-settings.cap :]
-            )
+            overflow = Overflow(count=known.count + 1, lines=(*known.lines, line)[-settings.cap :])
             work.lane = replace(work.lane, overflow=overflow)
         self._bus.publish(
             tx,

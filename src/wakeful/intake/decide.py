@@ -79,6 +79,9 @@ class Guard(Record):
     look_at: int | None = None
 
 
+PASSED = Guard()
+
+
 class Action(StrEnum):
     START = "start"
     DEBOUNCE = "debounce"
@@ -106,7 +109,7 @@ _WAKERS = JOINING | {Origin.APPROVAL}
 
 
 def decide(
-    arrival: Arrival, lane: LaneFacts, settings: QueueSettings, guard: Guard = Guard()
+    arrival: Arrival, lane: LaneFacts, settings: QueueSettings, guard: Guard = PASSED
 ) -> Decision:
     """Return what happens to a stimulus; total over every origin, priority, mode and state."""
     if lane.state is LaneState.HALTED:

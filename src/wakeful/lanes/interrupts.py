@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 REMEMBERED = 1024  # interrupts that came before their task was watching
@@ -26,7 +26,7 @@ class Interrupts:
             self._early.popitem(last=False)
 
     @contextmanager
-    def watching(self, turn_id: str, scope: asyncio.Timeout) -> Iterator[None]:
+    def watching(self, turn_id: str, scope: asyncio.Timeout) -> Generator[None, None, None]:
         """Let interrupts of a turn expire a scope for as long as the block lasts."""
         self._watched[turn_id] = scope
         if turn_id in self._early:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from wakeful.broker import lanes, stimuli
 from wakeful.broker.lanes import NEVER, Lane
-from wakeful.bus.bus import Bus
 from wakeful.gate import halts
 from wakeful.intake.decide import WAITS, Action, LaneFacts, LaneState, decide
 from wakeful.intake.facts import arrival_of
@@ -18,13 +17,12 @@ from wakeful.transcript.entries import Line
 from wakeful.transcript.sessions import Session
 from wakeful.turn.agent import Mind
 from wakeful.turn.journal import Attempt, Journal, Next
-from wakeful.turn.record import Page, Recorder, in_doubt, opening_line
+from wakeful.turn.page import Page, Pen, in_doubt, opening_line
 from wakeful.turn.resume import load_step
 from wakeful.turns import tool_calls, turns
 from wakeful.turns.turns import End, Interrupt, Phase, Turn, TurnState
 from wakeful.vocabulary.entry import Kind, NoteBody
 from wakeful.vocabulary.event import Event
-from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import State, Stimulus
 
@@ -44,12 +42,8 @@ class Opened(Record):
 class Opening:
     """Opens turns for one node."""
 
-    def __init__(
-        self, bus: Bus, ids: Ids, recorder: Recorder, minds: dict[str, Mind], owner: str
-    ) -> None:
-        self._bus = bus
-        self._ids = ids
-        self._recorder = recorder
+    def __init__(self, pen: Pen, minds: dict[str, Mind], owner: str) -> None:
+        self._pen = pen
         self._minds = minds
         self._owner = owner
         self.contexts = Contexts()
@@ -105,7 +99,7 @@ class Opening:
                 waiting,
                 now=tx.now,
                 debounce_until=lane.debounce_until,
-                settings_of=lambda s: self._recorder.queue_settings_of(session, s),
+                settings_of=lambda s: self._pen.queue_settings_of(session, s),
             )
             if choice is None:
                 lanes.touch(tx, lane.session_key)
@@ -120,7 +114,7 @@ class Opening:
         refused: set[str] = set()
         facts = LaneFacts(state=LaneState.IDLE)
         for stimulus in choice.stimuli:
-            settings = self._recorder.queue_settings_of(session, stimulus)
+            settings = self._pen.queue_settings_of(session, stimulus)
             decision = decide(arrival_of(stimulus), facts, settings)
             if decision.action not in WAITS:
                 refused.add(stimulus.id)
@@ -146,9 +140,7 @@ class Opening:
             tx, f"stimulus.{state.value}", stimulus.session_key, None, stimulus.id, reason=reason
         )
 
-    def _open(
-        self, tx: Tx, lane: Lane, session: Session, mind: Mind, choice: Choice
-    ) -> Opened:
+    def _open(self, tx: Tx, lane: Lane, session: Session, mind: Mind, choice: Choice) -> Opened:
         """Open a turn: epoch, turn row, entries, stimuli claimed, model about to be asked."""
         head = choice.stimuli[0]
         turn = self._new_turn(tx, lane, session, mind, choice.stimuli)
@@ -183,7 +175,7 @@ class Opening:
             session_key=lane.session_key, turn_id=turn.id, owner=self._owner, epoch=epoch
         )
         journal = Journal(attempt=attempt, mind=mind, turn=turn, context=context)
-        page = Page(self._recorder, tx, journal, turn, session)
+        page = Page(self._pen, tx, journal, turn, session)
         next = page.ask(1)
         advanced = page.close(next)
         journal.turn = advanced.turn
@@ -194,7 +186,7 @@ class Opening:
     ) -> Turn:
         head = group[0]
         return Turn(
-            id=self._ids.turn(),
+            id=self._pen.ids.turn(),
             session_key=lane.session_key,
             agent_id=lane.agent_id,
             transcript_id=session.transcript_id,
@@ -241,7 +233,7 @@ class Opening:
         def note(kind: str, text: str) -> None:
             lines.append(
                 Line(
-                    id=self._ids.entry(),
+                    id=self._pen.ids.entry(),
                     kind=Kind.CUSTOM_MESSAGE,
                     body=NoteBody(topic=kind, text=text),
                     turn_id=turn_id,
@@ -262,7 +254,7 @@ class Opening:
             number += 1
             is_collected = choice.form == "collected"
             text = notes.collected(number, stimulus.text) if is_collected else stimulus.text
-            lines.append(opening_line(self._ids, stimulus, turn_id, epoch, text))
+            lines.append(opening_line(self._pen.ids, stimulus, turn_id, epoch, text))
         if shown:
             note("still_to_do", notes.STILL_TO_DO)
         return lines
@@ -293,7 +285,7 @@ class Opening:
             epoch=epoch,
             attempt=turn.attempts,
         )
-        page = Page(self._recorder, tx, journal, turn, session)
+        page = Page(self._pen, tx, journal, turn, session)
         next = self._go_on(tx, page, journal, is_answered=is_answered)
         advanced = page.close(next)
         advanced.apply(journal)
@@ -309,9 +301,7 @@ class Opening:
                 "it will not be tried again."
             )
             return page.end(
-                End(
-                    state=TurnState.FAILED, reply=sentence, error_kind="poisoned", error=sentence
-                )
+                End(state=TurnState.FAILED, reply=sentence, error_kind="poisoned", error=sentence)
             )
         if not is_answered:
             return page.ask(turn.step)
@@ -334,7 +324,7 @@ class Opening:
         stimulus_id: str | None,
         **data: object,
     ) -> None:
-        self._bus.publish(
+        self._pen.bus.publish(
             tx,
             Event(
                 kind=kind,

@@ -93,8 +93,7 @@ def as_message(reply: Reply) -> AssistantMessage:
 
 def _cleaned(block: Block) -> Block:
     if isinstance(block, ToolCall):
-        arguments = clean_json(block.arguments)
-        assert isinstance(arguments, dict)
+        arguments = {clean(key): clean_json(value) for key, value in block.arguments.items()}
         return ToolCall(id=clean(block.id), name=clean(block.name), arguments=arguments)
     if isinstance(block, Thinking):
         return Thinking(text=clean(block.text), signature=block.signature)

@@ -13,11 +13,14 @@ from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides, checked
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.session_key import checked_agent_id
 
+DEFAULT_LIMITS = Limits()
+
 
 class Agent:
     """Somebody who lives between messages."""
 
-    def __init__(
+    # Each of these is a word of the configuration; a caller names the few it needs.
+    def __init__(  # noqa: PLR0913
         self,
         id: str = "main",
         *,
@@ -27,7 +30,7 @@ class Agent:
         has_default_tools: bool = True,
         workspace: Path | str | None = None,
         queue: QueueOverrides = NO_OVERRIDES,
-        limits: Limits = Limits(),
+        limits: Limits = DEFAULT_LIMITS,
         routes: Sequence[Route] = (),
     ) -> None:
         self.id = checked_agent_id(id, "id")

@@ -66,7 +66,7 @@ class Ending:
     def _move(self, tx: Tx, turn: Turn, ids: list[str], state: State, reason: str | None) -> None:
         stimuli.move(tx, ids, state, reason)
         for stimulus_id in ids:
-            data = {} if reason is None else {"reason": reason}
+            data: dict[str, object] = {} if reason is None else {"reason": reason}
             self._publish(tx, f"stimulus.{state.value}", turn, stimulus_id, data)
 
     def _deliver(self, tx: Tx, turn: Turn, reply: str) -> None:

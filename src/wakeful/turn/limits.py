@@ -15,7 +15,9 @@ def before_ask(turn: Turn, limits: Limits) -> str | None:
 def before_calls(turn: Turn, limits: Limits, count: int) -> str | None:
     """Return why no more tools may be called, or None."""
     if turn.tool_calls + count > limits.tool_calls:
-        return f"I stopped after {turn.tool_calls} tool calls; one turn may make {limits.tool_calls}."
+        return (
+            f"I stopped after {turn.tool_calls} tool calls; one turn may make {limits.tool_calls}."
+        )
     return _spent(turn, limits)
 
 

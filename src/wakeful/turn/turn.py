@@ -2,8 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable
 
 from wakeful.broker import lanes
 from wakeful.bus.bus import Bus
@@ -14,7 +13,8 @@ from wakeful.tools.tool import ToolContext
 from wakeful.turn import limits
 from wakeful.turn.backoff import next_try
 from wakeful.turn.journal import Act, Ask, CallOutcome, Journal, News, Next
-from wakeful.turn.record import Advanced, LedgerToolFailed, Recorder
+from wakeful.turn.page import Advanced, LedgerToolFailed
+from wakeful.turn.record import Recorder
 from wakeful.turns.tool_calls import CallState
 from wakeful.turns.turns import End, TurnState
 from wakeful.vocabulary.clock import Clock
@@ -97,7 +97,8 @@ class Thinker:
         )
         journal.partial = ""
         reply: Reply | None = None
-        async with aclosing(mind.model.stream(request)) as pieces:
+        pieces = mind.model.stream(request)
+        try:
             async for piece in pieces:
                 if reply is not None:
                     raise Garbled("the model went on after its final reply")
@@ -108,6 +109,9 @@ class Thinker:
                     self._show(journal, piece.text)
                 else:
                     reply = piece
+        finally:
+            if isinstance(pieces, AsyncGenerator):  # a cancelled question closes its connection
+                await pieces.aclose()
         if reply is None:
             raise Garbled("the model's answer broke off")
         return as_message(reply)

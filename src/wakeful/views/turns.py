@@ -37,8 +37,10 @@ class TurnView:
                 with self._bus.watch(receipt.session_key) as watch:
                     while (stimulus := await self.stimulus(stimulus_id)).state not in TERMINAL:
                         await watch.until(
-                            lambda event: event.stimulus_id == stimulus_id
-                            and event.kind.removeprefix("stimulus.") in TERMINAL
+                            lambda event: (
+                                event.stimulus_id == stimulus_id
+                                and event.kind.removeprefix("stimulus.") in TERMINAL
+                            )
                         )
         except TimeoutError:
             return None
@@ -52,8 +54,7 @@ class TurnView:
                 with self._bus.watch(turn.session_key) as watch:
                     while (turn := await self.turn(turn_id)).state is TurnState.OPEN:
                         await watch.until(
-                            lambda event: event.turn_id == turn_id
-                            and event.kind == "turn.finished"
+                            lambda event: event.turn_id == turn_id and event.kind == "turn.finished"
                         )
         except TimeoutError:
             pass

@@ -3,7 +3,7 @@
 import asyncio
 import heapq
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Protocol
 
@@ -35,7 +35,7 @@ class Clock(Protocol):
 
 
 @asynccontextmanager
-async def time_limit(clock: Clock, seconds: float) -> AsyncIterator[None]:
+async def time_limit(clock: Clock, seconds: float) -> AsyncGenerator[None, None]:
     """Raise TimeoutError in the body once `seconds` of the clock have passed."""
     loop = asyncio.get_running_loop()
     async with asyncio.timeout(None) as scope:
@@ -82,7 +82,7 @@ class ManualClock:
         self._passed_s = 0.0
         self._order = 0
         self._sleepers: list[tuple[int, int, asyncio.Future[None]]] = []
-        self._alarms: list[tuple[float, int, "_ManualAlarm"]] = []
+        self._alarms: list[tuple[float, int, _ManualAlarm]] = []
 
     def now(self) -> int:
         return self._now

@@ -1,19 +1,19 @@
 """Errors, sorted by who must act.
 
-    WakefulError
-    ├── InvalidInput        the caller must change what it sent
-    │   └── NotFound        it named something that does not exist
-    ├── Transient           time must pass; may say how long
-    │   ├── StoreBusy       another process holds the database
-    │   ├── StoreFull       the disk is full
-    │   ├── Overloaded      a bound was reached; nothing was written
-    │   └── Garbled         a model answered with something unreadable
-    ├── Permanent           a human must act
-    │   ├── StoreDamaged    the database cannot be trusted
-    │   ├── StoreRefused    the database may not be opened by this process
-    │   └── ContextOverflow the conversation does not fit the model
-    └── Invariant           we must act: this is a bug, or the disk lied
-        └── StoreFailed     a sync failed: nothing may be acknowledged any more
+WakefulError
+├── InvalidInput        the caller must change what it sent
+│   └── NotFound        it named something that does not exist
+├── Transient           time must pass; may say how long
+│   ├── StoreBusy       another process holds the database
+│   ├── StoreFull       the disk is full
+│   ├── Overloaded      a bound was reached; nothing was written
+│   └── Garbled         a model answered with something unreadable
+├── Permanent           a human must act
+│   ├── StoreDamaged    the database cannot be trusted
+│   ├── StoreRefused    the database may not be opened by this process
+│   └── ContextOverflow the conversation does not fit the model
+└── Invariant           we must act: this is a bug, or the disk lied
+    └── StoreFailed     a sync failed: nothing may be acknowledged any more
 """
 
 

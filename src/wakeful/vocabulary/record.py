@@ -5,9 +5,7 @@ from typing import Any, dataclass_transform
 import msgspec
 
 
-@dataclass_transform(
-    frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,)
-)
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
 class _RecordMeta(msgspec.StructMeta):
     """Makes every record frozen and keyword-only, which msgspec does not hand down by itself."""
 

@@ -1,6 +1,7 @@
 """Text that any database and any model can hold."""
 
 import re
+from typing import Any, cast
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 DEEPEST_JSON = 64
@@ -14,7 +15,7 @@ def clean(text: str) -> str:
     return _UNSTORABLE.sub(REPLACEMENT, text)
 
 
-def clean_json(value: object, depth: int = 0) -> object:
+def clean_json(value: Any, depth: int = 0) -> Any:
     """Clean every string of a JSON value; what lies too deep becomes text."""
     match value:
         case str():
@@ -22,9 +23,10 @@ def clean_json(value: object, depth: int = 0) -> object:
         case dict() | list() if depth >= DEEPEST_JSON:
             return f"{REPLACEMENT} nested deeper than {DEEPEST_JSON}"
         case dict():
-            return {clean(str(key)): clean_json(item, depth + 1) for key, item in value.items()}
+            pairs = cast("dict[Any, Any]", value).items()
+            return {clean(str(key)): clean_json(item, depth + 1) for key, item in pairs}
         case list():
-            return [clean_json(item, depth + 1) for item in value]
+            return [clean_json(item, depth + 1) for item in cast("list[Any]", value)]
         case float() if value != value or value in (float("inf"), float("-inf")):
             return str(value)  # JSON knows neither NaN nor infinity
         case int() if abs(value) >= 2**63:
