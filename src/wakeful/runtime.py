@@ -36,10 +36,12 @@ from wakeful.turn.page import Pen
 from wakeful.turn.record import Recorder
 from wakeful.turn.turn import Thinker
 from wakeful.turns.turns import Turn
+from wakeful.views.transcripts import TranscriptView
 from wakeful.views.turns import TurnView
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.agent import Agents
 from wakeful.vocabulary.clock import Clock, SystemClock, time_limit
+from wakeful.vocabulary.entry import Entry
 from wakeful.vocabulary.errors import InvalidInput, StoreFailed
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.ids import Ids
@@ -111,7 +113,7 @@ class Runtime:
 
     async def _start(self) -> None:
         ids = Ids(self.clock)
-        self._store = store = await self._open_store()
+        self.store = store = await self._open_store()
         self._stack.push_async_callback(store.close)
         self._bus = bus = Bus(store, ids)
         await bus.start()
@@ -119,6 +121,7 @@ class Runtime:
         agents = Agents({agent_id: mind.config for agent_id, mind in minds.items()})
         self._intake = intake = Intake(store, bus, ids, agents, self._intake_rules())
         self._views = TurnView(store, bus, self.clock)
+        self._transcripts = TranscriptView(store)
         pen = Pen(
             bus=bus,
             ids=ids,
@@ -206,6 +209,10 @@ class Runtime:
         """Return the position after the newest event, for `subscribe(since=…)`."""
         return await self._bus.head()
 
+    async def entries(self, session: str = "main", *, limit: int = 100) -> list[Entry]:
+        """Return the newest entries of a session's transcript, oldest first."""
+        return await self._transcripts.newest(keys.canonical(session, field="session"), limit)
+
     async def stop(self, session: str = "main") -> Stopped:
         """End the session's running turn and cancel what people have waiting there."""
         return await self._intake.stop(keys.canonical(session, field="session"))
@@ -267,7 +274,7 @@ class Runtime:
         self._intake.accept_in(tx, [_drafts.decode(timer.payload)])
 
     async def _watch_store(self) -> None:
-        await self._store.wait_failed()
+        await self.store.wait_failed()
         raise StoreFailed
 
 

@@ -165,7 +165,7 @@ def _wakes(arrival: Arrival, policy: SleepPolicy | None) -> bool:
     if arrival.origin is Origin.HUB and policy in (SleepPolicy.BUFFER, SleepPolicy.DROP):
         return False
     if arrival.priority is Priority.NOW:
-        return arrival.origin in PREEMPTING
+        return arrival.origin in PREEMPTING | _WAKERS
     return arrival.origin in _WAKERS and arrival.priority is not Priority.LATER
 
 
