@@ -1,0 +1,36 @@
+from wakeful.tools.builtin import default_tools, shell_tools
+from wakeful.tools.tool import Effect
+from wakeful.tools.toolbox import Toolbox
+from wakeful.vocabulary.stimulus import Trust
+
+
+def test_every_default_tool_has_the_effect_class_it_is_documented_with() -> None:
+    assert {tool.name: tool.effect.value for tool in default_tools()} == {
+        "current_time": "read",
+        "memory_read": "read",
+        "memory_write": "idempotent",
+        "list_files": "read",
+        "read_file": "read",
+        "write_file": "idempotent",
+        "edit_file": "effect",
+        "delete_file": "effect",
+        "send_message": "ledger",
+    }
+
+
+def test_an_external_turn_can_only_look() -> None:
+    toolbox = Toolbox(default_tools())
+
+    names = [spec.name for spec in toolbox.specs(Trust.EXTERNAL)]
+
+    assert names == ["list_files", "memory_read", "read_file"]
+    assert all(toolbox.all()[name].effect is Effect.READ for name in names)
+
+
+def test_the_shell_is_not_among_the_default_tools() -> None:
+    assert [tool.name for tool in shell_tools()] == ["shell"]
+    assert "shell" not in {tool.name for tool in default_tools()}
+
+
+def test_every_tool_says_what_it_does() -> None:
+    assert all(tool.description for tool in (*default_tools(), *shell_tools()))
