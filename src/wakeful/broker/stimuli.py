@@ -64,7 +64,7 @@ def oldest_capped(tx: Tx, session_key: str) -> Stimulus | None:
 
 
 def of_turn(tx: Tx, turn_id: str) -> list[Stimulus]:
-    """Return the stimuli a turn holds, in the order in which they joined it."""
+    """Return the stimuli a turn holds."""
     rows = tx.all(
         STIMULI.select(
             "WHERE turn_id = :turn_id AND state = 'claimed' ORDER BY priority, place, seq"

@@ -9,6 +9,7 @@ from wakeful.vocabulary.text import clean
 
 LONGEST_TEXT = 1_048_576  # characters
 LONGEST_NAME = 256
+LARGEST_ATTACHMENTS = 14 * 1024 * 1024  # base64 of 10 MiB
 LONGEST_WINDOW_S = 7 * 86_400
 LATEST = 2**53  # milliseconds; what any JSON reader can hold
 
@@ -27,6 +28,8 @@ def checked(draft: Draft) -> Draft:
     if not 1 <= draft.dedup_window_s <= LONGEST_WINDOW_S:
         raise InvalidInput("dedup_window_s", f"must be from 1 to {LONGEST_WINDOW_S}")
     _check_times(draft)
+    _check_attachments(draft)
+    _check_route(draft)
     if draft.depth < 0:
         raise InvalidInput("depth", "must not be negative")
     key = keys.canonical(draft.session_key)
@@ -52,6 +55,30 @@ def _check_name(field: str, value: str | None) -> None:
         raise InvalidInput(field, f"must be at most {LONGEST_NAME} characters, not {len(value)}")
     if clean(value) != value:
         raise InvalidInput(field, "must not contain NUL or lone surrogates")
+
+
+def _check_attachments(draft: Draft) -> None:
+    size = sum(len(attachment.data) for attachment in draft.attachments)
+    if size > LARGEST_ATTACHMENTS:
+        raise InvalidInput("attachments", f"must be at most {LARGEST_ATTACHMENTS} bytes together")
+    for attachment in draft.attachments:
+        for field in ("name", "media_type"):
+            value: str = getattr(attachment, field)
+            if not 0 < len(value) <= LONGEST_NAME or clean(value) != value:
+                raise InvalidInput(
+                    "attachments", f"{field} must be 1 to {LONGEST_NAME} storable characters"
+                )
+
+
+def _check_route(draft: Draft) -> None:
+    if draft.route is None:
+        return
+    for field in draft.route.__struct_fields__:
+        value: str = getattr(draft.route, field)
+        if len(value) > LONGEST_NAME or clean(value) != value:
+            raise InvalidInput(
+                f"route.{field}", f"must be at most {LONGEST_NAME} storable characters"
+            )
 
 
 def _check_times(draft: Draft) -> None:

@@ -197,6 +197,7 @@ class Opening:
             route=head.route,
             root_id=head.root_id,
             depth=max(stimulus.depth for stimulus in group),
+            opened_by=head.id,
             config_hash=mind.config_hash,
             state=TurnState.OPEN,
             phase=Phase.STREAMING,

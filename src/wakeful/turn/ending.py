@@ -57,7 +57,8 @@ class Ending:
             return given_back
         state, reason = _SETTLES[how.state]
         claimed = [stimulus.id for stimulus in stimuli.of_turn(tx, turn.id)]
-        opened, joined = claimed[:1], claimed[1:]
+        opened = [stimulus_id for stimulus_id in claimed if stimulus_id == turn.opened_by]
+        joined = [stimulus_id for stimulus_id in claimed if stimulus_id != turn.opened_by]
         self._move(tx, turn, opened, state, reason or how.error_kind)
         joined_state = State.MERGED if state is State.DONE else state
         self._move(tx, turn, joined, joined_state, reason or how.error_kind)

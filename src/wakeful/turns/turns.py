@@ -58,6 +58,7 @@ class Turn(Record):
     route: Route | None
     root_id: str
     depth: int
+    opened_by: str
     config_hash: str
     state: TurnState
     phase: Phase

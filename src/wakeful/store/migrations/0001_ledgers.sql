@@ -104,6 +104,7 @@ CREATE TABLE turns (
     route TEXT,
     root_id TEXT NOT NULL,
     depth INTEGER NOT NULL,
+    opened_by TEXT NOT NULL,        -- the first of its stimuli
     config_hash TEXT NOT NULL,
     state TEXT NOT NULL,
     phase TEXT NOT NULL,
