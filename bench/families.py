@@ -1,0 +1,35 @@
+"""Every family of figures, in the order in which they are measured."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench import admissions, commits, history, imports, latency, recovery, timers, turns
+from bench.figures import Figure
+
+
+@dataclass(frozen=True)
+class Family:
+    """Figures that are measured together."""
+
+    name: str
+    measure: Callable[[Path], list[Figure]]
+    load: Callable[[Path], None]  # what is profiled when a goal is missed
+
+
+FAMILIES = (
+    Family("admissions", admissions.measure, admissions.load),
+    Family("turns", turns.measure, turns.load),
+    Family("latency", latency.measure, latency.load),
+    Family("history", history.measure, history.load),
+    Family("timers", timers.measure, timers.load),
+    Family("recovery", recovery.measure, recovery.load),
+    Family("commits", commits.measure, commits.load),
+    Family("import", imports.measure, imports.load),
+)
+
+
+def find(name: str) -> Family | None:
+    """Return the family of that name, or the one that has a figure of that name."""
+    family = name.partition(".")[0]
+    return next((known for known in FAMILIES if known.name == family), None)
