@@ -25,7 +25,8 @@ from wakeful.lanes.recovery import Recovery
 from wakeful.models.catalog import find
 from wakeful.settings import Settings
 from wakeful.store.database import Store, Tx
-from wakeful.store.sqlite import open_sqlite
+from wakeful.store.opening import is_postgres, open_store
+from wakeful.telemetry.metrics import Metrics
 from wakeful.timers.timekeeper import Timekeeper
 from wakeful.timers.timers import Timer
 from wakeful.tools.builtin import default_tools
@@ -51,6 +52,7 @@ from wakeful.vocabulary.stimulus import Attachment, Draft, Receipt
 
 DEFAULT_WAIT_S = 15.0
 LONGEST_WAIT_S = 120.0
+DATABASE_NAME = "wakeful.db"
 
 _drafts = msgspec.json.Decoder(Draft)
 
@@ -78,6 +80,7 @@ class Runtime:
             settings = msgspec.structs.replace(settings, home=Path(home).expanduser())
         self.settings = settings
         self.clock: Clock = clock or SystemClock()
+        self.metrics = Metrics()
         self._agents = {agent.id: agent for agent in agents or (Agent(),)}
         if len(self._agents) != len(agents or (1,)):
             raise InvalidInput("agents", "two agents have the same id")
@@ -115,7 +118,7 @@ class Runtime:
         ids = Ids(self.clock)
         self.store = store = await self._open_store()
         self._stack.push_async_callback(store.close)
-        self._bus = bus = Bus(store, ids)
+        self._bus = bus = Bus(store, ids, self.metrics)
         await bus.start()
         minds = {agent.id: _mind(agent) for agent in self._agents.values()}
         agents = Agents({agent_id: mind.config for agent_id, mind in minds.items()})
@@ -257,8 +260,10 @@ class Runtime:
             pass
 
     async def _open_store(self) -> Store:
-        home = self.settings.home
-        return await open_sqlite(None if home is None else home / "wakeful.db", clock=self.clock)
+        database, home = self.settings.database, self.settings.home
+        if is_postgres(database):
+            return await open_store(database, clock=self.clock)
+        return await open_store(home / DATABASE_NAME if home else None, clock=self.clock)
 
     def _intake_rules(self) -> IntakeRules:
         storm = self.settings.storm
