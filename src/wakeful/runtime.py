@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +15,7 @@ from wakeful.bus.bus import Bus
 from wakeful.doors.sender import Door, Sender
 from wakeful.gate.storms import StormLimits
 from wakeful.intake.accept import IntakeRules
+from wakeful.intake.bindings import Bindings, Contact
 from wakeful.intake.draft import parse_priority
 from wakeful.intake.intake import Intake, Stopped
 from wakeful.lanes.dispatcher import Dispatcher
@@ -122,7 +123,9 @@ class Runtime:
         await bus.start()
         minds = {agent.id: _mind(agent) for agent in self._agents.values()}
         agents = Agents({agent_id: mind.config for agent_id, mind in minds.items()})
-        self._intake = intake = Intake(store, bus, ids, agents, self._intake_rules())
+        self._intake = intake = Intake(
+            store, bus, ids, agents, self._intake_rules(), self._bindings(agents)
+        )
         self._views = TurnView(store, bus, self.clock)
         self._transcripts = TranscriptView(store)
         pen = Pen(
@@ -182,6 +185,29 @@ class Runtime:
             )
         )
 
+    async def receive(
+        self, contact: Contact, text: str, *, dedup_key: str | None = None
+    ) -> Receipt:
+        """Give a message from somebody at a door to the agent and session bound to it."""
+        bound = self._intake.bindings.resolve(contact)
+        route = Route(
+            door=contact.door,
+            address=contact.group or contact.channel or contact.peer,
+            thread=contact.thread,
+            account=contact.account,
+        )
+        return await self.accept(
+            Draft(
+                session_key=bound.session_key,
+                text=_text(text, "text"),
+                source=contact.peer or contact.door,
+                scope=contact.door,
+                dedup_key=dedup_key,
+                route=route,
+                binding=bound.binding_id,
+            )
+        )
+
     async def accept(self, draft: Draft) -> Receipt:
         """Accept any stimulus; `send` is the short form for messages."""
         return await self._intake.accept(draft)
@@ -203,7 +229,7 @@ class Runtime:
         topics: Sequence[str] = ("*",),
         session: str | None = None,
         since: str | None = None,
-    ) -> AsyncIterator[Event]:
+    ) -> AsyncGenerator[Event, None]:
         """Follow events: after `since` if given, then live ones, neither gap nor repeat."""
         key = None if session is None else keys.canonical(session, field="session")
         return self._bus.follow(topics=topics, session_key=key, since=since)
@@ -264,6 +290,16 @@ class Runtime:
         if is_postgres(database):
             return await open_store(database, clock=self.clock)
         return await open_store(home / DATABASE_NAME if home else None, clock=self.clock)
+
+    def _bindings(self, agents: Agents) -> Bindings:
+        for position, binding in enumerate(self.settings.bindings):
+            agents.get(binding.agent, f"bindings[{position}].agent")
+        return Bindings(
+            self.settings.bindings,
+            default_agent=next(iter(self._agents)),
+            dm_scope=self.settings.dm_scope,
+            identity_links=self.settings.identity_links,
+        )
 
     def _intake_rules(self) -> IntakeRules:
         storm = self.settings.storm

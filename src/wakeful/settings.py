@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from wakeful.intake.bindings import Binding, DmScope
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides, checked
 from wakeful.vocabulary.record import Record
@@ -31,6 +32,9 @@ class Settings(Record):
     queue: QueueOverrides = NO_OVERRIDES
     doors: dict[str, QueueOverrides] = {}  # queue settings per door
     storm: StormSettings = StormSettings()
+    bindings: tuple[Binding, ...] = ()
+    dm_scope: DmScope = DmScope.MAIN
+    identity_links: dict[str, tuple[str, ...]] = {}  # one name for several addresses
     max_chain_depth: int = 16
     drain_s: float = 30.0  # how long a stop waits for running turns
 

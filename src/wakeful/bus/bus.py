@@ -2,12 +2,13 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 
 import msgspec
 
 from wakeful.store.database import Row, Store, Tx, Verb
+from wakeful.telemetry.metrics import Metrics
 from wakeful.vocabulary.event import Event, matches
 from wakeful.vocabulary.ids import Ids
 
@@ -27,9 +28,10 @@ _decode = msgspec.json.Decoder(dict[str, object]).decode
 class Bus:
     """The events of one store, numbered in commit order."""
 
-    def __init__(self, store: Store, ids: Ids) -> None:
+    def __init__(self, store: Store, ids: Ids, metrics: Metrics | None = None) -> None:
         self._store = store
         self._ids = ids
+        self._metrics = metrics or Metrics()
         self._publish: Verb[Event, None] = Verb("publish", self._insert, rank=LAST)
         self._everywhere: set[_Reader] = set()
         self._by_session: dict[str, set[_Reader]] = {}
@@ -38,6 +40,7 @@ class Bus:
     async def start(self) -> None:
         """Learn where the ledger stands; must run before the first reader comes."""
         self._last_seq = await self._store.write(self._start)
+        self._metrics.started_at(self._last_seq)
 
     def _start(self, tx: Tx) -> int:
         tx.run(
@@ -72,7 +75,7 @@ class Bus:
         topics: Sequence[str] = ("*",),
         session_key: str | None = None,
         since: str | None = None,
-    ) -> AsyncIterator[Event]:
+    ) -> AsyncGenerator[Event, None]:
         """Yield events after `since`, then live ones; without `since`, live ones only.
 
         A `gap` frame says that the reader was slow and missed live frames; stored events still
@@ -180,6 +183,7 @@ class Bus:
                 reader.is_behind = True
                 reader.wake()
         self._last_seq = first + len(events) - 1
+        self._metrics.committed((event.kind for event in events), self._last_seq)
         if not self._everywhere and not self._by_session:
             return
         for seq, event in enumerate(events, first):

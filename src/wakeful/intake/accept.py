@@ -11,6 +11,7 @@ from wakeful.bus.bus import Bus
 from wakeful.gate import halts, storms
 from wakeful.gate.storms import StormLimits
 from wakeful.intake import dedup
+from wakeful.intake.bindings import Bindings
 from wakeful.intake.decide import (
     WAITS,
     Action,
@@ -94,8 +95,11 @@ class _Work:
 class Acceptance:
     """The accepting transaction, over as many drafts as share a commit."""
 
-    def __init__(self, bus: Bus, ids: Ids, agents: Agents, rules: IntakeRules) -> None:
+    def __init__(
+        self, bus: Bus, ids: Ids, agents: Agents, bindings: Bindings, rules: IntakeRules
+    ) -> None:
         self._bus = bus
+        self._bindings = bindings
         self._ids = ids
         self._agents = agents
         self._rules = rules
@@ -105,13 +109,11 @@ class Acceptance:
         claims = self._claim_keys(tx, drafts)
         works = self._look(
             tx,
-            sorted(
-                {
-                    draft.session_key
-                    for draft, claim in zip(drafts, claims, strict=True)
-                    if isinstance(claim, str)
-                }
-            ),
+            {
+                draft.session_key: draft.binding
+                for draft, claim in zip(drafts, claims, strict=True)
+                if isinstance(claim, str)
+            },
         )
         halted = halts.scopes(tx)
         receipts: list[Receipt] = []
@@ -147,13 +149,14 @@ class Acceptance:
             claims[index] = dedup.claim(tx, drafts[index], new_id) or new_id
         return claims
 
-    def _look(self, tx: Tx, session_keys: list[str]) -> dict[str, _Work]:
+    def _look(self, tx: Tx, bindings: dict[str, str | None]) -> dict[str, _Work]:
         """Read everything the decisions depend on, making lanes and sessions that are new."""
+        session_keys = sorted(bindings)
         found = lanes.get_all(tx, session_keys)
         missing = [key for key in session_keys if key not in found]
         if missing:
             lanes.add_missing(tx, missing)
-            sessions.add_missing(tx, [self._new_session(tx, key) for key in missing])
+            sessions.add_missing(tx, [self._new_session(tx, key, bindings[key]) for key in missing])
             found |= lanes.get_all(tx, missing)
         rows = sessions.get_all(tx, session_keys)
         turn_ids = [lane.turn_id for lane in found.values() if lane.turn_id is not None]
@@ -170,7 +173,7 @@ class Acceptance:
                 works[key].waiting, works[key].capped = total, capped
         return works
 
-    def _new_session(self, tx: Tx, key: str) -> Session:
+    def _new_session(self, tx: Tx, key: str, binding: str | None) -> Session:
         transcript_id = self._ids.new("tr")
         return Session(
             key=key,
@@ -179,6 +182,7 @@ class Acceptance:
             branch=transcript_id,
             created_at=tx.now,
             started_at=tx.now,
+            binding=binding,
         )
 
     def _accept(
@@ -205,11 +209,16 @@ class Acceptance:
         return receipt
 
     def queue_settings(self, session: Session, what: Draft | Stimulus) -> QueueSettings:
-        """Resolve inline > session > door > agent > global > default, each key on its own."""
+        """Resolve inline > session > door > agent > global > default, each key on its own.
+
+        The queue block of the binding that opened the session stands in for the agent's.
+        """
         inline = None if what.mode is None else QueueOverrides(mode=what.mode)
         door = None if what.route is None else self._rules.doors.get(what.route.door)
+        binding = self._bindings.get(session.binding)
         agent = self._agents.get(session.agent_id).queue
-        return queueing.resolve(inline, session.queue, door, agent, self._rules.queue)
+        own = agent if binding is None or binding.queue is None else binding.queue
+        return queueing.resolve(inline, session.queue, door, own, self._rules.queue)
 
     def _guard(self, tx: Tx, draft: Draft, arrival: Arrival) -> Guard:
         if draft.depth > self._rules.max_chain_depth:

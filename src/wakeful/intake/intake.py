@@ -6,6 +6,7 @@ from wakeful.broker import lanes, stimuli
 from wakeful.bus.bus import Bus
 from wakeful.gate import halts
 from wakeful.intake.accept import Acceptance, IntakeRules
+from wakeful.intake.bindings import Bindings
 from wakeful.intake.draft import checked
 from wakeful.store.database import Store, Tx, Verb
 from wakeful.transcript import sessions
@@ -36,12 +37,19 @@ class Intake:
     """The one way in."""
 
     def __init__(
-        self, store: Store, bus: Bus, ids: Ids, agents: Agents, rules: IntakeRules
+        self,
+        store: Store,
+        bus: Bus,
+        ids: Ids,
+        agents: Agents,
+        rules: IntakeRules,
+        bindings: Bindings | None = None,
     ) -> None:
         self._store = store
         self._bus = bus
         self._agents = agents
-        self.acceptance = Acceptance(bus, ids, agents, rules)
+        self.bindings = bindings or Bindings()
+        self.acceptance = Acceptance(bus, ids, agents, self.bindings, rules)
         self._verb: Verb[Draft, Receipt] = Verb(
             "accept", self.acceptance.run, locks=lambda draft: (lanes.lock(draft.session_key),)
         )

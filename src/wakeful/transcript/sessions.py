@@ -27,6 +27,7 @@ class Session(Record):
     started_at: int
     last_human_at: int | None = None
     last_write_at: int | None = None
+    binding: str | None = None
     route: Route | None = None
     queue: QueueOverrides = NO_OVERRIDES
     stopped_note: bool = False
@@ -39,9 +40,7 @@ SESSIONS = Table("sessions", Session)
 
 
 def add_missing(tx: Tx, sessions: Sequence[Session]) -> None:
-    tx.many(
-        f"{SESSIONS.insert} ON CONFLICT DO NOTHING", [SESSIONS.params(row) for row in sessions]
-    )
+    tx.many(f"{SESSIONS.insert} ON CONFLICT DO NOTHING", [SESSIONS.params(row) for row in sessions])
 
 
 def get(tx: Tx, key: str) -> Session | None:

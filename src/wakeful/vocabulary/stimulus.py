@@ -112,6 +112,7 @@ class Draft(Record):
     not_before: int | None = None
     expires_at: int | None = None
     attachments: tuple[Attachment, ...] = ()
+    binding: str | None = None  # what sent it to its session
 
 
 class Stimulus(Record):

@@ -198,16 +198,15 @@ async def test_a_transaction_held_open_delays_only_its_own_lane(
         entered.set()
         assert let_go.wait(10)
 
-    held = asyncio.ensure_future(first.store.write(hold, locks=[lanes.lock(MAIN)]))
-    await asyncio.to_thread(entered.wait, 10)
-    blocked = asyncio.ensure_future(second.accept("waits", origin=Origin.SYSTEM))
-    try:
-        passed = await asyncio.wait_for(third.accept("passes", "agent:main:dm:other"), 5)
-        assert not blocked.done()
-    finally:
-        let_go.set()
-    await held
-    await blocked
+    async with asyncio.TaskGroup() as group:
+        group.create_task(first.store.write(hold, locks=[lanes.lock(MAIN)]))
+        await asyncio.to_thread(entered.wait, 10)
+        blocked = group.create_task(second.accept("waits", origin=Origin.SYSTEM))
+        try:
+            passed = await asyncio.wait_for(third.accept("passes", "agent:main:dm:other"), 5)
+            assert not blocked.done()
+        finally:
+            let_go.set()
     await other.close()
 
     assert passed.outcome is Outcome.STARTED
@@ -229,16 +228,16 @@ async def test_readers_never_see_a_later_event_before_an_earlier_one(nodes: tupl
                     gaps.append((seen, seq))
                 seen = seq
 
-    reader = asyncio.ensure_future(read())
-    await asyncio.gather(
-        *(
-            node.accept(f"{n}", f"agent:main:dm:{n % 7}", origin=Origin.SYSTEM)
-            for n in range(150)
-            for node in nodes
+    async with asyncio.TaskGroup() as group:
+        group.create_task(read())
+        await asyncio.gather(
+            *(
+                node.accept(f"{n}", f"agent:main:dm:{n % 7}", origin=Origin.SYSTEM)
+                for n in range(150)
+                for node in nodes
+            )
         )
-    )
-    stop.set()
-    await reader
+        stop.set()
 
     assert gaps == []
 
@@ -261,16 +260,16 @@ async def test_a_timer_is_fired_by_one_of_two_timekeepers(nodes: tuple[Node, Nod
             timers.put(tx, Timer(id=f"t{number}", due_at=due, kind="test", target=MAIN))
 
     await nodes[0].store.write(put)
-    keepers = [
-        asyncio.ensure_future(
-            Timekeeper(node.store, SystemClock(), {"test": fire}, lanes.lock).run()
-        )
-        for node in nodes
-    ]
-    await asyncio.wait_for(done.wait(), 10)
-    for keeper in keepers:
-        keeper.cancel()
-    await asyncio.gather(*keepers, return_exceptions=True)
+    async with asyncio.TaskGroup() as group:
+        keepers = [
+            group.create_task(
+                Timekeeper(node.store, SystemClock(), {"test": fire}, lanes.lock).run()
+            )
+            for node in nodes
+        ]
+        await asyncio.wait_for(done.wait(), 10)
+        for keeper in keepers:
+            keeper.cancel()
 
     assert sorted(fired) == sorted(f"t{number}" for number in range(50))
     assert await column(nodes[0], "SELECT id FROM timers") == []
@@ -278,11 +277,7 @@ async def test_a_timer_is_fired_by_one_of_two_timekeepers(nodes: tuple[Node, Nod
 
 async def test_the_storm_guard_counts_over_both_nodes(nodes: tuple[Node, Node]):
     receipts = await asyncio.gather(
-        *(
-            node.accept("x", origin=Origin.HUB, source="loud")
-            for _ in range(10)
-            for node in nodes
-        )
+        *(node.accept("x", origin=Origin.HUB, source="loud") for _ in range(10) for node in nodes)
     )
 
     let_in = [receipt for receipt in receipts if receipt.outcome is not Outcome.HELD]
@@ -321,9 +316,7 @@ async def test_a_halt_is_set_once_and_a_delivery_ends_once(nodes: tuple[Node, No
     )
     settled = await asyncio.gather(
         *(
-            node.store.write(
-                lambda tx: outbox.settle(tx, "dl_1", DeliveryState.ACKNOWLEDGED, None)
-            )
+            node.store.write(lambda tx: outbox.settle(tx, "dl_1", DeliveryState.ACKNOWLEDGED, None))
             for node in nodes
         )
     )

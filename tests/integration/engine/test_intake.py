@@ -44,9 +44,7 @@ async def test_an_equal_key_gives_an_equal_answer_and_no_second_turn():
 
 async def test_equal_keys_at_the_same_moment_are_one_stimulus():
     async with in_memory(Scripted(says_ok)) as runtime:
-        receipts = await asyncio.gather(
-            *(runtime.send("hello", dedup_key="k") for _ in range(50))
-        )
+        receipts = await asyncio.gather(*(runtime.send("hello", dedup_key="k") for _ in range(50)))
         found = await states(runtime, "id")
 
     firsts = [r for r in receipts if r.outcome is not Outcome.DUPLICATE]

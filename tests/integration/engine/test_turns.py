@@ -263,9 +263,7 @@ async def test_a_model_that_never_answers_fails_the_turn_and_the_lane_goes_on():
     async with Runtime(agents=[agent], clock=clock) as runtime:
         receipt = await runtime.send("hello")
         for number in range(2):
-            await wait_for(
-                runtime, "turn.left", lambda e, n=number: e.data["epoch"] == n + 1
-            )
+            await wait_for(runtime, "turn.left", lambda e, n=number: e.data["epoch"] == n + 1)
             clock.advance(10)
         turn = await runtime.wait(receipt)
         assert turn is not None

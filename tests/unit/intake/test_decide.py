@@ -1,4 +1,4 @@
-"""`decide` over every origin, priority, mode and lane state, against the rules as they are written."""
+"""`decide` over every origin, priority, mode and lane state, against the written rules."""
 
 import itertools
 

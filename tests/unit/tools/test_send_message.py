@@ -167,6 +167,7 @@ def make_turn(route: Route | None) -> Turn:
         route=route,
         root_id="st_1",
         depth=0,
+        opened_by="st_1",
         config_hash="",
         state=TurnState.OPEN,
         phase=Phase.TOOLS,

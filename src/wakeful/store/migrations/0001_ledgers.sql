@@ -170,6 +170,7 @@ CREATE TABLE sessions (
     started_at BIGINT NOT NULL,
     last_human_at BIGINT,
     last_write_at BIGINT,
+    binding TEXT,                   -- the binding that opened it
     route TEXT,                     -- of the last human message
     queue TEXT NOT NULL,
     stopped_note INTEGER NOT NULL,  -- the next prompt says that the last turn was stopped

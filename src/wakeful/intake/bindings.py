@@ -1,0 +1,147 @@
+"""Bindings: which agent and which session somebody at a door is talking to."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+
+import msgspec
+
+from wakeful.vocabulary import session_key as keys
+from wakeful.vocabulary.errors import InvalidInput
+from wakeful.vocabulary.queueing import QueueOverrides
+from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.session_key import SessionKey
+
+# Peers at these doors are other agents: they never share the operator's main conversation.
+_AGENT_DOORS = frozenset({"hub", "a2a"})
+
+
+class DmScope(StrEnum):
+    MAIN = "main"
+    PER_PEER = "per-peer"
+    PER_CHANNEL_PEER = "per-channel-peer"
+    PER_ACCOUNT_CHANNEL_PEER = "per-account-channel-peer"
+
+
+class Contact(Record):
+    """Who speaks, and where: a peer alone is a direct conversation, else a room."""
+
+    door: str
+    account: str = ""
+    peer: str = ""
+    group: str = ""
+    channel: str = ""
+    thread: str = ""
+
+
+class Match(Record):
+    """What a binding asks of a contact; an empty field asks nothing."""
+
+    door: str
+    account: str = ""
+    peer: str = ""
+    group: str = ""
+    channel: str = ""
+
+
+class Binding(Record):
+    """A rule that sends what arrives at a door to an agent; a block given here replaces its."""
+
+    match: Match
+    agent: str = "main"
+    queue: QueueOverrides | None = None
+
+    @property
+    def id(self) -> str:
+        """Name the binding by what it matches, so that its order in a file means nothing."""
+        return hashlib.sha256(msgspec.json.encode(self.match)).hexdigest()[:16]
+
+
+class Bound(Record):
+    """Where a contact's messages go."""
+
+    agent_id: str
+    session_key: SessionKey
+    binding_id: str | None = None
+
+
+class Bindings:
+    """The bindings of a runtime, the most specific one first."""
+
+    def __init__(
+        self,
+        bindings: Sequence[Binding] = (),
+        *,
+        default_agent: str = "main",
+        dm_scope: DmScope = DmScope.MAIN,
+        identity_links: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        self._by_id = {binding.id: binding for binding in bindings}
+        if len(self._by_id) != len(bindings):
+            raise InvalidInput("bindings", "two bindings match the same contacts")
+        for position, binding in enumerate(bindings):
+            if not binding.match.door:
+                raise InvalidInput(f"bindings[{position}].match.door", "must not be empty")
+        self._ordered = sorted(bindings, key=lambda binding: _rank(binding.match))
+        self._default_agent = default_agent
+        self._dm_scope = dm_scope
+        self._links = {
+            address.casefold(): canonical
+            for canonical, addresses in (identity_links or {}).items()
+            for address in addresses
+        }
+
+    def get(self, binding_id: str | None) -> Binding | None:
+        return None if binding_id is None else self._by_id.get(binding_id)
+
+    def resolve(self, contact: Contact) -> Bound:
+        """Return the agent and session of a contact: peer > room > account > door > default."""
+        binding = next((b for b in self._ordered if _matches(b.match, contact)), None)
+        agent_id = self._default_agent if binding is None else binding.agent
+        return Bound(
+            agent_id=agent_id,
+            session_key=self._session_key(agent_id, contact),
+            binding_id=None if binding is None else binding.id,
+        )
+
+    def _session_key(self, agent_id: str, contact: Contact) -> SessionKey:
+        if contact.group:
+            key = keys.room(agent_id, contact.door, "group", contact.group)
+        elif contact.channel:
+            key = keys.room(agent_id, contact.door, "channel", contact.channel)
+        else:
+            key = self._direct_key(agent_id, contact)
+        return keys.thread(key, contact.thread) if contact.thread else key
+
+    def _direct_key(self, agent_id: str, contact: Contact) -> SessionKey:
+        linked = self._linked(contact)
+        scope = self._dm_scope
+        if contact.door in _AGENT_DOORS and linked is None and scope is not _NARROWEST:
+            scope = DmScope.PER_CHANNEL_PEER
+        if scope is DmScope.MAIN or not contact.peer:
+            return keys.main(agent_id)
+        peer = contact.peer if linked is None else linked
+        if scope is DmScope.PER_PEER or linked is not None:
+            return keys.direct(agent_id, peer)
+        if scope is DmScope.PER_CHANNEL_PEER:
+            return keys.direct(agent_id, peer, door=contact.door)
+        return keys.direct(agent_id, peer, door=contact.door, account=contact.account or "default")
+
+    def _linked(self, contact: Contact) -> str | None:
+        """Return the one name of a peer that is known under several addresses."""
+        peer = contact.peer.casefold()
+        return self._links.get(f"{contact.door}:{peer}") or self._links.get(peer)
+
+
+_NARROWEST = DmScope.PER_ACCOUNT_CHANNEL_PEER
+
+
+def _rank(match: Match) -> tuple[bool, bool, bool]:
+    return (not match.peer, not (match.group or match.channel), not match.account)
+
+
+def _matches(match: Match, contact: Contact) -> bool:
+    return all(
+        not wanted or wanted == getattr(contact, field)
+        for field, wanted in msgspec.structs.asdict(match).items()
+    )

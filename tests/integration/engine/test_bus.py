@@ -1,0 +1,110 @@
+"""What the bus promises its readers: every stored event, once, in order."""
+
+import pytest
+
+from wakeful.bus import bus as bus_module
+from wakeful.bus.bus import Bus
+from wakeful.store.database import Store, Tx
+from wakeful.store.sqlite import open_sqlite
+from wakeful.vocabulary.clock import SystemClock
+from wakeful.vocabulary.event import Event, matches
+from wakeful.vocabulary.ids import Ids
+
+
+async def opened() -> tuple[Store, Bus]:
+    clock = SystemClock()
+    store = await open_sqlite(None, clock=clock)
+    bus = Bus(store, Ids(clock))
+    await bus.start()
+    return store, bus
+
+
+async def publish(store: Store, bus: Bus, *kinds: str) -> None:
+    def write(tx: Tx) -> None:
+        for kind in kinds:
+            bus.publish(tx, Event(kind=kind, session_key="s"))
+
+    await store.write(write)
+
+
+async def test_replay_and_live_events_meet_without_gap_or_repeat():
+    store, bus = await opened()
+    await publish(store, bus, *["a.b"] * 1200)
+    events = bus.follow(since=(await bus.head()).replace("-1200", "-0"))
+    seen = [(await anext(events)).seq for _ in range(600)]
+    await publish(store, bus, *["a.b"] * 5)
+    seen += [(await anext(events)).seq for _ in range(605)]
+
+    assert seen == list(range(1, 1206))
+    await store.close()
+
+
+async def test_a_slow_reader_is_told_of_the_gap_and_still_gets_every_stored_event():
+    store, bus = await opened()
+    await publish(store, bus, "x")
+    reader = bus.follow(since=await bus.head())
+    await publish(store, bus, "x")
+    assert (await anext(reader)).seq == 2
+    total = bus_module.QUEUE_LIMIT + 10
+    for _ in range(total):
+        await publish(store, bus, "x")
+    kinds = [await anext(reader) for _ in range(total + 1)]
+
+    assert [event.kind for event in kinds].count("gap") == 1
+    assert [event.seq for event in kinds if event.seq] == list(range(3, total + 3))
+    await store.close()
+
+
+async def test_an_unknown_cursor_gets_one_reset_and_then_live_events():
+    store, bus = await opened()
+    await publish(store, bus, "x")
+    for cursor in ("other-1", "nonsense", (await bus.head()).replace("-1", "-99")):
+        events = bus.follow(since=cursor)
+        assert (await anext(events)).kind == "reset"
+        await publish(store, bus, "y")
+        assert (await anext(events)).kind == "y"
+    await store.close()
+
+
+async def test_a_pruned_position_gets_a_reset():
+    store, bus = await opened()
+    start = await bus.head()
+    await publish(store, bus, "x", "x", "x")
+
+    def prune(tx: Tx) -> None:
+        tx.run("DELETE FROM events WHERE seq <= 2")
+        tx.run("UPDATE bus_head SET pruned_through = 2")
+
+    await store.write(prune)
+
+    assert (await anext(bus.follow(since=start))).kind == "reset"
+    await store.close()
+
+
+async def test_topics_choose_what_is_seen():
+    store, bus = await opened()
+    events = bus.follow(topics=["turn.*", "halt.set"], since=await bus.head())
+    await publish(store, bus, "stimulus.accepted", "turn.started", "halt.lifted", "halt.set")
+
+    assert [(await anext(events)).kind for _ in range(2)] == ["turn.started", "halt.set"]
+    await store.close()
+
+
+async def test_a_failed_transaction_publishes_nothing():
+    store, bus = await opened()
+
+    def fail(tx: Tx) -> None:
+        bus.publish(tx, Event(kind="never"))
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        await store.write(fail)
+    assert not await store.read("SELECT 1 FROM events")
+    await store.close()
+
+
+def test_a_topic_is_a_kind_or_a_beginning():
+    assert matches("*", "anything")
+    assert matches("turn.*", "turn.started")
+    assert not matches("turn.*", "stimulus.accepted")
+    assert not matches("turn.started", "turn.finished")

@@ -1,0 +1,79 @@
+"""Who talks to whom."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wakeful.intake.bindings import Binding, Bindings, Contact, DmScope, Match
+from wakeful.vocabulary import session_key as keys
+from wakeful.vocabulary.errors import InvalidInput
+
+OPS = Binding(match=Match(door="hub", channel="#ops"), agent="scout")
+ANN = Binding(match=Match(door="hub", peer="ann"), agent="friend")
+WORK = Binding(match=Match(door="hub", account="work"), agent="clerk")
+HUB = Binding(match=Match(door="hub"), agent="greeter")
+ALL = Bindings([HUB, WORK, OPS, ANN])
+
+
+@pytest.mark.parametrize(
+    ("contact", "agent"),
+    [
+        (Contact(door="hub", channel="#ops", peer="ann", account="work"), "friend"),
+        (Contact(door="hub", channel="#ops", peer="bob", account="work"), "scout"),
+        (Contact(door="hub", channel="#other", account="work"), "clerk"),
+        (Contact(door="hub", peer="bob"), "greeter"),
+        (Contact(door="mail", peer="ann"), "main"),
+    ],
+)
+def test_the_most_specific_binding_wins_whatever_its_place(contact: Contact, agent: str):
+    assert ALL.resolve(contact).agent_id == agent
+
+
+@pytest.mark.parametrize(
+    ("scope", "key"),
+    [
+        (DmScope.MAIN, "agent:main:main"),
+        (DmScope.PER_PEER, "agent:main:dm:ann"),
+        (DmScope.PER_CHANNEL_PEER, "agent:main:mail:dm:ann"),
+        (DmScope.PER_ACCOUNT_CHANNEL_PEER, "agent:main:mail:work:dm:ann"),
+    ],
+)
+def test_direct_conversations_follow_the_scope(scope: DmScope, key: str):
+    contact = Contact(door="mail", account="work", peer="ann")
+
+    assert Bindings(dm_scope=scope).resolve(contact).session_key == key
+
+
+def test_other_agents_never_share_the_main_conversation():
+    stranger = Bindings().resolve(Contact(door="hub", peer="scout"))
+    linked = Bindings(identity_links={"me": ["HUB:Scout"]}).resolve(
+        Contact(door="hub", peer="sCout")
+    )
+
+    assert stranger.session_key == "agent:main:hub:dm:scout"
+    assert linked.session_key == "agent:main:main"
+
+
+def test_rooms_and_threads_are_apart_from_direct_conversations():
+    room = Contact(door="hub", channel="#Ops", peer="ann", thread="7")
+
+    assert Bindings().resolve(room).session_key == "agent:main:hub:channel:~23~4fps:thread:7"
+
+
+def test_two_bindings_for_the_same_contacts_are_refused():
+    with pytest.raises(InvalidInput, match="bindings: two bindings match the same contacts"):
+        Bindings([OPS, Binding(match=OPS.match, agent="other")])
+
+
+@given(
+    st.lists(st.text(max_size=20), min_size=2, max_size=2, unique=True),
+    st.sampled_from(list(DmScope)[1:]),
+)
+def test_two_peers_never_share_a_session_unless_they_are_linked(peers: list[str], scope: DmScope):
+    bindings = Bindings(dm_scope=scope)
+    named = [peer for peer in peers if peer]
+
+    found = {bindings.resolve(Contact(door="x", peer=peer)).session_key for peer in named}
+
+    assert len(found) == len(named)
+    assert all(keys.canonical(key) == key for key in found)

@@ -1,0 +1,138 @@
+"""Which waiting stimuli open the next turn."""
+
+import pytest
+from msgspec.structs import replace
+
+from wakeful.lanes.choose import Choice, choose
+from wakeful.vocabulary.queueing import Mode, QueueSettings
+from wakeful.vocabulary.route import Route
+from wakeful.vocabulary.stimulus import Origin, Place, Priority, State, Stimulus, Trust
+
+NOW = 1000
+
+
+def waiting(name: str, **changes: object) -> Stimulus:
+    plain = Stimulus(
+        id=name,
+        session_key="agent:main:main",
+        agent_id="main",
+        origin=Origin.USER,
+        priority=Priority.NEXT,
+        place=Place.REST,
+        seq=1,
+        text=name,
+        attachments=(),
+        trust=Trust.OPERATOR,
+        source="operator",
+        scope="operator",
+        cause_id=None,
+        root_id=name,
+        depth=0,
+        route=None,
+        mode=None,
+        not_before=0,
+        expires_at=None,
+        is_debounced=False,
+        state=State.PENDING,
+        state_reason=None,
+        turn_id=None,
+        preemptions=0,
+        accepted_at=0,
+        settled_at=None,
+    )
+    return replace(plain, **changes)
+
+
+def chosen(
+    *stimuli: Stimulus, mode: Mode = Mode.STEER, debounce_until: int | None = None
+) -> list[str]:
+    choice = choose(
+        stimuli,
+        now=NOW,
+        debounce_until=debounce_until,
+        settings_of=lambda s: QueueSettings(mode=s.mode or mode),
+    )
+    return [] if choice is None else [stimulus.id for stimulus in choice.stimuli]
+
+
+def test_nothing_waiting_opens_nothing():
+    assert chosen() == []
+    assert chosen(waiting("a", not_before=NOW + 1)) == []
+
+
+@pytest.mark.parametrize(
+    ("mode", "together"),
+    [
+        (Mode.STEER, True),
+        (Mode.STEER_BACKLOG, True),
+        (Mode.INTERRUPT, True),
+        (Mode.COLLECT, True),
+        (Mode.FOLLOWUP, False),
+        (Mode.QUEUE, False),
+    ],
+)
+def test_the_mode_says_whether_messages_open_one_turn_together(mode: Mode, together: bool):
+    assert chosen(waiting("a"), waiting("b"), mode=mode) == (["a", "b"] if together else ["a"])
+
+
+@pytest.mark.parametrize(
+    "difference",
+    [
+        {"route": Route(door="hub")},
+        {"trust": Trust.EXTERNAL},
+        {"priority": Priority.LATER},
+        {"origin": Origin.AUTOMATION},
+        {"not_before": NOW + 1},
+        {"mode": Mode.QUEUE},
+        {"place": Place.INTERRUPTED, "turn_id": "t"},
+    ],
+)
+def test_what_differs_opens_a_turn_of_its_own(difference: dict[str, object]):
+    assert chosen(waiting("a"), waiting("b", **difference), waiting("c")) == ["a", "c"]
+
+
+def test_automations_run_alone():
+    job = {"origin": Origin.AUTOMATION}
+
+    assert chosen(waiting("a", **job), waiting("b", **job)) == ["a"]
+
+
+def test_interrupted_work_comes_back_whole():
+    work = {"place": Place.INTERRUPTED, "turn_id": "t1"}
+    other = waiting("x", place=Place.INTERRUPTED, turn_id="t2")
+
+    found = chosen(waiting("a", **work), other, waiting("b", **work), waiting("c"))
+
+    assert found == ["a", "b"]
+
+
+def test_the_debounce_window_holds_back_only_what_waits_for_it():
+    window = {"is_debounced": True}
+    job = waiting("job", origin=Origin.AUTOMATION)
+
+    assert chosen(waiting("a", **window), debounce_until=NOW + 1) == []
+    assert chosen(waiting("a", **window), job, debounce_until=NOW + 1) == ["job"]
+    assert chosen(waiting("a", **window), waiting("b", **window), debounce_until=NOW) == ["a", "b"]
+
+
+def test_a_now_takes_along_what_waited_for_the_window():
+    urgent = waiting("urgent", priority=Priority.NOW)
+
+    found = chosen(urgent, waiting("calm", is_debounced=True), debounce_until=NOW + 500)
+
+    assert found == ["urgent", "calm"]
+
+
+def test_one_collected_message_needs_no_heading():
+    def form(*stimuli: Stimulus) -> str:
+        choice = choose(
+            stimuli,
+            now=NOW,
+            debounce_until=None,
+            settings_of=lambda _: QueueSettings(mode=Mode.COLLECT),
+        )
+        assert isinstance(choice, Choice)
+        return choice.form
+
+    assert form(waiting("a")) == "together"
+    assert form(waiting("a"), waiting("b")) == "collected"
