@@ -1,0 +1,106 @@
+"""Check a history against every invariant, and say how much was looked at."""
+
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+from wakeful.testing.checker import deliveries, events, steps, stimuli, store, transcripts, turns
+from wakeful.testing.checker.finding import Finding, Violation
+from wakeful.testing.checker.history import Database, History, read_ledgers, read_sqlite
+from wakeful.vocabulary.errors import StoreDamaged
+from wakeful.vocabulary.record import Record
+
+Invariant = Callable[[History, Finding], None]
+
+INVARIANTS: dict[str, Invariant] = {
+    "I1": stimuli.one_end,
+    "I2": stimuli.durable_ack,
+    "I3": turns.every_turn_ends,
+    "I4": turns.one_owner,
+    "I5": turns.serial_session,
+    "I6": steps.one_answer_per_step,
+    "I7": steps.tools_run_once,
+    "I8": steps.calls_are_paired,
+    "I9": events.seen_without_gap,
+    "I10": events.events_match_state,
+    "I11": deliveries.delivered_in_order,
+    "I16": transcripts.transcripts_hold,
+    "I20": store.store_is_sound,
+    "I22": turns.stop_is_obeyed,
+    "I23": stimuli.in_order,
+    "I24": store.bounds_hold,
+    "I25": events.counters_are_honest,
+}
+# Where there may be nothing to look at, unless the test says that there must be.
+MAY_BE_EMPTY = frozenset({"I7", "I11", "I22"})
+
+
+class Report(Record):
+    """What came of a check."""
+
+    facts: dict[str, int]
+    broken: dict[str, int]
+    violations: tuple[Violation, ...]
+    crashes: int
+    accepted: int
+    stimuli: int
+    turns: int
+
+    @property
+    def caught(self) -> frozenset[str]:
+        """The names of the invariants that were broken."""
+        return frozenset(name for name, count in self.broken.items() if count)
+
+    def table(self) -> str:
+        rows = [f"{'':<5}{'facts':>9}{'broken':>9}  {'promise'}"]
+        for name in self.facts:
+            promise = (INVARIANTS[name].__doc__ or "").partition(": ")[2]
+            rows.append(f"{name:<5}{self.facts[name]:>9}{self.broken[name]:>9}  {promise}")
+        for violation in self.violations:
+            rows += ["", f"{violation.invariant} BROKEN: {violation.message}"]
+            rows += [f"    {line}" for line in violation.story]
+        return "\n".join(rows)
+
+
+def check(history: History, *, must: Collection[str] = ()) -> Report:
+    """Look at a history at rest; an invariant that found nothing to look at is broken, too."""
+    findings: list[Finding] = []
+    for name, invariant in INVARIANTS.items():
+        finding = Finding(name)
+        invariant(history, finding)
+        if finding.facts == 0 and (name in must or name not in MAY_BE_EMPTY):
+            finding.report("there was nothing to look at")
+        findings.append(finding)
+    return Report(
+        facts={finding.invariant: finding.facts for finding in findings},
+        broken={finding.invariant: finding.broken for finding in findings},
+        violations=tuple(violation for finding in findings for violation in finding.violations),
+        crashes=history.crashes,
+        accepted=len(history.accepted),
+        stimuli=len(history.db.stimuli),
+        turns=len(history.db.turns),
+    )
+
+
+def check_files(ledgers: Path, database: Path, *, must: Collection[str] = ()) -> Report:
+    """Check the ledgers in a folder against a SQLite database."""
+    return check_database(ledgers, lambda: read_sqlite(database), must=must)
+
+
+def check_database(
+    ledgers: Path, read: Callable[[], Database], *, must: Collection[str] = ()
+) -> Report:
+    """Check the ledgers in a folder against a database that `read` reads."""
+    try:
+        database = read()
+    except StoreDamaged as error:
+        violation = Violation(invariant="I20", message=str(error))
+        return Report(
+            facts={"I20": 1},
+            broken={"I20": 1},
+            violations=(violation,),
+            crashes=0,
+            accepted=0,
+            stimuli=0,
+            turns=0,
+        )
+    return check(History(database, read_ledgers(ledgers)), must=must)

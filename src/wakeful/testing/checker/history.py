@@ -1,0 +1,226 @@
+"""History: everything the checker may look at, read once, indexed by whom it concerns."""
+
+import shutil
+import sqlite3
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from wakeful.broker.lanes import LANES, Lane
+from wakeful.broker.stimuli import STIMULI
+from wakeful.outbox.outbox import DELIVERIES, Delivery
+from wakeful.store.rows import Table
+from wakeful.testing import ledger
+from wakeful.testing.ledger import Line
+from wakeful.transcript.entries import ENTRIES
+from wakeful.transcript.sessions import SESSIONS, Session
+from wakeful.turns.tool_calls import CALLS, Call
+from wakeful.turns.turns import TURNS, Turn
+from wakeful.vocabulary.entry import Entry
+from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.stimulus import Stimulus
+
+S = TypeVar("S", bound=msgspec.Struct)
+Key = TypeVar("Key")
+Item = TypeVar("Item")
+Select = Callable[[str], Sequence[Sequence[Any]]]
+
+
+class AskRow(Record):
+    """One row of the table of asks."""
+
+    turn_id: str
+    step: int
+    attempt: int
+    epoch: int
+    state: str
+    leaf_hash: str
+    asked_at: int
+    settled_at: int | None
+    usage: str | None
+    error: str | None
+
+
+class EventRow(Record):
+    """One row of the table of events."""
+
+    seq: int
+    kind: str
+    session_key: str | None
+    turn_id: str | None
+    stimulus_id: str | None
+    at: int
+    data: dict[str, Any]
+
+
+class HeadRow(Record):
+    """The bus's single row."""
+
+    epoch: str
+    seq: int
+    pruned_through: int
+
+
+_ASKS = Table("asks", AskRow)
+_EVENTS = Table("events", EventRow)
+_HEAD = Table("bus_head", HeadRow)
+
+
+class Database(Record):
+    """The rows of every table that the invariants speak of."""
+
+    stimuli: dict[str, Stimulus]
+    turns: dict[str, Turn]
+    lanes: dict[str, Lane]
+    sessions: dict[str, Session]
+    entries: list[Entry]
+    asks: list[AskRow]
+    calls: list[Call]
+    deliveries: dict[str, Delivery]
+    events: list[EventRow]
+    head: HeadRow
+    halts: list[str]
+    problems: list[str]  # what the database itself says is wrong with it
+
+
+class Ledgers(Record):
+    """What everybody outside wrote down."""
+
+    client: list[Line]
+    model: list[Line]
+    tools: list[Line]
+    receiver: list[Line]
+    watchers: dict[str, list[Line]]
+    samples: list[Line]
+    lives: list[Line]
+    faults: list[Line]
+
+
+class History:
+    """One run of one or more lives, as everybody remembers it."""
+
+    def __init__(self, database: Database, ledgers: Ledgers) -> None:
+        self.db = database
+        self.ledgers = ledgers
+        self.events_of_turn = grouped(database.events, lambda event: event.turn_id)
+        self.events_of_stimulus = grouped(database.events, lambda event: event.stimulus_id)
+        self.events_of_session = grouped(database.events, lambda event: event.session_key)
+        self.entries_of_turn = grouped(database.entries, lambda entry: entry.turn_id)
+        self.asks_of_turn = grouped(database.asks, lambda ask: ask.turn_id)
+        self.calls_of_turn = grouped(database.calls, lambda call: call.turn_id)
+        self.asked = [line for line in ledgers.model if line["what"] == "asked"]
+        self.asked_of_turn = grouped(self.asked, lambda line: str(line["turn"]))
+        self.begun = [line for line in ledgers.tools if line["what"] == "begun"]
+        self.begun_of_turn = grouped(self.begun, lambda line: str(line["turn"]))
+
+    @property
+    def accepted(self) -> list[Line]:
+        """The answers in which the client was told that a stimulus is on disk."""
+        return [
+            line for line in self.ledgers.client if line["what"] == "answer" and _is_receipt(line)
+        ]
+
+    @property
+    def crashes(self) -> int:
+        """How many lives ended without a word."""
+        started = sum(line["what"] == "start" for line in self.ledgers.lives)
+        return started - sum(line["what"] == "stop" for line in self.ledgers.lives)
+
+    def resumes(self, turn_id: str) -> int:
+        return sum(event.kind == "turn.resumed" for event in self.events_of_turn[turn_id])
+
+    def story(self, *subjects: str | None) -> "Story":
+        """Return what everybody remembers of turns or stimuli, told only if somebody listens."""
+        return Story(self, {subject for subject in subjects if subject is not None})
+
+
+class Story:
+    """The lines of all ledgers that concern a few subjects, in order of time."""
+
+    def __init__(self, history: History, subjects: set[str]) -> None:
+        self._history = history
+        self._subjects = subjects
+
+    def __iter__(self) -> Iterator[str]:
+        told: list[tuple[int, str]] = [
+            (event.at, f"#{event.seq} {event.kind} {event.data}")
+            for event in self._history.db.events
+            if event.turn_id in self._subjects or event.stimulus_id in self._subjects
+        ]
+        ledgers = self._history.ledgers
+        for name in ("client", "model", "tools", "receiver"):
+            for line in getattr(ledgers, name):
+                text = _described(line)
+                if any(subject in text for subject in self._subjects):
+                    told.append((line["at"], f"{name} {text}"))
+        for at, text in sorted(told, key=lambda item: item[0]):
+            yield f"{at} {text}"
+
+
+def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> defaultdict[Key, list[Item]]:
+    groups: defaultdict[Key, list[Item]] = defaultdict(list)
+    for item in items:
+        groups[key(item)].append(item)
+    return groups
+
+
+def read_ledgers(folder: Path) -> Ledgers:
+    names = ("client", "model", "tools", "receiver", "samples", "lives", "faults")
+    read = {name: ledger.read(folder / f"{name}.jsonl") for name in names}
+    watchers = {path.stem: ledger.read(path) for path in sorted(folder.glob("watcher-*.jsonl"))}
+    return Ledgers(**read, watchers=watchers)
+
+
+def read_sqlite(path: Path) -> Database:
+    """Read a copy of a SQLite database and its write-ahead log; the original stays as it is."""
+    with tempfile.TemporaryDirectory(prefix="wakeful-checker-") as folder:
+        for suffix in ("", "-wal"):
+            part = path.with_name(path.name + suffix)
+            if part.exists():
+                shutil.copy(part, Path(folder, path.name + suffix))
+        connection = sqlite3.connect(Path(folder, path.name))
+        try:
+            return read_tables(lambda sql: connection.execute(sql).fetchall(), _sqlite_problems)
+        finally:
+            connection.close()
+
+
+def read_tables(select: Select, look_for_problems: Callable[[Select], list[str]]) -> Database:
+    """Read every table through `select`."""
+    return Database(
+        stimuli={row.id: row for row in _rows(select, STIMULI, "ORDER BY session_key, seq")},
+        turns={row.id: row for row in _rows(select, TURNS, "ORDER BY opened_at, id")},
+        lanes={row.session_key: row for row in _rows(select, LANES)},
+        sessions={row.key: row for row in _rows(select, SESSIONS)},
+        entries=_rows(select, ENTRIES, "ORDER BY branch, depth"),
+        asks=_rows(select, _ASKS, "ORDER BY turn_id, step, attempt"),
+        calls=_rows(select, CALLS, "ORDER BY turn_id, step, position"),
+        deliveries={row.id: row for row in _rows(select, DELIVERIES, "ORDER BY id")},
+        events=_rows(select, _EVENTS, "ORDER BY seq"),
+        head=_rows(select, _HEAD)[0],
+        halts=[row[0] for row in select("SELECT scope FROM halts")],
+        problems=look_for_problems(select),
+    )
+
+
+def _rows(select: Select, table: Table[S], rest: str = "") -> list[S]:
+    return [table.read(row) for row in select(table.select(rest))]
+
+
+def _sqlite_problems(select: Select) -> list[str]:
+    integrity = [str(row[0]) for row in select("PRAGMA integrity_check") if row[0] != "ok"]
+    foreign = [f"foreign key: {row!r}" for row in select("PRAGMA foreign_key_check")]
+    return integrity + foreign
+
+
+def _is_receipt(line: Line) -> bool:
+    return line["do"] == "send" and "ok" in line
+
+
+def _described(line: Line) -> str:
+    hidden = ("at", "t", "what", "digest")
+    return f"{line['what']} " + str({key: line[key] for key in line if key not in hidden})

@@ -1,0 +1,189 @@
+"""I1 one end, I2 durable ack, I23 order."""
+
+from wakeful.testing.checker.finding import Finding
+from wakeful.testing.checker.history import EventRow, History, grouped
+from wakeful.testing.ledger import Line
+from wakeful.testing.plans import marks_in
+from wakeful.turns.turns import TurnState
+from wakeful.vocabulary.queueing import Mode
+from wakeful.vocabulary.stimulus import TERMINAL, Place, State, Stimulus
+
+# How a stimulus may have ended when the turn that had it ended so.
+_ENDS: dict[TurnState, frozenset[State]] = {
+    TurnState.DONE: frozenset({State.DONE, State.MERGED}),
+    TurnState.FAILED: frozenset({State.FAILED}),
+    TurnState.TIMED_OUT: frozenset({State.FAILED}),
+    TurnState.STOPPED: frozenset({State.CANCELLED}),
+    TurnState.SUPERSEDED: frozenset({State.CANCELLED}),
+}
+
+
+def one_end(history: History, finding: Finding) -> None:
+    """I1: every accepted stimulus has exactly one end, and what ended well was really read."""
+    shown = _turns_that_showed(history)
+    for stimulus in history.db.stimuli.values():
+        events = history.events_of_stimulus[stimulus.id]
+        ends = [event.kind for event in events if event.kind.removeprefix("stimulus.") in TERMINAL]
+        problem = _end_problem(history, stimulus, ends) or _unread(history, stimulus, shown)
+        finding.saw()
+        if problem is not None:
+            finding.report(f"{stimulus.id}: {problem}", history.story(stimulus.id))
+
+
+def _end_problem(history: History, stimulus: Stimulus, ends: list[str]) -> str | None:
+    if stimulus.state not in TERMINAL:
+        return _unrest_problem(history, stimulus, ends)
+    if ends != [f"stimulus.{stimulus.state.value}"]:
+        return f"is {stimulus.state.value}, but its ends were {ends!r}"
+    if stimulus.settled_at is None:
+        return f"is {stimulus.state.value} without a time"
+    if stimulus.state in (State.CANCELLED, State.SUPPRESSED, State.EXPIRED, State.FAILED):
+        if stimulus.state_reason is None:
+            return f"is {stimulus.state.value} without a reason"
+        if stimulus.turn_id is None:
+            return None
+    turn = history.db.turns.get(stimulus.turn_id or "")
+    if turn is None:
+        return f"is {stimulus.state.value} in a turn that is not there"
+    # What was given back by a preempted turn may have been cancelled while it waited.
+    if turn.state is TurnState.PREEMPTED and stimulus.state not in (State.DONE, State.MERGED):
+        return None
+    if stimulus.state not in _ENDS.get(turn.state, frozenset()):
+        return f"is {stimulus.state.value}, but its turn is {turn.state.value}"
+    return None
+
+
+def _unrest_problem(history: History, stimulus: Stimulus, ends: list[str]) -> str | None:
+    """At rest only what policy holds back may wait."""
+    if ends:
+        return f"is {stimulus.state.value} after it had ended: {ends!r}"
+    if stimulus.state is State.HELD:
+        return None
+    if stimulus.state is State.PARKED and (stimulus.state_reason != "halted" or history.db.halts):
+        return None
+    return f"is {stimulus.state.value} at rest"
+
+
+def _turns_that_showed(history: History) -> dict[str, set[str]]:
+    """Return, per mark, the turns in which the model was shown it."""
+    shown: dict[str, set[str]] = {}
+    for line in history.asked:
+        for mark in line["marks"]:
+            shown.setdefault(mark, set()).add(line["turn"])
+    return shown
+
+
+def _unread(history: History, stimulus: Stimulus, shown: dict[str, set[str]]) -> str | None:
+    if stimulus.state not in (State.DONE, State.MERGED):
+        return None
+    for mark in marks_in(stimulus.text):
+        turns = shown.get(mark, set[str]())
+        if not turns:
+            return f"is {stimulus.state.value}, but no model was ever shown {mark!r}"
+        if stimulus.turn_id not in turns and not stimulus.preemptions:
+            return f"is {stimulus.state.value} in {stimulus.turn_id}, which never showed {mark!r}"
+    return None
+
+
+def durable_ack(history: History, finding: Finding) -> None:
+    """I2: what was acknowledged is there, once per key; what was refused is not."""
+    rows = {mark: row for row in history.db.stimuli.values() for mark in marks_in(row.text)}
+    copies = grouped(
+        (mark for row in history.db.stimuli.values() for mark in marks_in(row.text)), str
+    )
+    for mark, found in copies.items():
+        finding.expect(len(found) == 1, f"the message {mark!r} was accepted {len(found)} times")
+    told: dict[str, str] = {}
+    for line in history.accepted:
+        receipt, draft = line["ok"], line["draft"]
+        row = history.db.stimuli.get(receipt["stimulus_id"])
+        finding.expect(
+            row is not None and row.text == draft["text"],
+            f"{receipt['stimulus_id']} was acknowledged and is not there",
+            [str(line)],
+        )
+        key = draft.get("dedup_key")
+        if key is not None:
+            first = told.setdefault(key, receipt["stimulus_id"])
+            finding.expect(
+                first == receipt["stimulus_id"],
+                f"the key {key!r} was answered with {first} and {receipt['stimulus_id']}",
+                [str(answer) for answer in _answers_about(history, key)],
+            )
+    for line in history.ledgers.client:
+        if line["what"] == "answer" and line["do"] == "send" and "refused" in line:
+            (mark,) = marks_in(line["draft"]["text"])
+            finding.expect(
+                mark not in rows or mark in told, f"{mark!r} was refused and is there", [str(line)]
+            )
+
+
+def _answers_about(history: History, key: str) -> list[Line]:
+    return [
+        line
+        for line in history.ledgers.client
+        if line["do"] == "send" and line["draft"].get("dedup_key") == key
+    ]
+
+
+def in_order(history: History, finding: Finding) -> None:
+    """I23: each turn was opened by the first of those that waited."""
+    for session_key, events in history.events_of_session.items():
+        if session_key is not None:
+            _replay_lane(history, events, finding)
+
+
+def _replay_lane(history: History, events: list[EventRow], finding: Finding) -> None:
+    waiting: dict[str, Place] = {}
+    for event in events:
+        stimulus_id = event.stimulus_id
+        if event.kind == "turn.started":
+            _check_choice(history, event, waiting, finding)
+        if stimulus_id is None or not event.kind.startswith("stimulus."):
+            continue
+        if event.kind == "stimulus.accepted":
+            waiting[stimulus_id] = _first_place(history.db.stimuli.get(stimulus_id), event)
+        elif event.kind == "stimulus.pending":
+            waiting[stimulus_id] = Place.INTERRUPTED
+        else:
+            waiting.pop(stimulus_id, None)
+
+
+def _first_place(stimulus: Stimulus | None, event: EventRow) -> Place:
+    """Return the place a stimulus was accepted at: ahead if it was to join or replace a turn."""
+    if event.data.get("outcome") == "steered":
+        return Place.STEER
+    if stimulus is not None and stimulus.place is Place.STEER:
+        return Place.STEER
+    return Place.REST
+
+
+def _check_choice(
+    history: History, event: EventRow, waiting: dict[str, Place], finding: Finding
+) -> None:
+    head_id = event.data["stimuli"][0]
+    head = history.db.stimuli.get(head_id)
+    finding.saw()
+    if head is None or head_id not in waiting:
+        return
+    place = waiting[head_id]
+    if head.mode is Mode.INTERRUPT:
+        place = min(place, Place.STEER)  # it may have gone ahead when it came
+    rank = (head.priority, place, head.seq)
+    for other_id, other_place in waiting.items():
+        other = history.db.stimuli.get(other_id)
+        if other is None or other.is_debounced or _may_wait(history, other, event):
+            continue
+        if (other.priority, other_place, other.seq) < rank:
+            finding.report(
+                f"{event.turn_id} was opened by {head_id} {rank!r} "
+                f"before {other_id} {(other.priority, other_place, other.seq)!r}",
+                history.story(other_id, event.turn_id),
+            )
+
+
+def _may_wait(history: History, stimulus: Stimulus, event: EventRow) -> bool:
+    """Tell whether a stimulus had a reason to wait: an order for later, or a time of parking."""
+    if stimulus.not_before > event.at:
+        return True
+    return any(known.kind == "stimulus.parked" for known in history.events_of_stimulus[stimulus.id])

@@ -1,0 +1,154 @@
+"""The load client: sends, repeats, stops, and writes down what it was told, outside the process."""
+
+import asyncio
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from wakeful.testing.ledger import Ledger
+from wakeful.testing.plans import marked
+from wakeful.testing.process import Failed, Gone, Place, Refused, RigProcess
+
+PLANS = (
+    "",
+    "",
+    "",
+    "look",
+    "look&look&look",
+    "act",
+    "put",
+    "tell",
+    "look&act&put&tell&look",
+    "look,act,put",
+    "slow+say",
+    "slow+look,slow+act.slow",
+    "act.fail,put",
+    "stumble,look",
+    "nothing",
+    "look,long+say",
+    "silent+say",
+)
+MODES = (None, None, None, "steer", "followup", "collect", "queue", "steer-backlog", "interrupt")
+PRIORITIES = (1, 1, 1, 1, 1, 2, 0)  # next, mostly
+ORIGINS = ("user", "user", "user", "user", "a2a", "automation", "subagent", "inbox", "webhook")
+OUT: dict[str, str] = {"door": "out", "address": "somebody"}
+SHARE_STOPPED = 0.02
+SHARE_REPEATED = 0.05
+SHARE_BAD = 0.02
+
+Sent = dict[str, Any]
+
+
+class Client:
+    """Remembers what it asked; what was never answered is asked again with the same key."""
+
+    def __init__(self, place: Place, seed: int = 0) -> None:
+        self._lines = Ledger(place.ledgers / "client.jsonl")
+        self._seed = seed
+        self._count = 0
+        self._unknown: list[Sent] = []
+        self.accepted = 0
+
+    def draft(self, session: str, plan: str = "", **fields: object) -> Sent:
+        """Return a message with a mark that is its dedup key, too."""
+        self._count += 1
+        mark = f"m{self._seed}x{self._count}"
+        return {
+            "session_key": f"agent:main:{session}",
+            "text": marked(mark, plan),
+            "dedup_key": mark,
+            "dedup_window_s": 86_400,
+            **fields,
+        }
+
+    async def send(self, rig: RigProcess, draft: Sent) -> dict[str, Any] | None:
+        """Send a draft; None if it was refused, or if nobody knows what became of it."""
+        self._lines.note("request", do="send", draft=draft)
+        try:
+            receipt: dict[str, Any] = await rig.ask("send", draft=draft)
+        except Refused as refused:
+            self._lines.note("answer", do="send", draft=draft, refused=str(refused))
+            return None
+        except (Gone, Failed) as lost:
+            self._lines.note("answer", do="send", draft=draft, unknown=repr(lost))
+            self._unknown.append(draft)
+            return None
+        self._lines.note("answer", do="send", draft=draft, ok=receipt)
+        self.accepted += 1
+        return receipt
+
+    async def say(
+        self, rig: RigProcess, session: str, plan: str = "", **fields: object
+    ) -> dict[str, Any] | None:
+        return await self.send(rig, self.draft(session, plan, **fields))
+
+    async def repeat_unknown(self, rig: RigProcess) -> None:
+        """Send again whatever was never answered."""
+        unknown, self._unknown = self._unknown, []
+        await gather(*(self.send(rig, draft) for draft in unknown))
+
+    async def tell(self, rig: RigProcess, do: str, **fields: object) -> Any:
+        """Give another command (stop, halt, resume); None if nobody knows what became of it."""
+        self._lines.note("request", do=do, **fields)
+        try:
+            answer = await rig.ask(do, **fields)
+        except (Gone, Failed, Refused) as lost:
+            self._lines.note("answer", do=do, unknown=repr(lost), **fields)
+            return None
+        self._lines.note("answer", do=do, ok=answer, **fields)
+        return answer
+
+
+class Load:
+    """A random mix of everything, the same for the same seed."""
+
+    def __init__(self, client: Client, seed: int, sessions: int = 12) -> None:
+        self._client = client
+        self._chance = random.Random(seed)
+        self._sessions = [f"s{number}" for number in range(sessions)]
+
+    async def run(self, rig: RigProcess, count: int, workers: int = 8) -> None:
+        """Send `count` messages, several at once; returns early once the process is gone."""
+        drafts = [self._draft() for _ in range(count)]
+        waiting = iter(drafts)
+
+        async def work() -> None:
+            for draft in waiting:
+                if rig.is_gone:
+                    return
+                await self._one(rig, draft)
+
+        await gather(*(work() for _ in range(workers)))
+
+    async def _one(self, rig: RigProcess, draft: Sent) -> None:
+        dice = self._chance.random()
+        if dice < SHARE_STOPPED:
+            await self._client.tell(rig, "stop", session=draft["session_key"])
+        elif dice < SHARE_STOPPED + SHARE_REPEATED:
+            await gather(*(self._client.send(rig, draft) for _ in range(2)))
+        elif dice < SHARE_STOPPED + SHARE_REPEATED + SHARE_BAD:
+            await self._client.send(rig, {**draft, "depth": -1})
+        else:
+            await self._client.send(rig, draft)
+
+    def _draft(self) -> Sent:
+        pick = self._chance.choice
+        fields: Sent = {
+            "priority": pick(PRIORITIES),
+            "origin": pick(ORIGINS),
+            "source": pick(("operator", "feed", "friend")),
+        }
+        if (mode := pick(MODES)) is not None:
+            fields["mode"] = mode
+        if self._chance.random() < 0.5:
+            fields["route"] = OUT
+        if fields["origin"] in ("inbox", "webhook", "a2a"):
+            fields["trust"] = "external"
+        return self._client.draft(pick(self._sessions), pick(PLANS), **fields)
+
+
+async def gather(*parts: Any) -> Sequence[Any]:
+    """Run parts at once and return their results in order."""
+    async with asyncio.TaskGroup() as group:
+        tasks: list[asyncio.Task[Any]] = [group.create_task(part) for part in parts]
+    return [task.result() for task in tasks]

@@ -1,0 +1,78 @@
+"""Test tools of every effect class, each of which writes down what it did, outside the runtime."""
+
+import os
+import signal
+from collections.abc import Awaitable, Callable
+
+from wakeful.testing import ledger
+from wakeful.testing.gates import Gates
+from wakeful.testing.ledger import Ledger
+from wakeful.tools.tool import Effect, LedgerContext, Tool, ToolContext
+from wakeful.vocabulary.clock import Clock
+
+SLOW_MS = 50
+
+Work = Callable[[ToolContext, str], Awaitable[str]]
+
+
+class Hands:
+    """The tools `look` (read), `put` (idempotent), `act` (effect) and `stumble` (ledger)."""
+
+    def __init__(self, lines: Ledger, gates: Gates, clock: Clock) -> None:
+        self._lines = lines
+        self._gates = gates
+        self._clock = clock
+        past = ledger.read(lines.path)
+        self._begun = {line["key"] for line in past if line["what"] == "begun"}
+        self._acted = {line["key"] for line in past if line["what"] == "acted"}
+
+    def tools(self) -> list[Tool]:
+        async def look(context: ToolContext, how: str = "") -> str:
+            """Look at something."""
+            return await self._work("look", context, how)
+
+        async def put(context: ToolContext, how: str = "") -> str:
+            """Put something in its place; doing it twice with one key is doing it once."""
+            return await self._work("put", context, how)
+
+        async def act(context: ToolContext, how: str = "") -> str:
+            """Do something that cannot be undone."""
+            return await self._work("act", context, how)
+
+        def stumble(context: LedgerContext, how: str = "") -> str:
+            """Fail inside the commit."""
+            raise RuntimeError(f"stumbled over {context.key}")
+
+        return [
+            Tool(look, effect=Effect.READ, is_for_external=True),
+            Tool(put, effect=Effect.IDEMPOTENT),
+            Tool(act, effect=Effect.EFFECT),
+            Tool(stumble, effect=Effect.LEDGER),
+        ]
+
+    async def _work(self, name: str, context: ToolContext, how: str) -> str:
+        key = context.key
+        is_first = key not in self._begun
+        self._begun.add(key)
+        self._lines.note("begun", tool=name, key=key, turn=context.turn_id)
+        if how == "die-before" and is_first:
+            os.kill(os.getpid(), signal.SIGKILL)
+        await self._behave(how, is_first=is_first)
+        if name != "put" or key not in self._acted:
+            self._acted.add(key)
+            self._lines.note("acted", tool=name, key=key, turn=context.turn_id)
+        if how == "die" and is_first:
+            os.kill(os.getpid(), signal.SIGKILL)
+        result = f"{name} did {key}"
+        self._lines.note("ended", tool=name, key=key, turn=context.turn_id, result=result)
+        return result
+
+    async def _behave(self, how: str, *, is_first: bool) -> None:
+        if how == "slow":
+            await self._clock.sleep_until(self._clock.now() + SLOW_MS)
+        elif how.startswith("gate="):
+            await self._gates.wait(how.removeprefix("gate="))
+        elif how == "term" and is_first:
+            os.kill(os.getpid(), signal.SIGTERM)
+        elif how == "fail":
+            raise RuntimeError("the tool was told to fail")

@@ -1,0 +1,76 @@
+"""Plans: what a message tells the stand-in model to do, readable in the message itself.
+
+`{m7:look&look,slow+act.die,long+say}` is the plan of the message with the mark `m7`. Steps are
+parted by commas, one for each time the model is asked: first its manners, parted by `+`, then the
+tool calls of its reply, parted by `&`, each with a manner of its own after a dot; `say` is a reply
+without calls. When the steps are used up the model says its last word.
+"""
+
+import re
+from collections.abc import Sequence
+
+from wakeful.vocabulary.message import AssistantMessage, Message, UserMessage
+from wakeful.vocabulary.record import Record
+
+_PLAN = re.compile(r"\{(\w+)(?::([\w=.+&,-]*))?\}")
+
+
+class Planned(Record):
+    """One tool call of a plan."""
+
+    tool: str
+    how: str = ""
+
+
+class Step(Record):
+    """What the model does when it is asked once."""
+
+    manners: tuple[str, ...] = ()
+    calls: tuple[Planned, ...] = ()
+
+
+LAST_WORD = Step()
+
+
+class Situation(Record):
+    """What the messages of a request ask for."""
+
+    marks: tuple[str, ...]
+    step: Step
+
+
+def marked(mark: str, plan: str = "") -> str:
+    """Return the text of a message with a mark and a plan."""
+    return f"Please {{{mark}:{plan}}}" if plan else f"Please {{{mark}}}"
+
+
+def marks_in(text: str) -> tuple[str, ...]:
+    return tuple(match[1] for match in _PLAN.finditer(text))
+
+
+def situation(messages: Sequence[Message]) -> Situation:
+    """Return whose plans count, those after the last final reply, and the step that is next."""
+    marks: list[str] = []
+    steps: list[Step] = []
+    done = 0
+    for message in messages:
+        if isinstance(message, UserMessage):
+            for match in _PLAN.finditer(message.text):
+                marks.append(match[1])
+                steps += [_step(text) for text in (match[2] or "").split(",") if text]
+        elif isinstance(message, AssistantMessage):
+            done += 1
+            if not message.tool_calls:
+                marks, steps, done = [], [], 0
+    return Situation(marks=tuple(marks), step=steps[done] if done < len(steps) else LAST_WORD)
+
+
+def _step(text: str) -> Step:
+    *manners, batch = text.split("+")
+    calls = [_planned(word) for word in batch.split("&") if word not in ("", "say")]
+    return Step(manners=tuple(manners), calls=tuple(calls))
+
+
+def _planned(word: str) -> Planned:
+    tool, _, how = word.partition(".")
+    return Planned(tool=tool, how=how)

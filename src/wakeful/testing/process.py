@@ -1,0 +1,184 @@
+"""The process under test, seen from outside: start it, ask it, kill it."""
+
+import asyncio
+import os
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from wakeful.testing.ledger import Ledger
+from wakeful.vocabulary.clock import SystemClock, time_limit
+
+START_S = 20.0
+ANSWER_S = 30.0
+EXIT_S = 20.0
+LONGEST_LINE = 16 * 1024 * 1024
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class Gone(Exception):
+    """The process ended before it answered: what was asked may or may not have happened."""
+
+
+class Refused(Exception):
+    """The runtime refused what was asked: nothing was written."""
+
+
+class Failed(Exception):
+    """The process answered with an error of its own: what was asked may have happened."""
+
+
+class Place:
+    """The folders of one test: the runtime's home, and the ledgers of everybody else."""
+
+    def __init__(self, folder: Path, database: str = "sqlite") -> None:
+        self.home = folder / "home"
+        self.ledgers = folder / "ledgers"
+        self.database = database
+        self.ledgers.mkdir(parents=True, exist_ok=True)
+        self.faults = Ledger(self.ledgers / "faults.jsonl")
+
+
+class RigProcess:
+    """One life of the rig."""
+
+    def __init__(self, process: Process, faults: Ledger) -> None:
+        self._process = process
+        self._faults = faults
+        self._clock = SystemClock()
+        self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._ready: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._last_id = 0
+        self._is_gone = False
+
+    @property
+    def is_gone(self) -> bool:
+        return self._is_gone
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    async def ask(self, do: str, **fields: object) -> Any:
+        """Send a command and return the answer; raise Gone if the process ends first."""
+        if self._is_gone:
+            raise Gone
+        self._last_id += 1
+        answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._waiting[self._last_id] = answer
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(_encode({"id": self._last_id, "do": do, **fields}) + b"\n")
+            await self._process.stdin.drain()
+        except (BrokenPipeError, ConnectionResetError):
+            raise Gone from None
+        async with time_limit(self._clock, ANSWER_S):
+            said = await answer
+        if "refused" in said:
+            raise Refused(said["refused"])
+        if "failed" in said:
+            raise Failed(said["failed"])
+        return said["ok"]
+
+    async def rest(self) -> None:
+        """Return when nothing runs, waits or is due any more."""
+        await self.ask("rest")
+
+    def kill(self) -> None:
+        self._signal(signal.SIGKILL)
+
+    def terminate(self) -> None:
+        self._signal(signal.SIGTERM)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process.returncode is None:
+            self._faults.note("signal", signal=number.name, pid=self.pid)
+            self._process.send_signal(number)
+
+    async def ended(self) -> int:
+        """Return the exit code once the process has ended."""
+        async with time_limit(self._clock, EXIT_S):
+            return await self._process.wait()
+
+    async def stop(self) -> int:
+        """Stop the process gracefully."""
+        self.terminate()
+        return await self.ended()
+
+    async def started(self) -> None:
+        async with time_limit(self._clock, START_S):
+            await self._ready
+
+    async def read_answers(self) -> None:
+        """Hand answers to whoever waits for them, until the process ends."""
+        assert self._process.stdout is not None
+        while line := await self._process.stdout.readline():
+            said = _decode(line)
+            if "ready" in said:
+                self._ready.set_result(said)
+            elif not (answer := self._waiting.pop(said["id"])).done():
+                answer.set_result(said)
+        self._is_gone = True
+        for answer in (self._ready, *self._waiting.values()):
+            if not answer.done():
+                answer.set_exception(Gone())
+                answer.exception()  # nobody may be left to hear it
+
+    async def discard(self) -> None:
+        """Make sure that nothing of the process is left."""
+        if self._process.returncode is None:
+            self._process.kill()
+        await self._process.wait()
+
+
+@asynccontextmanager
+async def running(
+    place: Place,
+    *,
+    env: Mapping[str, str] | None = None,
+    wrap: Sequence[str] = (),
+    options: Sequence[str] = (),
+) -> AsyncGenerator[RigProcess, None]:
+    """Run one life of the rig for as long as the block lasts; Gone if it dies while starting."""
+    command = [
+        *wrap,
+        *(sys.executable, "-m", "wakeful.testing.rig"),
+        *("--home", str(place.home), "--ledgers", str(place.ledgers)),
+        *("--database", place.database, *options),
+    ]
+    with (place.ledgers / "stderr.log").open("ab") as errors:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=errors,
+            env={**os.environ, **(env or {})},
+            limit=LONGEST_LINE,
+        )
+    rig = RigProcess(process, place.faults)
+    try:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(rig.read_answers(), name="answers of the rig")
+            try:
+                await rig.started()
+                yield rig
+            finally:
+                await rig.discard()
+    except BaseExceptionGroup as errors:
+        raise _only(errors) from None
+
+
+def _only(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return what the block itself raised: whoever wrote it did not ask for a group."""
+    if len(errors.exceptions) > 1:
+        return errors
+    (error,) = errors.exceptions
+    return _only(error) if isinstance(error, BaseExceptionGroup) else error

@@ -1,0 +1,229 @@
+"""The rig: a real process with a runtime, a stand-in model and test tools, driven over a pipe.
+
+`python -m wakeful.testing.rig --home DIR --ledgers DIR` reads one JSON command per line from its
+standard input and answers each on its standard output, in any order, by its id. It stops like the
+product does: the first SIGTERM drains, the second leaves at once. The end of its input counts as
+SIGTERM, so it never outlives whoever started it.
+"""
+
+import argparse
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from wakeful.broker import lanes
+from wakeful.runtime import Runtime
+from wakeful.settings import Settings
+from wakeful.store.database import Tx
+from wakeful.store.sqlite import SqliteBackend
+from wakeful.testing import deaths, ledger
+from wakeful.testing.gates import Gates
+from wakeful.testing.hands import Hands
+from wakeful.testing.ledger import Ledger
+from wakeful.testing.stand_in import StandIn
+from wakeful.testing.witnesses import Receiver, Sampler, Watcher
+from wakeful.turn.agent import Agent
+from wakeful.vocabulary.clock import SystemClock, wait_until
+from wakeful.vocabulary.errors import InvalidInput, Transient
+from wakeful.vocabulary.event import Event
+from wakeful.vocabulary.stimulus import Draft
+
+MUTANT = "WAKEFUL_MUTANT"
+LOOK_EVERY_MS = 50  # while waiting for rest
+LONGEST_LINE = 16 * 1024 * 1024
+
+_UNREST = (
+    "SELECT (SELECT COUNT(*) FROM stimuli WHERE state IN ('pending', 'claimed')), "
+    "(SELECT COUNT(*) FROM lanes WHERE owner IS NOT NULL), "
+    "(SELECT COUNT(*) FROM lanes WHERE ready_at IS NOT NULL), "
+    "(SELECT COUNT(*) FROM deliveries WHERE state IN ('queued', 'sent'))"
+)
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+Command = dict[str, Any]
+
+
+class Rig:
+    """Carries out commands; each answer leaves only after the runtime has answered."""
+
+    def __init__(self, runtime: Runtime, gates: Gates) -> None:
+        self._runtime = runtime
+        self._gates = gates
+        self._clock = SystemClock()
+        self._acts: dict[str, Callable[[Command], Awaitable[object]]] = {
+            "send": self._send,
+            "stop": self._stop,
+            "abort": lambda command: runtime.abort(command["turn"]),
+            "cancel": lambda command: runtime.cancel(command["stimulus"]),
+            "halt": lambda _: runtime.halt(),
+            "resume": lambda _: runtime.resume(),
+            "wait": self._wait,
+            "rest": self._rest,
+            "status": self._status,
+            "open": self._open,
+            "reached": self._reached,
+            "usurp": self._usurp,
+            "give_back": self._give_back,
+        }
+
+    async def obey(self, command: Command) -> None:
+        """Carry out one command and answer it: ok, refused (nothing was written), or failed."""
+        try:
+            answer: dict[str, object] = {"ok": await self._acts[command["do"]](command)}
+        except (InvalidInput, Transient) as error:
+            answer = {"refused": f"{type(error).__name__}: {error}"}
+        except Exception as error:
+            logging.exception("the command %r failed", command["do"])
+            answer = {"failed": f"{type(error).__name__}: {error}"}
+        say({"id": command["id"], **answer})
+
+    async def _send(self, command: Command) -> object:
+        try:
+            draft = msgspec.convert(command["draft"], Draft)
+        except msgspec.ValidationError as error:
+            raise InvalidInput("draft", str(error)) from error
+        return await self._runtime.accept(draft)
+
+    async def _stop(self, command: Command) -> object:
+        return await self._runtime.stop(command["session"])
+
+    async def _wait(self, command: Command) -> object:
+        turn = await self._runtime.wait(command["turn"], command["timeout_s"])
+        return None if turn is None else {"state": turn.state, "reply": turn.reply}
+
+    async def _rest(self, command: Command) -> object:
+        """Answer when nothing runs, waits or is due any more."""
+        waker = asyncio.Event()
+        while any(await self._unrest()):
+            waker.clear()
+            await wait_until(self._clock, self._clock.now() + LOOK_EVERY_MS, waker)
+        return None
+
+    async def _status(self, command: Command) -> object:
+        names = ("waiting", "running", "ready", "deliveries")
+        return dict(zip(names, await self._unrest(), strict=True))
+
+    async def _unrest(self) -> list[int]:
+        (row,) = await self._runtime.store.read(_UNREST)
+        return list(row)
+
+    async def _open(self, command: Command) -> object:
+        return self._gates.open(command["gate"])
+
+    async def _reached(self, command: Command) -> object:
+        return await self._gates.reached(command["gate"])
+
+    async def _usurp(self, command: Command) -> object:
+        """Claim a lane that this process holds, as another node would after a lapsed lease."""
+        session_key: str = command["session"]
+
+        def write(tx: Tx) -> str | None:
+            lane = lanes.get(tx, session_key)
+            if lane is None or lane.turn_id is None:
+                return None
+            epoch = lanes.claim(tx, lane, owner="another-node", turn_id=lane.turn_id)
+            event = Event(
+                kind="turn.resumed",
+                session_key=session_key,
+                turn_id=lane.turn_id,
+                data={"epoch": epoch, "attempt": 1},
+            )
+            self._runtime._bus.publish(tx, event)  # pyright: ignore[reportPrivateUsage]
+            return lane.turn_id
+
+        return await self._runtime.store.write(write, locks=[lanes.lock(session_key)])
+
+    async def _give_back(self, command: Command) -> object:
+        """Release a lane that was usurped, its turn still open."""
+        session_key: str = command["session"]
+        return await self._runtime.store.write(
+            lambda tx: lanes.release(tx, session_key, resume_at=tx.now, keeps_turn=True),
+            locks=[lanes.lock(session_key)],
+        )
+
+
+async def serve(options: argparse.Namespace) -> None:
+    """Run one life of the process, from its start to a graceful end."""
+    folder: Path = options.ledgers
+    lives = folder / "lives.jsonl"
+    life = f"life{sum(line['what'] == 'start' for line in ledger.read(lives)) + 1}"
+    journal = Ledger(lives, life=life)
+    gates, clock = Gates(folder / "gates"), SystemClock()
+    hands = Hands(Ledger(folder / "tools.jsonl", life=life), gates, clock)
+    model = StandIn(Ledger(folder / "model.jsonl", life=life), gates, clock)
+    if options.die:
+        faults = Ledger(folder / "faults.jsonl", life=life)
+        deaths.arm(options.die, SqliteBackend, faults)
+    runtime = Runtime(
+        agents=[Agent(model=model, tools=hands.tools())],
+        settings=Settings(home=options.home, database=options.database, drain_s=options.drain_s),
+        doors={"out": Receiver(folder / "receiver.jsonl", life)},
+    )
+    sampler = Sampler(folder / "samples.jsonl", life)
+    async with asyncio.TaskGroup() as group:
+        async with runtime:
+            epoch, _, position = (await runtime.cursor()).rpartition("-")
+            journal.note("start", pid=os.getpid(), epoch=epoch, position=int(position))
+            background = [
+                Watcher(folder / "watcher-steady.jsonl", life).run(runtime),
+                Watcher(folder / "watcher-flaky.jsonl", life, leaves_after=7).run(runtime),
+                sampler.run(runtime),
+                take_commands(Rig(runtime, gates)),
+            ]
+            tasks = [group.create_task(part) for part in background]
+            say({"ready": life})
+            await runtime.serve()
+        sampler.sample(runtime)
+        for task in tasks:
+            task.cancel()
+    journal.note("stop")
+
+
+async def take_commands(rig: Rig) -> None:
+    """Read commands until the input ends; all of them run at once."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=LONGEST_LINE)
+    async with AsyncExitStack() as stack:
+        transport, _ = await loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), sys.stdin
+        )
+        stack.callback(transport.close)
+        async with asyncio.TaskGroup() as group:
+            while line := await reader.readline():
+                command = _decode(line)
+                group.create_task(rig.obey(command), name=f"command {command['do']}")
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+def say(answer: dict[str, object]) -> None:
+    left = _encode(answer) + b"\n"
+    while left:
+        left = left[os.write(1, left) :]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m wakeful.testing.rig", description=__doc__)
+    parser.add_argument("--home", type=Path, required=True)
+    parser.add_argument("--ledgers", type=Path, required=True)
+    parser.add_argument("--database", default="sqlite")
+    parser.add_argument("--drain-s", type=float, default=5.0)
+    parser.add_argument("--die", default="", metavar="before:N|after:N")
+    options = parser.parse_args()
+    options.ledgers.mkdir(parents=True, exist_ok=True)
+    if mutant := os.environ.get(MUTANT):
+        import_module("wakeful.testing.mutants").apply(mutant)
+    asyncio.run(serve(options))
+
+
+if __name__ == "__main__":
+    main()

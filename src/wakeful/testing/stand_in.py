@@ -1,0 +1,143 @@
+"""A stand-in model: does what the plan in a message says, and refuses what real ones refuse."""
+
+import hashlib
+import os
+import signal
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+
+from wakeful.models.model import Delta, Reply, Request
+from wakeful.models.scripted import says
+from wakeful.testing import ledger
+from wakeful.testing.gates import Gates
+from wakeful.testing.ledger import Ledger
+from wakeful.testing.plans import Planned, Situation, situation
+from wakeful.vocabulary.clock import Clock
+from wakeful.vocabulary.errors import Permanent, Transient
+from wakeful.vocabulary.message import (
+    AssistantMessage,
+    Message,
+    ToolCall,
+    ToolMessage,
+    encode_message,
+)
+
+SLOW_PIECES = 5
+PIECE_MS = 10
+LONG_REPLY = 20_000  # characters
+RETRY_AFTER_S = 0.01
+
+_TOOLS = {"tell": "send_message"}
+
+
+class StandIn:
+    """A model whose answers depend on what it is sent and on nothing else.
+
+    Its ledger has a line before each answer begins and one after it was given; it survives kills,
+    so that "only the first time" means the first time ever.
+    """
+
+    def __init__(self, lines: Ledger, gates: Gates, clock: Clock) -> None:
+        self._lines = lines
+        self._gates = gates
+        self._clock = clock
+        self._asked: Counter[tuple[str, int]] = Counter(
+            (line["turn"], line["step"])
+            for line in ledger.read(lines.path)
+            if line["what"] == "asked"
+        )
+
+    @property
+    def name(self) -> str:
+        return "stand-in"
+
+    async def stream(self, request: Request) -> AsyncIterator[Delta | Reply]:
+        wanted = situation(request.messages)
+        self._note_asked(request, wanted)
+        problem = unpaired(request.messages)
+        if problem is not None:
+            self._lines.note("refused", turn=request.turn_id, step=request.step, why=problem)
+            raise Permanent(f"400: {problem}")
+        reply = _reply(request, wanted)
+        async for piece in self._behave(request, wanted.step.manners):
+            yield piece
+        if "garbled" in wanted.step.manners and self._is_first(request):
+            reply = Reply(content=())
+        if "broken" not in wanted.step.manners or not self._is_first(request):
+            self._lines.note(
+                "answered", turn=request.turn_id, step=request.step, digest=digest_of_reply(reply)
+            )
+            yield reply
+
+    def _note_asked(self, request: Request, wanted: Situation) -> None:
+        self._asked[request.turn_id, request.step] += 1
+        self._lines.note(
+            "asked",
+            turn=request.turn_id,
+            step=request.step,
+            marks=wanted.marks,
+            digest=digest(request.messages),
+        )
+
+    def _is_first(self, request: Request) -> bool:
+        return self._asked[request.turn_id, request.step] == 1
+
+    async def _behave(self, request: Request, manners: Sequence[str]) -> AsyncIterator[Delta]:
+        for manner in manners:
+            if manner == "slow":
+                for number in range(SLOW_PIECES):
+                    yield Delta(text=f"{number} ")
+                    await self._clock.sleep_until(self._clock.now() + PIECE_MS)
+            elif manner.startswith("gate="):
+                yield Delta(text="waiting ")
+                await self._gates.wait(manner.removeprefix("gate="))
+            elif manner == "transient" and self._is_first(request):
+                raise Transient("529: overloaded", retry_after_s=RETRY_AFTER_S)
+            elif manner == "refuse":
+                raise Permanent("403: no")
+            elif manner == "poison" or (manner == "die" and self._is_first(request)):
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
+def unpaired(messages: Sequence[Message]) -> str | None:
+    """Return what a real provider would refuse: a call without its one result directly after it."""
+    open_calls: list[str] = []
+    for at, message in enumerate(messages):
+        if isinstance(message, ToolMessage):
+            if message.call_id not in open_calls:
+                return f"message {at}: the result {message.call_id!r} answers no open call"
+            open_calls.remove(message.call_id)
+            continue
+        if open_calls:
+            return f"message {at}: the calls {open_calls!r} have no result"
+        if isinstance(message, AssistantMessage):
+            open_calls = [call.id for call in message.tool_calls]
+    return f"the last calls {open_calls!r} have no result" if open_calls else None
+
+
+def digest(messages: Sequence[Message]) -> str:
+    """Return the hash of the very bytes that were sent."""
+    return hashlib.sha256(b"\n".join(map(encode_message, messages))).hexdigest()[:32]
+
+
+def digest_of_reply(reply: Reply | AssistantMessage) -> str:
+    return hashlib.sha256(encode_message(reply.content)).hexdigest()[:32]
+
+
+def _reply(request: Request, wanted: Situation) -> Reply:
+    step = wanted.step
+    if step.calls:
+        calls = [_call(request, at, planned) for at, planned in enumerate(step.calls)]
+        return says(f"step {request.step}", *calls)
+    if "silent" in step.manners:
+        return says("NO_REPLY")
+    text = f"answer to {' '.join(wanted.marks) or 'all'} in {request.turn_id}"
+    return says(text.ljust(LONG_REPLY, ".") if "long" in step.manners else text)
+
+
+def _call(request: Request, at: int, planned: Planned) -> ToolCall:
+    name = _TOOLS.get(planned.tool, planned.tool)
+    call_id = f"{request.turn_id[-12:]}.{request.step}.{at}"
+    if name == "send_message":
+        return ToolCall(id=call_id, name=name, arguments={"text": f"told by {call_id}"})
+    return ToolCall(id=call_id, name=name, arguments={"how": planned.how})
