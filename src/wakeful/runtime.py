@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
@@ -11,7 +11,7 @@ from typing import Any, Protocol, Self
 import msgspec
 
 from wakeful.broker import lanes
-from wakeful.bus.bus import Bus
+from wakeful.bus.bus import Bus, Subscription
 from wakeful.doors.sender import Door, Sender
 from wakeful.gate.storms import StormLimits
 from wakeful.intake.accept import IntakeRules
@@ -45,7 +45,6 @@ from wakeful.vocabulary.agent import Agents
 from wakeful.vocabulary.clock import Clock, SystemClock, time_limit
 from wakeful.vocabulary.entry import Entry
 from wakeful.vocabulary.errors import InvalidInput, StoreFailed
-from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.queueing import Mode
 from wakeful.vocabulary.route import Route
@@ -229,7 +228,7 @@ class Runtime:
         topics: Sequence[str] = ("*",),
         session: str | None = None,
         since: str | None = None,
-    ) -> AsyncGenerator[Event, None]:
+    ) -> Subscription:
         """Follow events: after `since` if given, then live ones, neither gap nor repeat."""
         key = None if session is None else keys.canonical(session, field="session")
         return self._bus.follow(topics=topics, session_key=key, since=since)

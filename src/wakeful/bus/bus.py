@@ -69,59 +69,64 @@ class Bus:
         ((epoch, seq),) = await self._store.read("SELECT epoch, seq FROM bus_head")
         return f"{epoch}-{seq}"
 
-    async def follow(
+    def follow(
         self,
         *,
         topics: Sequence[str] = ("*",),
         session_key: str | None = None,
         since: str | None = None,
-    ) -> AsyncGenerator[Event, None]:
-        """Yield events after `since`, then live ones; without `since`, live ones only.
+    ) -> "Subscription":
+        """Follow events after `since`, then live ones; without `since`, live ones from now on.
 
         A `gap` frame says that the reader was slow and missed live frames; stored events still
         all come. A `reset` frame says that `since` is unknown here: read the state anew.
         """
-        with self._reading(topics, session_key) as reader:
-            if since is not None:
-                position = await self._position(since)
-                if position is None:
-                    yield Event(kind="reset", data={"cursor": await self.head()})
-                else:
-                    async for event in self._replay(reader, position):
-                        yield event
-            while True:
-                for event in reader.take():
-                    yield event
-                if reader.is_behind:
-                    reader.is_behind = False
-                    yield Event(kind="gap", session_key=session_key)
-                    async for event in self._replay(reader, reader.seen):
-                        yield event
-                await reader.wait()
+        reader = self._join(topics, session_key)
+        return Subscription(self._events(reader, since), lambda: self._part(reader, session_key))
 
     @contextmanager
     def watch(self, session_key: str) -> "Generator[Watch, None, None]":
         """Collect the events of a session from this moment on, for as long as the block lasts."""
-        with self._reading(("*",), session_key) as reader:
-            yield Watch(reader)
-
-    @contextmanager
-    def _reading(
-        self, topics: Sequence[str], session_key: str | None
-    ) -> "Generator[_Reader, None, None]":
-        reader = _Reader(tuple(topics), self._last_seq)
-        group = (
-            self._everywhere
-            if session_key is None
-            else self._by_session.setdefault(session_key, set())
-        )
-        group.add(reader)
+        reader = self._join(("*",), session_key)
         try:
-            yield reader
+            yield Watch(reader)
         finally:
-            group.discard(reader)
-            if session_key is not None and not group:
-                self._by_session.pop(session_key, None)
+            self._part(reader, session_key)
+
+    async def _events(self, reader: "_Reader", since: str | None) -> AsyncGenerator[Event, None]:
+        if since is not None:
+            position = await self._position(since)
+            if position is None:
+                yield Event(kind="reset", data={"cursor": await self.head()})
+            else:
+                async for event in self._replay(reader, position, reader.joined_at):
+                    yield event
+        while True:
+            for event in reader.take():
+                yield event
+            if reader.is_behind:
+                reader.is_behind = False
+                through = self._last_seq
+                yield Event(kind="gap")
+                async for event in self._replay(reader, reader.seen, through):
+                    yield event
+            await reader.wait()
+
+    def _join(self, topics: Sequence[str], session_key: str | None) -> "_Reader":
+        reader = _Reader(tuple(topics), session_key, self._last_seq)
+        self._group(session_key).add(reader)
+        return reader
+
+    def _part(self, reader: "_Reader", session_key: str | None) -> None:
+        group = self._group(session_key)
+        group.discard(reader)
+        if session_key is not None and not group:
+            self._by_session.pop(session_key, None)
+
+    def _group(self, session_key: str | None) -> "set[_Reader]":
+        if session_key is None:
+            return self._everywhere
+        return self._by_session.setdefault(session_key, set())
 
     async def _position(self, cursor: str) -> int | None:
         """Return the sequence number a cursor stands at, or None if it means nothing here."""
@@ -133,22 +138,21 @@ class Bus:
             return None
         return int(text) if pruned_through <= int(text) <= seq else None
 
-    async def _replay(self, reader: "_Reader", position: int) -> AsyncIterator[Event]:
-        """Yield the stored events after `position`; what also arrived live is not shown twice."""
+    async def _replay(self, reader: "_Reader", position: int, through: int) -> AsyncIterator[Event]:
+        """Yield the stored events after `position`; those after `through` come live, in place."""
         reader.seen = position
-        while True:
+        while reader.seen < through:
             rows = await self._store.read(_PAGE, after=reader.seen, page=PAGE_LIMIT)
             if rows[0][1] > reader.seen:
                 reader.seen = rows[0][1]
                 yield Event(kind="reset", data={"cursor": f"{rows[0][0]}-{reader.seen}"})
             for row in rows:
-                if row[2] is not None:
-                    reader.seen = row[2]
-                    event = _read(row)
-                    if reader.wants(event):
-                        yield event
-            if len(rows) < PAGE_LIMIT:
-                return
+                if row[2] is None or row[2] > through:
+                    return
+                reader.seen = row[2]
+                event = _read(row)
+                if reader.wants(event):
+                    yield event
 
     def _insert(self, tx: Tx, events: Sequence[Event]) -> Sequence[None]:
         head = tx.one(
@@ -202,6 +206,27 @@ class Bus:
             yield from group
 
 
+class Subscription:
+    """Events as they come, from the moment it was made; close it, or let it go, to leave."""
+
+    def __init__(self, events: AsyncGenerator[Event, None], part: Callable[[], None]) -> None:
+        self._events = events
+        self._part = part
+
+    def __aiter__(self) -> "Subscription":
+        return self
+
+    async def __anext__(self) -> Event:
+        return await anext(self._events)
+
+    async def aclose(self) -> None:
+        self._part()
+        await self._events.aclose()
+
+    def __del__(self) -> None:
+        self._part()
+
+
 class Watch:
     """What a session's events have been since the watch began."""
 
@@ -223,14 +248,18 @@ class Watch:
 class _Reader:
     """One follower: a bounded queue, and how far it has seen the ledger."""
 
-    def __init__(self, topics: tuple[str, ...], seen: int) -> None:
+    def __init__(self, topics: tuple[str, ...], session_key: str | None, joined_at: int) -> None:
         self._topics = topics
+        self._session_key = session_key
+        self.joined_at = joined_at  # the newest event when it came
         self._queue: deque[Event] = deque()
         self._woken = asyncio.Event()
-        self.seen = seen
+        self.seen = joined_at
         self.is_behind = False
 
     def wants(self, event: Event) -> bool:
+        if self._session_key is not None and event.session_key != self._session_key:
+            return False
         return any(matches(topic, event.kind) for topic in self._topics)
 
     def offer(self, event: Event) -> None:

@@ -108,3 +108,39 @@ def test_a_topic_is_a_kind_or_a_beginning():
     assert matches("turn.*", "turn.started")
     assert not matches("turn.*", "stimulus.accepted")
     assert not matches("turn.started", "turn.finished")
+
+
+async def test_a_session_is_followed_apart_from_the_others():
+    store, bus = await opened()
+    start = await bus.head()
+
+    def write(tx: Tx) -> None:
+        for key in ("a", "b", "a"):
+            bus.publish(tx, Event(kind="x", session_key=key))
+
+    await store.write(write)
+    events = bus.follow(session_key="a", since=start)
+    await store.write(write)
+
+    assert [(await anext(events)).seq for _ in range(4)] == [1, 3, 4, 6]
+    await store.close()
+
+
+async def test_live_frames_keep_their_place_between_stored_events():
+    store, bus = await opened()
+    events = bus.follow(since=await bus.head())
+    await publish(store, bus, "before")
+    bus.show(Event(kind="live", session_key="s"))
+    await publish(store, bus, "after")
+
+    assert [(await anext(events)).kind for _ in range(3)] == ["before", "live", "after"]
+    await store.close()
+
+
+async def test_a_reader_that_is_let_go_is_forgotten():
+    store, bus = await opened()
+    events = bus.follow(session_key="s")
+    assert bus.is_watched("s")
+    await events.aclose()
+    assert not bus.is_watched("s")
+    await store.close()

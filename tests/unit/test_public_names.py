@@ -1,0 +1,45 @@
+"""The root of the package is small, and importing it is cheap."""
+
+import json
+import subprocess
+import sys
+
+import wakeful
+
+IMPORT_BUDGET_S = 0.6  # CPU time; a quiet machine needs about a third of it
+MEMORY_BUDGET_MB = 45
+HEAVY = ("pydantic", "fastapi", "starlette", "asyncpg", "rich", "openai", "anthropic", "mcp")
+
+
+def test_the_root_exports_just_these_names():
+    assert wakeful.__all__ == [
+        "Agent",
+        "Event",
+        "Model",
+        "Receipt",
+        "Reply",
+        "Route",
+        "Runtime",
+        "Settings",
+        "Turn",
+        "WakefulError",
+        "tool",
+    ]
+    assert len(wakeful.__all__) <= 12
+    assert all(hasattr(wakeful, name) for name in wakeful.__all__)
+
+
+def test_importing_the_package_is_cheap_and_loads_nothing_heavy():
+    probe = (
+        "import json, sys, time, resource; import wakeful;"
+        "usage = resource.getrusage(resource.RUSAGE_SELF);"
+        "print(json.dumps([time.process_time(), usage.ru_maxrss / 1024, sorted(sys.modules)]))"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", probe], capture_output=True, text=True, check=True
+    )
+    cpu_s, peak_mb, modules = json.loads(answer.stdout)
+
+    assert cpu_s < IMPORT_BUDGET_S
+    assert peak_mb < MEMORY_BUDGET_MB
+    assert not [name for name in HEAVY if name in modules]
