@@ -57,15 +57,15 @@ def _next_step(request: Request) -> tuple[str, list[ToolCall]]:
     calls: list[ToolCall] = []
     asks = _asks(messages)
     for number in range(max(0, len(asks) - MOST_ASKS), len(asks)):
-        known = _results_of(number, results)
-        match answer(asks[number], tools, known):
+        tried = _results_of(number, results)
+        match answer(asks[number], tools, [result for result in tried if not _is_skipped(result)]):
             case Say(text=text):
                 said.append(text)
             case Use(text=text, calls=wanted):
                 needed.append(text)
                 calls += [
                     ToolCall(id=_call_id(number, position), name=name, arguments=arguments)
-                    for position, (name, arguments) in enumerate(wanted, len(known))
+                    for position, (name, arguments) in enumerate(wanted, len(tried))
                 ]
     # What is known already is said at the end, together with the rest.
     return ("\n\n".join(said), []) if not calls else (" ".join(needed), calls)
@@ -113,6 +113,11 @@ def _results_of(number: int, results: dict[str, ToolMessage]) -> list[ToolMessag
     while (result := results.get(_call_id(number, len(found)))) is not None:
         found.append(result)
     return found
+
+
+def _is_skipped(result: ToolMessage) -> bool:
+    """Tell whether a call never began, because somebody spoke first: it is made again."""
+    return result.is_error and result.text.startswith("skipped:")
 
 
 def _characters(request: Request) -> int:

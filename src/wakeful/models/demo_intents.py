@@ -85,18 +85,18 @@ def tell_time(ask: Ask) -> Answer:
 def recall(ask: Ask) -> Answer:
     if not ask.results:
         return Use(text="I look into my memory.", calls=(("memory_read", {}),))
-    index = ask.results[0].text
-    if len(ask.results) == 1:
-        listed = re.search(r"^\[other memories: (.*?)(?: and \d+ more)?\]\Z", index, re.MULTILINE)
-        names = listed[1].split(", ")[:MOST_RECALLED] if listed else []
-        if names:
-            calls = tuple(("memory_read", {"name": name}) for name in names)
-            return Use(text="There are some notes; I read them.", calls=calls)
-        if index.startswith("[the index is empty]"):
-            return Say(text='I remember nothing yet. Say "remember that ..." to change that.')
-        return Say(text=f"My memory's index, MEMORY.md, says:\n{_quoted(index)}")
-    notes = "\n".join(f"- {_quoted(result.text.strip())}" for result in ask.results[1:])
-    return Say(text=f"I remember:\n{notes}\nThese are files in the folder memory/ of my workspace.")
+    index, *notes = (result.text for result in ask.results)
+    listed = re.search(r"^\[other memories: (.*?)(?: and \d+ more)?\]\Z", index, re.MULTILINE)
+    names = listed[1].split(", ")[:MOST_RECALLED] if listed else []
+    if unread := names[len(notes) :]:
+        calls = tuple(("memory_read", {"name": name}) for name in unread)
+        return Use(text="There are some notes; I read them.", calls=calls)
+    if notes:
+        lines = "\n".join(f"- {_quoted(note.strip())}" for note in notes)
+        return Say(text=f"I remember:\n{lines}\nThese are files in memory/ of my workspace.")
+    if index.startswith("[the index is empty]"):
+        return Say(text='I remember nothing yet. Say "remember that ..." to change that.')
+    return Say(text=f"My memory's index, MEMORY.md, says:\n{_quoted(index)}")
 
 
 def remember(ask: Ask) -> Answer:

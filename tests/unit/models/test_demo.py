@@ -283,6 +283,25 @@ async def test_a_message_that_joins_a_turn_is_answered_in_it() -> None:
     assert "a.txt" in last.text
 
 
+async def test_a_call_that_was_skipped_for_a_new_message_is_made_again() -> None:
+    opening, joining = UserMessage(text="what time is it?"), UserMessage(text="hello")
+    asked = as_message(await reply_to(opening))
+    skipped = ToolMessage(
+        call_id=asked.tool_calls[0].id,
+        name="current_time",
+        text="skipped: a new message arrived",
+        is_error=True,
+    )
+
+    again = as_message(await reply_to(opening, asked, skipped, joining))
+    done = ToolMessage(call_id=again.tool_calls[0].id, name="current_time", text="noon")
+    last = as_message(await reply_to(opening, asked, skipped, joining, again, done))
+
+    assert again.tool_calls[0].id != asked.tool_calls[0].id
+    assert "It is noon." in last.text
+    assert "Hello!" in last.text
+
+
 async def test_a_stopped_turn_is_not_taken_up_again() -> None:
     stopped = as_message(await reply_to(UserMessage(text="write a.txt: x")))
     note = "[The last turn was stopped before it was finished.]\n\nhello"
