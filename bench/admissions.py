@@ -8,15 +8,19 @@ import time
 from pathlib import Path
 from statistics import median
 
-from bench.crowd import PROMPT, Crowd, crowd, names
+from bench.crowd import PROMPT, names
 from bench.figures import Figure, Sense, admission_goal, percentile
 from bench.floors import Disk, PlainCommits
+from wakeful.models.scripted import Scripted
+from wakeful.runtime import Runtime
+from wakeful.turn.agent import Agent
 from wakeful.vocabulary.session_key import SessionKey, canonical
 from wakeful.vocabulary.stimulus import Draft
 
 CALLERS = 100
 SESSIONS_EACH = 30
 ROUNDS = 9
+COMMITS = 300  # of the floor, in each round
 DAY_MS = 86_400_000
 
 
@@ -31,17 +35,22 @@ def load(folder: Path) -> None:
 async def _measure(folder: Path) -> list[Figure]:
     rates: list[float] = []
     p99s: list[float] = []
+    cpus: list[float] = []
     plain: list[float] = []
+    plain_cpus: list[float] = []
     syncs: list[float] = []
     with Disk(folder) as disk, PlainCommits(folder) as commits:
-        async with crowd(folder / "home") as callers:
-            await _round(callers)  # makes the sessions
+        async with _runtime(folder) as runtime:
+            await _round(runtime)  # makes the sessions
             for _ in range(ROUNDS):
-                plain.append(commits.rate(300))
                 syncs.append(percentile(disk.syncs(200), 99))
-                started = time.perf_counter()
-                taken = await _round(callers)
+                cpu = time.process_time()
+                plain.append(commits.rate(COMMITS))
+                plain_cpus.append((time.process_time() - cpu) / COMMITS)
+                started, cpu = time.perf_counter(), time.process_time()
+                taken = await _round(runtime)
                 rates.append(len(taken) / (time.perf_counter() - started))
+                cpus.append((time.process_time() - cpu) / len(taken))
                 p99s.append(percentile(taken, 99))
     return [
         Figure(
@@ -61,30 +70,41 @@ async def _measure(folder: Path) -> list[Figure]:
             floor_is="p99 of a synced 4 KiB write",
             goal=20,
         ),
+        Figure(
+            name="admissions.cpu",
+            value=median(cpus) * 1000,
+            unit="ms",
+            floor=median(plain_cpus) * 1000,
+            floor_is="CPU of a commit alone",
+        ),
     ]
 
 
 async def _load(folder: Path) -> None:
-    async with crowd(folder / "home") as callers:
+    async with _runtime(folder) as runtime:
         for _ in range(ROUNDS):
-            await _round(callers)
+            await _round(runtime)
 
 
-async def _round(callers: Crowd) -> list[float]:
+def _runtime(folder: Path) -> Runtime:
+    return Runtime(agents=[Agent(model=Scripted([]))], home=folder / "home")
+
+
+async def _round(runtime: Runtime) -> list[float]:
     """Have every caller send one message to each of its sessions; return the times it waited."""
     taken: list[float] = []
-    not_before = callers.runtime.clock.now() + DAY_MS
+    not_before = runtime.clock.now() + DAY_MS
     async with asyncio.TaskGroup() as group:
         for caller in range(CALLERS):
             sessions = [canonical(name) for name in names(f"caller:{caller}", SESSIONS_EACH)]
-            group.create_task(_call(callers, sessions, not_before, taken))
+            group.create_task(_call(runtime, sessions, not_before, taken))
     return taken
 
 
 async def _call(
-    callers: Crowd, sessions: list[SessionKey], not_before: int, taken: list[float]
+    runtime: Runtime, sessions: list[SessionKey], not_before: int, taken: list[float]
 ) -> None:
     for session in sessions:
         started = time.perf_counter()
-        await callers.runtime.accept(Draft(session_key=session, text=PROMPT, not_before=not_before))
+        await runtime.accept(Draft(session_key=session, text=PROMPT, not_before=not_before))
         taken.append(time.perf_counter() - started)

@@ -1,6 +1,7 @@
 """What `import wakeful` costs a fresh process."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -25,9 +26,11 @@ print(json.dumps([taken * 1000, pages * os.sysconf("SC_PAGE_SIZE") / 1024 / 1024
 def measure(folder: Path) -> list[Figure]:
     floors: list[tuple[float, float]] = []
     values: list[tuple[float, float]] = []
+    for modules in (FLOOR, "wakeful"):
+        _import(modules, folder)  # compiles them
     for _ in range(ROUNDS):
-        floors.append(_import(FLOOR))
-        values.append(_import("wakeful"))
+        floors.append(_import(FLOOR, folder))
+        values.append(_import("wakeful", folder))
     return [
         Figure(
             name=name,
@@ -41,13 +44,29 @@ def measure(folder: Path) -> list[Figure]:
 
 
 def load(folder: Path) -> None:
-    subprocess.run([sys.executable, "-X", "importtime", "-c", "import wakeful"], check=True)
+    """Print what each module took; the second time, when all of them are compiled."""
+    for arguments in ([], ["-X", "importtime"]):
+        command = [sys.executable, *arguments, "-c", "import wakeful"]
+        subprocess.run(command, cwd=ROOT, env=_environment(folder), check=True)
 
 
-def _import(modules: str) -> tuple[float, float]:
-    script = _SCRIPT.format(modules=modules)
+def _import(modules: str, folder: Path) -> tuple[float, float]:
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-c", _SCRIPT.format(modules=modules)],
+        cwd=ROOT,
+        env=_environment(folder),
+        capture_output=True,
+        text=True,
+        check=True,
     )
     milliseconds, megabytes = json.loads(done.stdout)
     return milliseconds, megabytes
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """Keep bytecode, as an installation does, though outside of the source tree."""
+    return {
+        **os.environ,
+        "PYTHONDONTWRITEBYTECODE": "",
+        "PYTHONPYCACHEPREFIX": str(folder / "bytecode"),
+    }

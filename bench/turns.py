@@ -12,7 +12,7 @@ from bench.floors import BareLoop
 SESSIONS = 100
 TURNS_EACH = 5
 ROUNDS = 9
-ALONE = 100  # turns of one session, nobody else around
+ALONE = 30  # turns of one session, nobody else around
 
 
 def measure(folder: Path) -> list[Figure]:
@@ -27,7 +27,7 @@ async def _measure(folder: Path) -> list[Figure]:
     turns = SESSIONS * TURNS_EACH
     rates: list[tuple[float, float]] = []
     cpus: list[tuple[float, float]] = []
-    alone: list[float] = []
+    alone: list[tuple[float, float]] = []
     async with crowd(folder / "home") as callers:
         sessions = names("turns", SESSIONS)
         await callers.turns(sessions, 1)  # makes the sessions
@@ -39,9 +39,11 @@ async def _measure(folder: Path) -> list[Figure]:
             end_wall, end_cpu = _now()
             rates.append((turns / (end_wall - wall), turns / (wall - bare_wall)))
             cpus.append(((end_cpu - cpu) / turns * 1000, (cpu - bare_cpu) / turns * 1000))
-            await callers.turns(sessions[:1], ALONE // ROUNDS)
-            alone.append((_now()[1] - end_cpu) / (ALONE // ROUNDS) * 1000)
-    bare_cpu = median(floor for _, floor in cpus)
+            await BareLoop().turns(1, ALONE)
+            bare_cpu = _now()[1]
+            await callers.turns(sessions[:1], ALONE)
+            cpu = _now()[1]
+            alone.append(((cpu - bare_cpu) / ALONE * 1000, (bare_cpu - end_cpu) / ALONE * 1000))
     return [
         Figure(
             name="turns",
@@ -52,21 +54,16 @@ async def _measure(folder: Path) -> list[Figure]:
             sense=Sense.AT_LEAST,
             goal=500,
         ),
-        Figure(
-            name="turns.cpu",
-            value=median(value for value, _ in cpus),
-            unit="ms",
-            floor=bare_cpu,
-            floor_is="CPU of the same awaits on a bare loop",
-            goal=2,
-        ),
-        Figure(
-            name="turns.cpu_alone",
-            value=median(alone),
-            unit="ms",
-            floor=bare_cpu,
-            floor_is="CPU of the same awaits on a bare loop",
-            goal=2,
+        *(
+            Figure(
+                name=name,
+                value=median(value for value, _ in costs),
+                unit="ms",
+                floor=median(floor for _, floor in costs),
+                floor_is="CPU of the same awaits on a bare loop",
+                goal=2,
+            )
+            for name, costs in (("turns.cpu", cpus), ("turns.cpu_alone", alone))
         ),
     ]
 
