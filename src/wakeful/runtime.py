@@ -24,6 +24,7 @@ from wakeful.lanes.lane import LaneRunner
 from wakeful.lanes.opening import Opening
 from wakeful.lanes.recovery import Recovery
 from wakeful.models.catalog import find
+from wakeful.operations.janitor import Janitor
 from wakeful.settings import Settings
 from wakeful.store.database import Store, Tx
 from wakeful.store.opening import is_postgres, open_store
@@ -38,6 +39,7 @@ from wakeful.turn.page import Pen
 from wakeful.turn.record import Recorder
 from wakeful.turn.turn import Thinker
 from wakeful.turns.turns import Turn
+from wakeful.views.lanes import LaneStatus, LaneView
 from wakeful.views.transcripts import TranscriptView
 from wakeful.views.turns import TurnView
 from wakeful.vocabulary import session_key as keys
@@ -46,7 +48,7 @@ from wakeful.vocabulary.clock import Clock, SystemClock, time_limit
 from wakeful.vocabulary.entry import Entry
 from wakeful.vocabulary.errors import InvalidInput, StoreFailed
 from wakeful.vocabulary.ids import Ids
-from wakeful.vocabulary.queueing import Mode
+from wakeful.vocabulary.queueing import Mode, QueueOverrides
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.stimulus import Attachment, Draft, Receipt
 
@@ -127,6 +129,7 @@ class Runtime:
         )
         self._views = TurnView(store, bus, self.clock)
         self._transcripts = TranscriptView(store)
+        self._lanes = LaneView(store, self.clock)
         pen = Pen(
             bus=bus,
             ids=ids,
@@ -145,13 +148,17 @@ class Runtime:
             interrupts,
             msgspec.structs.asdict(self.settings.lanes),
         )
-        timekeeper = Timekeeper(store, self.clock, {"stimulus": self._fire_stimulus}, lanes.lock)
+        timekeeper = Timekeeper(
+            store, bus, self.clock, {"stimulus": self._fire_stimulus}, lanes.lock
+        )
         sender = Sender(store, bus, self.clock, self._doors)
+        janitor = Janitor(store, bus, self.clock, **msgspec.structs.asdict(self.settings.retention))
         group = await self._stack.enter_async_context(asyncio.TaskGroup())
         services: dict[str, Service] = {
             "dispatcher": self._dispatcher,
             "timekeeper": timekeeper,
             "sender": sender,
+            "janitor": janitor,
         }
         for name, service in services.items():
             self._services.append(group.create_task(service.run(), name=name))
@@ -240,6 +247,14 @@ class Runtime:
     async def entries(self, session: str = "main", *, limit: int = 100) -> list[Entry]:
         """Return the newest entries of a session's transcript, oldest first."""
         return await self._transcripts.newest(keys.canonical(session, field="session"), limit)
+
+    async def lane(self, session: str = "main") -> LaneStatus:
+        """Return what a session's lane is doing, and what it waits for."""
+        return await self._lanes.status(keys.canonical(session, field="session"))
+
+    async def set_queue(self, session: str, queue: QueueOverrides) -> None:
+        """Keep queue settings for one session; what waits there follows them at once."""
+        await self._intake.set_queue(keys.canonical(session, field="session"), queue)
 
     async def stop(self, session: str = "main") -> Stopped:
         """End the session's running turn and cancel what people have waiting there."""

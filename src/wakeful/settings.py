@@ -23,6 +23,14 @@ class StormSettings(Record):
     window_s: int = 60
 
 
+class Retention(Record):
+    """How long what is settled is kept; transcripts are kept until somebody deletes them."""
+
+    ledger_days: int = 90  # stimuli, turns, deliveries
+    event_days: int = 7
+    events: int = 1_000_000
+
+
 class Settings(Record):
     """The settings of one runtime."""
 
@@ -36,6 +44,7 @@ class Settings(Record):
     dm_scope: DmScope = DmScope.MAIN
     identity_links: dict[str, tuple[str, ...]] = {}  # one name for several addresses
     max_chain_depth: int = 16
+    retention: Retention = Retention()
     drain_s: float = 30.0  # how long a stop waits for running turns
 
     def __post_init__(self) -> None:
@@ -44,6 +53,9 @@ class Settings(Record):
         _check("storm.turns", self.storm.turns, 1, 100_000)
         _check("storm.window_s", self.storm.window_s, 1, 86_400)
         _check("max_chain_depth", self.max_chain_depth, 1, 1_000)
+        _check("retention.ledger_days", self.retention.ledger_days, 1, 36_500)
+        _check("retention.event_days", self.retention.event_days, 1, 36_500)
+        _check("retention.events", self.retention.events, 1_000, 1_000_000_000)
         _check("drain_s", self.drain_s, 0, 86_400)
         checked(self.queue)
         for door, overrides in self.doors.items():

@@ -160,6 +160,20 @@ def is_loop_known(tx: Tx, root_id: str) -> bool:
     )
 
 
+def prune(tx: Tx, after: str, before: int, limit: int) -> str | None:
+    """Forget stimuli settled before an instant; ids are in order of time, so the old come first."""
+    rows = tx.all(
+        "SELECT id, settled_at FROM stimuli WHERE id > :after AND id < :until ORDER BY id "
+        "LIMIT :limit",
+        after=after,
+        until=f"st_{before:012x}",
+        limit=limit,
+    )
+    old = [row[0] for row in rows if row[1] is not None and row[1] < before]
+    tx.run("DELETE FROM stimuli WHERE id IN :ids", ids=old)
+    return rows[-1][0] if len(rows) == limit else None
+
+
 def _expect(changed: int, ids: Collection[str], to: State) -> None:
     if changed != len(ids):
         raise Invariant(f"{len(ids)} stimuli should become {to}, {changed} could: {sorted(ids)!r}")

@@ -84,6 +84,24 @@ class Bus:
         reader = self._join(topics, session_key)
         return Subscription(self._events(reader, since), lambda: self._part(reader, session_key))
 
+    def prune(self, tx: Tx, before: int, keep: int, limit: int) -> str | None:
+        """Forget events that are too old or too many, from the oldest on; None when done."""
+        rows = tx.all(
+            "SELECT events.seq, events.at, bus_head.seq FROM events, bus_head "
+            "ORDER BY events.seq LIMIT :limit",
+            limit=limit,
+        )
+        through = 0
+        for seq, at, head in rows:
+            if at >= before and seq > head - keep:
+                break
+            through = seq
+        if not through:
+            return None
+        tx.run("DELETE FROM events WHERE seq <= :through", through=through)
+        tx.run("UPDATE bus_head SET pruned_through = :through WHERE id = 1", through=through)
+        return "more" if through == rows[-1][0] and len(rows) == limit else None
+
     @contextmanager
     def watch(self, session_key: str) -> "Generator[Watch, None, None]":
         """Collect the events of a session from this moment on, for as long as the block lasts."""

@@ -41,8 +41,8 @@ from wakeful.vocabulary.stimulus import (
     CAPPED,
     GUARDED,
     HUMAN,
+    INNER,
     Draft,
-    Origin,
     Outcome,
     Place,
     Receipt,
@@ -88,7 +88,7 @@ class _Work:
     sleep: Sleep | None
     waiting: int = 0
     capped: int = 0
-    human: Draft | None = None  # the last one of a person
+    is_human: bool = False  # a person spoke
     added: list[Stimulus] = field(default_factory=list[Stimulus])
 
 
@@ -188,6 +188,8 @@ class Acceptance:
     def _accept(
         self, tx: Tx, draft: Draft, stimulus_id: str, work: _Work, *, is_halted: bool
     ) -> Receipt:
+        if draft.route is None and draft.origin in INNER:
+            draft = replace(draft, route=work.session.route)
         settings = self.queue_settings(work.session, draft)
         arrival = arrival_of(draft)
         facts = lane_facts(
@@ -274,8 +276,9 @@ class Acceptance:
                 until = min(tx.now + settings.debounce_ms, since + settings.debounce_max_ms)
                 lane = replace(lane, debounce_from=since, debounce_until=until)
         work.lane = lane
-        if draft.origin is Origin.USER or draft.origin is Origin.HUB:
-            work.human = draft
+        if draft.origin in HUMAN:
+            work.is_human = True
+            work.session = replace(work.session, last_human_at=tx.now, route=draft.route)
         if decision.interrupt is not Interrupt.NONE and work.turn is not None:
             turns.interrupt(tx, work.turn.id, decision.interrupt)
             work.turn = replace(work.turn, interrupt=decision.interrupt)
@@ -332,11 +335,7 @@ class Acceptance:
         lanes.note_accepted(tx, [work.lane for work in changed])
         sessions.note_humans(
             tx,
-            [
-                replace(work.session, last_human_at=tx.now, route=work.human.route)
-                for work in changed
-                if work.human is not None
-            ],
+            [work.session for work in changed if work.is_human],
         )
         for work in changed:
             lanes.touch(tx, work.lane.session_key)

@@ -80,3 +80,14 @@ def repeated(first: First, draft: Draft, just_told: Receipt | None) -> Receipt:
         duplicate_of=first.stimulus_id,
         reason=told.outcome.value if is_same_body else "different-body",
     )
+
+
+def prune(tx: Tx, limit: int) -> str | None:
+    """Forget keys whose window is over."""
+    gone = tx.run(
+        "DELETE FROM dedup WHERE (scope, key) IN "
+        "(SELECT scope, key FROM dedup WHERE expires_at <= :now LIMIT :limit)",
+        now=tx.now,
+        limit=limit,
+    )
+    return "more" if gone == limit else None

@@ -12,12 +12,14 @@ from wakeful.store.database import Store, Tx, Verb
 from wakeful.transcript import sessions
 from wakeful.turns import turns
 from wakeful.turns.turns import Interrupt
+from wakeful.vocabulary import queueing
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.agent import Agents
 from wakeful.vocabulary.errors import NotFound
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.failpoints import failpoint
 from wakeful.vocabulary.ids import Ids
+from wakeful.vocabulary.queueing import QueueOverrides
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.session_key import SessionKey
 from wakeful.vocabulary.stimulus import WAITING, Draft, Origin, Receipt, State
@@ -110,6 +112,19 @@ class Intake:
             return True
 
         return await self._store.write(write, locks=[lanes.lock(session_key)])
+
+    async def set_queue(self, session_key: SessionKey, queue: QueueOverrides) -> None:
+        """Keep queue settings for a session; what waits in its lane follows them."""
+        queue = queueing.checked(queue)
+
+        def write(tx: Tx) -> None:
+            session = sessions.get(tx, session_key)
+            if session is None:
+                raise NotFound("session", f"no session {session_key!r}")
+            sessions.set_queue(tx, session, queue)
+            lanes.touch(tx, session_key)
+
+        await self._store.write(write, locks=[lanes.lock(session_key)])
 
     async def halt(self, agent_id: str | None, by: str = "operator") -> bool:
         """Stop all model and tool calls of an agent, or of the runtime, until `resume`."""

@@ -13,6 +13,7 @@ from wakeful.vocabulary.message import (
     Thinking,
     ToolCall,
     Usage,
+    encode_message,
 )
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.text import clean, clean_json
@@ -86,7 +87,7 @@ def as_message(reply: Reply) -> AssistantMessage:
         raise Garbled("the model called a tool without a name")
     if not ids and not message.text.strip():
         raise Garbled("the model answered with nothing")
-    if len(message.text) > LONGEST_REPLY:
+    if sum(map(_size, content)) > LONGEST_REPLY:
         raise Garbled(f"the model's answer is longer than {LONGEST_REPLY} characters")
     return message
 
@@ -96,5 +97,14 @@ def _cleaned(block: Block) -> Block:
         arguments = {clean(key): clean_json(value) for key, value in block.arguments.items()}
         return ToolCall(id=clean(block.id), name=clean(block.name), arguments=arguments)
     if isinstance(block, Thinking):
-        return Thinking(text=clean(block.text), signature=block.signature)
+        signature = None if block.signature is None else clean(block.signature)
+        return Thinking(text=clean(block.text), signature=signature)
     return Text(text=clean(block.text))
+
+
+def _size(block: Block) -> int:
+    if isinstance(block, ToolCall):
+        return len(encode_message(block.arguments))
+    if isinstance(block, Thinking):
+        return len(block.text) + len(block.signature or "")
+    return len(block.text)

@@ -8,7 +8,7 @@ from wakeful.models.model import Delta, Reply, Request
 from wakeful.vocabulary.errors import Permanent
 from wakeful.vocabulary.message import Text, ToolCall, Usage
 
-# A text is a reply; a list is tool calls; an exception is raised; a function is asked.
+# A text is a reply, an exception is raised, a function is asked what to say.
 Line = str | Reply | Exception | Callable[[Request], "Line"]
 
 

@@ -139,3 +139,17 @@ def of_turn(tx: Tx, turn_id: str) -> Sequence[Delivery]:
         turn_id=turn_id,
     )
     return [DELIVERIES.read(row) for row in rows]
+
+
+def prune(tx: Tx, after: str, before: int, limit: int) -> str | None:
+    """Forget deliveries settled before an instant."""
+    rows = tx.all(
+        "SELECT id, settled_at FROM deliveries WHERE id > :after AND id < :until ORDER BY id "
+        "LIMIT :limit",
+        after=after,
+        until=f"dl_{before:012x}",
+        limit=limit,
+    )
+    old = [row[0] for row in rows if row[1] is not None and row[1] < before]
+    tx.run("DELETE FROM deliveries WHERE id IN :ids", ids=old)
+    return rows[-1][0] if len(rows) == limit else None

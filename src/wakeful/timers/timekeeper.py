@@ -4,11 +4,13 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 
+from wakeful.bus.bus import Bus
 from wakeful.store.database import Lock, Store, Tx
 from wakeful.timers import timers
 from wakeful.timers.timers import TIMERS, Timer
 from wakeful.vocabulary.clock import Clock, wait_until
 from wakeful.vocabulary.errors import Transient
+from wakeful.vocabulary.event import Event
 
 # Called inside the transaction that removed the timer; may set it again.
 Handler = Callable[[Tx, Timer, int], None]
@@ -26,11 +28,13 @@ class Timekeeper:
     def __init__(
         self,
         store: Store,
+        bus: Bus,
         clock: Clock,
         handlers: Mapping[str, Handler],
         lock: Callable[[str], Lock],
     ) -> None:
         self._store = store
+        self._bus = bus
         self._clock = clock
         self._handlers = handlers
         self._lock = lock
@@ -70,8 +74,23 @@ class Timekeeper:
         # Never early, even if the wall clock moved back since the timer was picked.
         if timer.due_at > tx.now or not timers.take(tx, timer):
             return
+        self._bus.publish(tx, _fired(timer, tx.now))
         handler = self._handlers.get(timer.kind)
         if handler is None:
             log.error("no handler for a timer of kind %r; it is dropped: %r", timer.kind, timer.id)
             return
         handler(tx, timer, tx.now)
+
+
+def _fired(timer: Timer, now: int) -> Event:
+    """Return the record of a firing: which timer, due when, how late."""
+    return Event(
+        kind="timer.fired",
+        session_key=timer.target,
+        data={
+            "timer_id": timer.id,
+            "kind": timer.kind,
+            "due_at": timer.due_at,
+            "late_ms": now - timer.due_at,
+        },
+    )

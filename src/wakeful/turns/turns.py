@@ -177,3 +177,18 @@ def end(tx: Tx, turn: Turn, how: End) -> bool:
         now=tx.now,
     )
     return changed == 1
+
+
+def prune(tx: Tx, after: str, before: int, limit: int) -> str | None:
+    """Forget turns ended before an instant, with their questions and calls."""
+    rows = tx.all(
+        "SELECT id, ended_at FROM turns WHERE id > :after AND id < :until ORDER BY id LIMIT :limit",
+        after=after,
+        until=f"tn_{before:012x}",
+        limit=limit,
+    )
+    old = [row[0] for row in rows if row[1] is not None and row[1] < before]
+    tx.run("DELETE FROM asks WHERE turn_id IN :ids", ids=old)
+    tx.run("DELETE FROM tool_calls WHERE turn_id IN :ids", ids=old)
+    tx.run("DELETE FROM turns WHERE id IN :ids", ids=old)
+    return rows[-1][0] if len(rows) == limit else None

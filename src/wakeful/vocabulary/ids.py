@@ -14,7 +14,10 @@ _COUNTER_LIMIT = 0x10000
 
 
 class Ids:
-    """Makes identifiers: milliseconds, a counter within the millisecond, chance."""
+    """Makes identifiers: milliseconds, a counter within the millisecond, chance.
+
+    One thread at a time: the writer's, inside transactions, once the runtime has started.
+    """
 
     def __init__(self, clock: Clock, chance: random.Random | None = None) -> None:
         self._clock = clock

@@ -81,6 +81,18 @@ CAPPED = frozenset({Origin.USER, Origin.HUB, Origin.A2A})
 JOINING = frozenset({Origin.USER, Origin.A2A, Origin.HUB, Origin.SUBAGENT})  # may steer a turn
 PREEMPTING = JOINING | {Origin.INBOX, Origin.WEBHOOK}  # as `now`; the rest waits for its turn
 GUARDED = frozenset({Origin.INBOX, Origin.WEBHOOK, Origin.A2A, Origin.HUB})  # by the storm guard
+INNER = frozenset(  # filed by the runtime itself: answers go where the session's people are
+    {
+        Origin.AUTOMATION,
+        Origin.HEARTBEAT,
+        Origin.TICK,
+        Origin.WAKE,
+        Origin.CALLBACK,
+        Origin.SUBAGENT,
+        Origin.APPROVAL,
+        Origin.SYSTEM,
+    }
+)
 SELF_WAKING = frozenset({Origin.TICK, Origin.WAKE, Origin.HEARTBEAT})  # suppressed, never parked
 
 

@@ -263,7 +263,7 @@ async def test_a_timer_is_fired_by_one_of_two_timekeepers(nodes: tuple[Node, Nod
     async with asyncio.TaskGroup() as group:
         keepers = [
             group.create_task(
-                Timekeeper(node.store, SystemClock(), {"test": fire}, lanes.lock).run()
+                Timekeeper(node.store, node.bus, SystemClock(), {"test": fire}, lanes.lock).run()
             )
             for node in nodes
         ]

@@ -1,0 +1,6 @@
+"""Housekeeping: what keeps a runtime healthy while nobody looks.
+
+From: runtime.
+To: the ledgers.
+Never: touches what is still open.
+"""

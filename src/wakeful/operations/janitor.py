@@ -1,0 +1,77 @@
+"""The janitor: forgets what is settled and old, in small steps that hold nobody up."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from wakeful.broker import stimuli
+from wakeful.bus.bus import Bus
+from wakeful.intake import dedup
+from wakeful.outbox import outbox
+from wakeful.store.database import Store, Tx
+from wakeful.turns import turns
+from wakeful.vocabulary.clock import Clock, wait_until
+from wakeful.vocabulary.errors import Transient
+
+SWEEP_EVERY_MS = 3_600_000
+FIRST_SWEEP_MS = 60_000  # a start has better things to do
+STEP = 500  # rows that one write looks at
+
+DAY_MS = 86_400_000
+
+log = logging.getLogger(__name__)
+
+# Takes the cursor of the last step; returns the next one, or None when the sweep is done.
+Step = Callable[[Tx, str], str | None]
+
+
+class Janitor:
+    """A service that sweeps every hour."""
+
+    def __init__(
+        self,
+        store: Store,
+        bus: Bus,
+        clock: Clock,
+        *,
+        ledger_days: int,
+        event_days: int,
+        events: int,
+    ) -> None:
+        self._store = store
+        self._bus = bus
+        self._clock = clock
+        self._ledger_ms = ledger_days * DAY_MS
+        self._event_ms = event_days * DAY_MS
+        self._events = events
+
+    async def run(self) -> None:
+        wait_ms = FIRST_SWEEP_MS
+        while True:
+            until = self._clock.now() + wait_ms
+            while self._clock.now() < until:
+                await wait_until(self._clock, until, asyncio.Event())
+            wait_ms = SWEEP_EVERY_MS
+            try:
+                await self.sweep()
+            except Transient:
+                log.warning("sweeping waits: the store is not ready", exc_info=True)
+
+    async def sweep(self) -> None:
+        """Forget everything that is past its time."""
+        now = self._clock.now()
+        before, events_before = now - self._ledger_ms, now - self._event_ms
+        steps: list[Step] = [
+            lambda tx, after: stimuli.prune(tx, after, before, STEP),
+            lambda tx, after: turns.prune(tx, after, before, STEP),
+            lambda tx, after: outbox.prune(tx, after, before, STEP),
+            lambda tx, _: dedup.prune(tx, STEP),
+            lambda tx, _: self._bus.prune(tx, events_before, self._events, STEP),
+        ]
+        for step in steps:
+            await self._sweep(step)
+
+    async def _sweep(self, step: Step) -> None:
+        after: str | None = ""
+        while after is not None:
+            after = await self._store.write(lambda tx, after=after: step(tx, after))

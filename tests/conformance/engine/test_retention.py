@@ -1,0 +1,80 @@
+"""What is settled and old is forgotten; what is open never is."""
+
+from tests.conformance.engine.conftest import SettingsFor
+from wakeful.bus.bus import Bus
+from wakeful.operations.janitor import DAY_MS, STEP, Janitor
+from wakeful.runtime import Runtime
+from wakeful.store.database import Tx
+from wakeful.testing.kit import Scripted, in_memory
+from wakeful.vocabulary.clock import ManualClock
+from wakeful.vocabulary.ids import Ids
+from wakeful.vocabulary.route import Route
+
+TABLES = ("stimuli", "turns", "asks", "deliveries", "dedup", "entries")
+
+
+async def count(runtime: Runtime, table: str) -> int:
+    return (await runtime.store.read(f"SELECT COUNT(*) FROM {table}"))[0][0]
+
+
+async def janitor(runtime: Runtime, clock: ManualClock, *, events: int = 1000) -> Janitor:
+    bus = Bus(runtime.store, Ids(clock))
+    await bus.start()
+    return Janitor(runtime.store, bus, clock, ledger_days=90, event_days=7, events=events)
+
+
+async def test_only_what_is_settled_and_old_goes(settings_for: SettingsFor):
+    clock = ManualClock()
+    received: list[str] = []
+
+    async def out(delivery: object) -> None:
+        received.append(str(delivery))
+
+    model = Scripted(lambda _: "ok")
+    settings = settings_for()
+    async with in_memory(model, settings=settings, clock=clock, doors={"out": out}) as runtime:
+        route = Route(door="out", address="ann")
+        for number in range(3):
+            await runtime.wait(await runtime.send("x", dedup_key=f"{number}", route=route))
+        await runtime.halt()
+        await runtime.send("waits for months")
+        sweeper = await janitor(runtime, clock)
+        await sweeper.sweep()
+        early = {table: await count(runtime, table) for table in TABLES}
+        clock.jump_to(clock.now() + 91 * DAY_MS)
+        await sweeper.sweep()
+        late = {table: await count(runtime, table) for table in TABLES}
+        events = await count(runtime, "events")
+
+    assert early == dict.fromkeys(TABLES, 3) | {"stimuli": 4, "entries": 6}
+    assert late == {
+        "stimuli": 1,
+        "turns": 0,
+        "asks": 0,
+        "deliveries": 0,
+        "dedup": 0,
+        "entries": 6,
+    }
+    assert events == 0
+    assert len(received) == 3
+
+
+async def test_events_are_bounded_in_number_from_the_oldest_on(settings_for: SettingsFor):
+    clock = ManualClock()
+    async with in_memory(Scripted([]), settings=settings_for(), clock=clock) as runtime:
+
+        def write(tx: Tx) -> None:
+            tx.many(
+                "INSERT INTO events (seq, kind, at, data) VALUES (:seq, 'x', :at, '{}')",
+                [{"seq": seq, "at": clock.now()} for seq in range(1, 3 * STEP + 1)],
+            )
+            tx.run("UPDATE bus_head SET seq = :head", head=3 * STEP)
+
+        await runtime.store.write(write)
+        sweeper = await janitor(runtime, clock, events=100)
+        await sweeper.sweep()
+        rows = await runtime.store.read("SELECT MIN(seq), COUNT(*) FROM events")
+        pruned = await runtime.store.read("SELECT pruned_through FROM bus_head")
+
+    assert tuple(rows[0]) == (3 * STEP - 99, 100)
+    assert pruned[0][0] == 3 * STEP - 100
