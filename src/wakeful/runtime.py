@@ -35,8 +35,8 @@ from wakeful.tools.builtin import default_tools
 from wakeful.tools.toolbox import Toolbox
 from wakeful.turn.agent import Agent, Mind
 from wakeful.turn.ending import Ending
-from wakeful.turn.page import Pen
 from wakeful.turn.record import Recorder
+from wakeful.turn.sheet import Pen
 from wakeful.turn.turn import Thinker
 from wakeful.turns.turns import Turn
 from wakeful.views.lanes import LaneStatus, LaneView

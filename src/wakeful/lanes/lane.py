@@ -42,7 +42,6 @@ class LaneRunner:
         )
         if opened is None:
             return
-        failpoint("P4")
         next = await self._think(opened)
         if not isinstance(next, Fenced) and not opened.journal.is_stale:
             self._opening.contexts.keep(session_key, opened.journal.context)
@@ -52,6 +51,7 @@ class LaneRunner:
         if isinstance(opened.next, Ended):
             return opened.next
         try:
+            failpoint("P4")
             return await self._within_limits(journal, opened.next)
         except asyncio.CancelledError:
             await self._thinker.leave_for_later(journal)

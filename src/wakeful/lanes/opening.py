@@ -13,15 +13,15 @@ from wakeful.prompts import notes
 from wakeful.store.database import Tx
 from wakeful.tools.tool import Effect
 from wakeful.transcript import entries, sessions
-from wakeful.transcript.entries import Line
 from wakeful.transcript.sessions import Session
 from wakeful.turn.agent import Mind
+from wakeful.turn.calls import in_doubt
 from wakeful.turn.journal import Attempt, Journal, Next
-from wakeful.turn.page import Page, Pen, in_doubt, opening_line
+from wakeful.turn.page import Page
 from wakeful.turn.resume import load_step
+from wakeful.turn.sheet import Pen, Sheet
 from wakeful.turns import tool_calls, turns
 from wakeful.turns.turns import End, Interrupt, Phase, Turn, TurnState
-from wakeful.vocabulary.entry import Kind, NoteBody
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import State, Stimulus
@@ -136,50 +136,52 @@ class Opening:
         else:
             state = State.EXPIRED if action is None else _SETTLED_STATES[action]
             stimuli.move(tx, [stimulus.id], state, reason)
-        self._publish(
-            tx, f"stimulus.{state.value}", stimulus.session_key, None, stimulus.id, reason=reason
+        self._pen.bus.publish(
+            tx,
+            Event(
+                kind=f"stimulus.{state.value}",
+                session_key=stimulus.session_key,
+                stimulus_id=stimulus.id,
+                data={"reason": reason},
+            ),
         )
 
     def _open(self, tx: Tx, lane: Lane, session: Session, mind: Mind, choice: Choice) -> Opened:
         """Open a turn: epoch, turn row, entries, stimuli claimed, model about to be asked."""
         head = choice.stimuli[0]
         turn = self._new_turn(tx, lane, session, mind, choice.stimuli)
-        epoch = lanes.claim(tx, lane, owner=self._owner, turn_id=turn.id)
+        journal = self._claim(tx, lane, session, mind, turn)
         turns.add(tx, turn)
+        stimuli.move(tx, [s.id for s in choice.stimuli if s.state is State.PARKED], State.PENDING)
         ids = [stimulus.id for stimulus in choice.stimuli]
-        parked = [s.id for s in choice.stimuli if s.state is State.PARKED]
-        stimuli.move(tx, parked, State.PENDING)
         stimuli.claim(tx, ids, turn.id)
-        lines = self._opening_lines(tx, lane, session, choice, turn.id, epoch)
-        if session.stopped_note:
-            sessions.note_stopped(tx, session.key, False)
-        context = self.contexts.take(tx, session, None)
-        session, written = entries.append(tx, session, lines)
-        context.extend(written)
-        self._publish(
-            tx,
+        page = Page(self._pen, tx, journal, turn, session)
+        self._show(tx, page.sheet, lane, choice)
+        page.sheet.publish(
             "turn.started",
-            lane.session_key,
-            turn.id,
-            None,
-            epoch=epoch,
+            epoch=journal.attempt.epoch,
             origin=head.origin.value,
             source=head.source,
             stimuli=ids,
         )
         for stimulus_id in ids:
-            self._publish(
-                tx, "stimulus.claimed", lane.session_key, turn.id, stimulus_id, how="opened"
-            )
-        attempt = Attempt(
-            session_key=lane.session_key, turn_id=turn.id, owner=self._owner, epoch=epoch
-        )
-        journal = Journal(attempt=attempt, mind=mind, turn=turn, context=context)
-        page = Page(self._pen, tx, journal, turn, session)
-        next = page.ask(1)
-        advanced = page.close(next)
-        journal.turn = advanced.turn
+            page.sheet.publish("stimulus.claimed", stimulus_id, how="opened")
+        next = page.close(page.ask(1)).apply(journal)
         return Opened(journal=journal, next=next)
+
+    def _claim(
+        self, tx: Tx, lane: Lane, session: Session, mind: Mind, turn: Turn, *, is_open: bool = False
+    ) -> Journal:
+        """Take the lane for a turn and begin the journal of this attempt."""
+        epoch = lanes.claim(tx, lane, owner=self._owner, turn_id=turn.id)
+        return Journal(
+            attempt=Attempt(
+                session_key=lane.session_key, turn_id=turn.id, owner=self._owner, epoch=epoch
+            ),
+            mind=mind,
+            turn=turn,
+            context=self.contexts.take(tx, session, turn.id if is_open else None),
+        )
 
     def _new_turn(
         self, tx: Tx, lane: Lane, session: Session, mind: Mind, group: Sequence[Stimulus]
@@ -219,77 +221,35 @@ class Opening:
             ended_at=None,
         )
 
-    def _opening_lines(
-        self,
-        tx: Tx,
-        lane: Lane,
-        session: Session,
-        choice: Choice,
-        turn_id: str,
-        epoch: int,
-    ) -> list[Line]:
-        """Return the entries that show the model what it is asked, notes first."""
-        lines: list[Line] = []
-
-        def note(kind: str, text: str) -> None:
-            lines.append(
-                Line(
-                    id=self._pen.ids.entry(),
-                    kind=Kind.CUSTOM_MESSAGE,
-                    body=NoteBody(topic=kind, text=text),
-                    turn_id=turn_id,
-                    epoch=epoch,
-                )
-            )
-
-        if session.stopped_note:
-            note("stopped", notes.STOPPED)
+    def _show(self, tx: Tx, sheet: Sheet, lane: Lane, choice: Choice) -> None:
+        """Add the entries that show the model what it is asked, notes first."""
+        if sheet.session.stopped_note:
+            sheet.note("stopped", notes.STOPPED)
+            sessions.note_stopped(tx, sheet.session.key, False)
         if lane.overflow is not None:
-            note("overflow", notes.overflow(lane.overflow.count, lane.overflow.lines))
+            sheet.note("overflow", notes.overflow(lane.overflow.count, lane.overflow.lines))
         reopened = [s.id for s in choice.stimuli if s.preemptions]
         shown = entries.has_stimulus(tx, reopened) if reopened else set[str]()
-        number = 0
-        for stimulus in choice.stimuli:
-            if stimulus.id in shown:
-                continue
-            number += 1
+        new = [stimulus for stimulus in choice.stimuli if stimulus.id not in shown]
+        for number, stimulus in enumerate(new, 1):
             is_collected = choice.form == "collected"
-            text = notes.collected(number, stimulus.text) if is_collected else stimulus.text
-            lines.append(opening_line(self._pen.ids, stimulus, turn_id, epoch, text))
+            sheet.add_stimulus(
+                stimulus, notes.collected(number, stimulus.text) if is_collected else None
+            )
         if shown:
-            note("still_to_do", notes.STILL_TO_DO)
-        return lines
+            sheet.note("still_to_do", notes.STILL_TO_DO)
 
     def _reopen(self, tx: Tx, lane: Lane, session: Session, mind: Mind) -> Opened:
         """Go on with the open turn of a lane, from its last committed entry."""
         assert lane.turn_id is not None
-        epoch = lanes.claim(tx, lane, owner=self._owner, turn_id=lane.turn_id)
         turns.reclaim(tx, lane.turn_id)
         turn = turns.get(tx, lane.turn_id)
         assert turn is not None
-        context = self.contexts.take(tx, session, turn.id)
-        journal = Journal(
-            attempt=Attempt(
-                session_key=lane.session_key, turn_id=turn.id, owner=self._owner, epoch=epoch
-            ),
-            mind=mind,
-            turn=turn,
-            context=context,
-        )
+        journal = self._claim(tx, lane, session, mind, turn, is_open=True)
         is_answered = load_step(tx, session, journal)
-        self._publish(
-            tx,
-            "turn.resumed",
-            lane.session_key,
-            turn.id,
-            None,
-            epoch=epoch,
-            attempt=turn.attempts,
-        )
         page = Page(self._pen, tx, journal, turn, session)
-        next = self._go_on(tx, page, journal, is_answered=is_answered)
-        advanced = page.close(next)
-        advanced.apply(journal)
+        page.sheet.publish("turn.resumed", epoch=journal.attempt.epoch, attempt=turn.attempts)
+        next = page.close(self._go_on(tx, page, journal, is_answered=is_answered)).apply(journal)
         return Opened(journal=journal, next=next)
 
     def _go_on(self, tx: Tx, page: Page, journal: Journal, *, is_answered: bool) -> Next:
@@ -315,26 +275,6 @@ class Opening:
             ]
         )
         return page.go_on()
-
-    def _publish(
-        self,
-        tx: Tx,
-        kind: str,
-        session_key: str,
-        turn_id: str | None,
-        stimulus_id: str | None,
-        **data: object,
-    ) -> None:
-        self._pen.bus.publish(
-            tx,
-            Event(
-                kind=kind,
-                session_key=session_key,
-                turn_id=turn_id,
-                stimulus_id=stimulus_id,
-                data={name: value for name, value in data.items() if value is not None},
-            ),
-        )
 
 
 _SETTLED_STATES: dict[Action, State] = {

@@ -9,8 +9,9 @@ from wakeful.broker import lanes
 from wakeful.store.database import Tx
 from wakeful.transcript import sessions
 from wakeful.turn.journal import Fenced, Journal, News
-from wakeful.turn.page import Advanced, Page, Pen
+from wakeful.turn.page import Advanced, Page
 from wakeful.turn.resume import load_step
+from wakeful.turn.sheet import Pen
 from wakeful.turns import turns
 from wakeful.turns.turns import End, Interrupt, TurnState
 from wakeful.vocabulary.errors import Invariant
@@ -27,9 +28,10 @@ class Recorder:
         page = self.page(tx, journal)
         if page is None:
             return Advanced(next=Fenced(), turn=journal.turn)
-        page.write_reply(news.reply)
+        page.calls.ledger_failures = news.ledger_failures
+        if news.reply is not None:
+            page.write_reply(news.reply)
         page.write_outcomes(news.outcomes)
-        page.ledger_failures = news.ledger_failures
         return page.close(page.go_on())
 
     def end(self, tx: Tx, journal: Journal, how: End) -> Advanced:

@@ -24,9 +24,9 @@ def load_step(tx: Tx, session: Session, journal: Journal) -> bool:
         journal.calls, journal.settled, journal.said = (), frozenset(), ""
         return False
     journal.calls, journal.said = replies[-1].tool_calls, replies[-1].text
+    known = tool_calls.of_step(tx, turn.id, turn.step)
     journal.settled = frozenset(
-        call_id
-        for call_id, call in tool_calls.of_step(tx, turn.id, turn.step).items()
-        if call.settled_at is not None
+        call_id for call_id, call in known.items() if call.settled_at is not None
     )
+    journal.rests = any(call.ends_turn for call in known.values())
     return True

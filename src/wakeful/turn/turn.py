@@ -12,8 +12,9 @@ from wakeful.tools.running import run
 from wakeful.tools.tool import ToolContext
 from wakeful.turn import limits
 from wakeful.turn.backoff import next_try
+from wakeful.turn.calls import LedgerToolFailed
 from wakeful.turn.journal import Act, Ask, CallOutcome, Journal, News, Next
-from wakeful.turn.page import Advanced, LedgerToolFailed
+from wakeful.turn.page import Advanced
 from wakeful.turn.record import Recorder
 from wakeful.turns.tool_calls import CallState
 from wakeful.turns.turns import End, TurnState

@@ -31,11 +31,7 @@ class Call(Record):
     intended_at: int
     settled_at: int | None = None
     output: str | None = None
-
-    @property
-    def key(self) -> str:
-        """The idempotency key: the same over every attempt."""
-        return f"{self.turn_id}:{self.step}:{self.call_id}"
+    ends_turn: bool = False
 
 
 CALLS = Table("tool_calls", Call)
@@ -62,15 +58,25 @@ def of_step(tx: Tx, turn_id: str, step: int) -> dict[str, Call]:
 
 
 def settle(
-    tx: Tx, turn_id: str, step: int, call_id: str, *, state: CallState, output: str | None = None
+    tx: Tx,
+    turn_id: str,
+    step: int,
+    call_id: str,
+    *,
+    state: CallState,
+    output: str | None,
+    ends_turn: bool,
 ) -> None:
+    """Write what came of a call; the first result stands."""
     tx.run(
-        "UPDATE tool_calls SET state = :state, settled_at = :now, output = :output "
+        "UPDATE tool_calls SET state = :state, settled_at = :now, output = :output, "
+        "ends_turn = :ends_turn "
         "WHERE turn_id = :turn_id AND step = :step AND call_id = :call_id AND state = 'intended'",
         turn_id=turn_id,
         step=step,
         call_id=call_id,
         state=state.value,
         output=output,
+        ends_turn=int(ends_turn),
         now=tx.now,
     )

@@ -141,13 +141,12 @@ def note_reply(tx: Tx, turn_id: str, usage: Usage) -> None:
     )
 
 
-def leave(tx: Tx, turn_id: str, *, is_clean: bool, failed_ask: bool, used_ms: int) -> None:
+def leave(tx: Tx, turn_id: str, *, failed_ask: bool, used_ms: int) -> None:
     """Note that a turn stays open without a task; a clean release gives the attempt back."""
     tx.run(
-        "UPDATE turns SET phase = 'waiting', attempts = attempts - :clean, "
+        "UPDATE turns SET phase = 'waiting', attempts = attempts - 1, "
         "retries = retries + :failed, used_ms = used_ms + :used_ms WHERE id = :id",
         id=turn_id,
-        clean=int(is_clean),
         failed=int(failed_ask),
         used_ms=used_ms,
     )

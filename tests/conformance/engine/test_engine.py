@@ -10,7 +10,7 @@ from wakeful.runtime import Runtime
 from wakeful.testing.kit import Pause, Scripted, call, in_memory, says, wait_for
 from wakeful.timers import timers
 from wakeful.timers.timers import Timer
-from wakeful.tools.tool import tool
+from wakeful.tools.tool import ToolResult, tool
 from wakeful.turns.turns import TurnState
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.stimulus import Draft, Origin, Outcome
@@ -222,3 +222,32 @@ async def test_what_waits_survives_a_restart_in_order(lasting: SettingsFor):
         turns = [await runtime.wait(receipt) for receipt in waiting]
 
     assert [turn.reply if turn else None for turn in turns] == ["two", "three"]
+
+
+async def test_a_result_that_ends_the_turn_still_ends_it_after_a_restart(lasting: SettingsFor):
+    entered = asyncio.Event()
+
+    @tool(effect="ledger")
+    def rest() -> ToolResult:
+        """Rest."""
+        return ToolResult(text="resting", ends_turn=True)
+
+    @tool(effect="effect")
+    async def act() -> str:
+        """Act."""
+        entered.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    reply = says("good night", call("rest"), call("act"))
+    async with in_memory([reply], tools=[rest, act], settings=lasting(drain_s=0)) as runtime:
+        receipt = await runtime.send("sleep well")
+        await entered.wait()
+
+    model = Scripted([])
+    async with in_memory(model, tools=[rest, act], settings=lasting()) as runtime:
+        turn = await runtime.wait(receipt)
+
+    assert turn is not None
+    assert (turn.state, turn.reply) == (TurnState.DONE, "good night")
+    assert not model.requests

@@ -28,8 +28,8 @@ from wakeful.tools.toolbox import Toolbox
 from wakeful.turn.agent import Agent, Mind
 from wakeful.turn.ending import Ending
 from wakeful.turn.journal import Ended, Fenced, News
-from wakeful.turn.page import Pen
 from wakeful.turn.record import Recorder
+from wakeful.turn.sheet import Pen
 from wakeful.vocabulary.agent import Agents
 from wakeful.vocabulary.clock import SystemClock
 from wakeful.vocabulary.ids import Ids

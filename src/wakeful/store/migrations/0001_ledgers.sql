@@ -154,6 +154,7 @@ CREATE TABLE tool_calls (
     intended_at BIGINT NOT NULL,
     settled_at BIGINT,
     output TEXT,                    -- what the model was not shown, when the result was cut
+    ends_turn INTEGER NOT NULL,     -- its result said that the turn should rest
     PRIMARY KEY (turn_id, step, call_id)
 );
 

@@ -1,0 +1,175 @@
+"""The tool calls of a step: which run next, which together, and what came of each."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from wakeful.prompts import notes
+from wakeful.tools.running import cut, run_in_ledger
+from wakeful.tools.tool import Effect, LedgerContext, Tool, ToolResult
+from wakeful.turn.agent import Mind
+from wakeful.turn.journal import CallOutcome
+from wakeful.turn.sheet import Sheet
+from wakeful.turns import tool_calls
+from wakeful.turns.tool_calls import Call, CallState
+from wakeful.turns.turns import Phase
+from wakeful.vocabulary.entry import ToolBody
+from wakeful.vocabulary.message import ToolCall, ToolMessage, encode_message
+
+
+class LedgerToolFailed(Exception):
+    """A ledger tool raised; its transaction was rolled back and its call needs a result."""
+
+    def __init__(self, call: ToolCall, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.call = call
+        self.cause = cause
+
+
+class StepCalls:
+    """The calls of one reply, on the sheet of one commit."""
+
+    def __init__(
+        self, sheet: Sheet, mind: Mind, calls: tuple[ToolCall, ...], settled: Iterable[str]
+    ) -> None:
+        self._sheet = sheet
+        self._mind = mind
+        self.all = calls
+        self.settled = set(settled)
+        self.rests = False  # a result said that the turn should end
+        self.ledger_failures: Mapping[str, str] = {}
+
+    def remaining(self) -> tuple[ToolCall, ...]:
+        return tuple(call for call in self.all if call.id not in self.settled)
+
+    def next_group(self) -> tuple[ToolCall, ...]:
+        """Return the calls that run together: reads side by side, everything else alone."""
+        first, *others = self.remaining()
+        group = [first]
+        if self._is_read(first):
+            for call in others:
+                if not self._is_read(call):
+                    break
+                group.append(call)
+        return tuple(group)
+
+    def settle_at_once(self, call: ToolCall) -> bool:
+        """Give a call its result in this very commit, if it is one that can have it."""
+        tool = self._tool(call)
+        if tool is None:
+            result, effect = self._missing(call), Effect.READ
+        elif tool.effect is Effect.LEDGER:
+            result, effect = self._run_in_ledger(tool, call), Effect.LEDGER
+        else:
+            return False
+        self._count(1)
+        state = CallState.FAILED if result.is_error else CallState.DONE
+        tool_calls.add(self._sheet.tx, [self._row(call, effect)])
+        self._write(CallOutcome(call=call, result=result, state=state))
+        return True
+
+    def intend(self, group: Sequence[ToolCall]) -> None:
+        """Write down that calls are about to run."""
+        rows: list[Call] = []
+        for call in group:
+            tool = self._tool(call)
+            assert tool is not None
+            rows.append(self._row(call, tool.effect))
+            self._sheet.publish("turn.tool", call_id=call.id, name=call.name, phase="started")
+        tool_calls.add(self._sheet.tx, rows)
+        self._count(len(group))
+
+    def write(self, outcomes: Sequence[CallOutcome]) -> None:
+        """Write results; what has a result never runs again."""
+        for outcome in outcomes:
+            if outcome.call.id not in self.settled:
+                self._write(outcome)
+
+    def skip(self, reason: str) -> None:
+        """Close the calls that will not run: what had begun is in doubt, the rest was skipped."""
+        remaining = self.remaining()
+        if not remaining:
+            return
+        turn = self._sheet.turn
+        begun = tool_calls.of_step(self._sheet.tx, turn.id, turn.step)
+        for call in remaining:
+            if call.id in begun:
+                self._write(in_doubt(call))
+                continue
+            tool_calls.add(self._sheet.tx, [self._row(call, Effect.READ)])
+            result = ToolResult(text=reason, is_error=True)
+            self._write(CallOutcome(call=call, result=result, state=CallState.SKIPPED))
+
+    def _is_read(self, call: ToolCall) -> bool:
+        tool = self._tool(call)
+        return tool is not None and tool.effect is Effect.READ
+
+    def _tool(self, call: ToolCall) -> Tool | None:
+        return self._mind.toolbox.get(call.name, self._sheet.turn.trust)
+
+    def _missing(self, call: ToolCall) -> ToolResult:
+        turn = self._sheet.turn
+        was_there = call.id in tool_calls.of_step(self._sheet.tx, turn.id, turn.step)
+        text = notes.GONE if was_there else f"there is no tool {call.name!r}"
+        return ToolResult(text=text, is_error=True)
+
+    def _run_in_ledger(self, tool: Tool, call: ToolCall) -> ToolResult:
+        failure = self.ledger_failures.get(call.id)
+        if failure is not None:
+            return ToolResult(text=failure, is_error=True)
+        self._sheet.flush()
+        context = LedgerContext(
+            tx=self._sheet.tx,
+            ids=self._sheet.pen.ids,
+            turn=self._sheet.turn,
+            session=self._sheet.session,
+            agent=self._mind.config,
+            key=self._key(call),
+        )
+        try:
+            return run_in_ledger(tool, call, context)
+        except Exception as error:
+            raise LedgerToolFailed(call, error) from error
+
+    def _write(self, outcome: CallOutcome) -> None:
+        call, result, turn = outcome.call, outcome.result, self._sheet.turn
+        shown, whole = cut(result.text, self._key(call))
+        tool_calls.settle(
+            self._sheet.tx,
+            turn.id,
+            turn.step,
+            call.id,
+            state=outcome.state,
+            output=whole,
+            ends_turn=result.ends_turn,
+        )
+        message = ToolMessage(call_id=call.id, name=call.name, text=shown, is_error=result.is_error)
+        self._sheet.add(ToolBody(message=message))
+        self.settled.add(call.id)
+        self.rests = self.rests or result.ends_turn
+        self._sheet.publish("turn.tool", call_id=call.id, name=call.name, phase=outcome.state.value)
+
+    def _row(self, call: ToolCall, effect: Effect) -> Call:
+        return Call(
+            turn_id=self._sheet.turn.id,
+            step=self._sheet.turn.step,
+            call_id=call.id,
+            position=[known.id for known in self.all].index(call.id),
+            name=call.name,
+            effect=effect.value,
+            arguments=encode_message(call.arguments).decode(),
+            epoch=self._sheet.attempt.epoch,
+            state=CallState.INTENDED,
+            intended_at=self._sheet.tx.now,
+        )
+
+    def _count(self, count: int) -> None:
+        turn = self._sheet.turn
+        self._sheet.enter(Phase.TOOLS, step=turn.step, tool_calls=turn.tool_calls + count)
+
+    def _key(self, call: ToolCall) -> str:
+        return f"{self._sheet.turn.id}:{self._sheet.turn.step}:{call.id}"
+
+
+def in_doubt(call: ToolCall) -> CallOutcome:
+    """Return the result of a call that was cut off and may or may not have acted."""
+    result = ToolResult(text=f"{notes.UNKNOWN}: {call.name}", is_error=True)
+    return CallOutcome(call=call, result=result, state=CallState.UNKNOWN)

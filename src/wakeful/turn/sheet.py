@@ -1,0 +1,104 @@
+"""A sheet: the lines and events that one commit adds to a turn."""
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from wakeful.bus.bus import Bus
+from wakeful.prompts import notes
+from wakeful.store.database import Tx
+from wakeful.transcript import entries
+from wakeful.transcript.entries import Line
+from wakeful.transcript.sessions import Session
+from wakeful.turn.ending import Ending
+from wakeful.turn.journal import Attempt
+from wakeful.turns import turns
+from wakeful.turns.turns import Phase, Turn
+from wakeful.vocabulary.entry import Body, Entry, Kind, NoteBody, UserBody
+from wakeful.vocabulary.event import Event
+from wakeful.vocabulary.ids import Ids
+from wakeful.vocabulary.queueing import QueueSettings
+from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.stimulus import Stimulus, Trust
+
+QueueSettingsOf = Callable[[Session, Stimulus], QueueSettings]
+
+
+class Pen(Record):
+    """What every sheet is written with."""
+
+    bus: Bus
+    ids: Ids
+    ending: Ending
+    queue_settings_of: QueueSettingsOf
+
+
+class Sheet:
+    """What a commit writes; thrown away with its transaction if that must run again."""
+
+    def __init__(self, pen: Pen, tx: Tx, attempt: Attempt, turn: Turn, session: Session) -> None:
+        self.pen = pen
+        self.tx = tx
+        self.attempt = attempt
+        self.turn = turn
+        self.session = session
+        self.written: list[Entry] = []
+        self._lines: list[Line] = []
+
+    def add(self, body: Body, *, kind: Kind = Kind.MESSAGE) -> None:
+        """Add a line to the transcript."""
+        self._lines.append(
+            Line(
+                id=self.pen.ids.entry(),
+                kind=kind,
+                body=body,
+                turn_id=self.turn.id,
+                epoch=self.attempt.epoch,
+            )
+        )
+
+    def note(self, topic: str, text: str) -> None:
+        """Add a line of the runtime's own that the model reads."""
+        self.add(NoteBody(topic=topic, text=text), kind=Kind.CUSTOM_MESSAGE)
+
+    def add_stimulus(self, stimulus: Stimulus, text: str | None = None) -> None:
+        """Add the line that shows a stimulus to the model; there is one per stimulus, ever."""
+        said = stimulus.text if text is None else text
+        self._lines.append(
+            Line(
+                id=self.pen.ids.entry(),
+                kind=Kind.MESSAGE,
+                body=UserBody(
+                    text=said + notes.attached(stimulus.attachments),
+                    source=stimulus.source,
+                    is_external=stimulus.trust is Trust.EXTERNAL,
+                ),
+                turn_id=self.turn.id,
+                stimulus_id=stimulus.id,
+                epoch=self.attempt.epoch,
+            )
+        )
+
+    def flush(self) -> None:
+        """Write the lines gathered so far."""
+        self.session, written = entries.append(self.tx, self.session, self._lines)
+        self.written += written
+        self._lines = []
+
+    def enter(self, phase: Phase, *, step: int, tool_calls: int) -> None:
+        """Note how far the turn has come."""
+        turns.enter(self.tx, self.turn, phase, step=step, tool_calls=tool_calls)
+        self.turn = replace(self.turn, phase=phase, step=step, tool_calls=tool_calls)
+
+    def publish(self, kind: str, stimulus_id: str | None = None, **data: object) -> None:
+        """Publish an event of this turn."""
+        self.pen.bus.publish(
+            self.tx,
+            Event(
+                kind=kind,
+                session_key=self.turn.session_key,
+                turn_id=self.turn.id,
+                stimulus_id=stimulus_id,
+                data=data,
+            ),
+        )
