@@ -64,9 +64,9 @@ class GroupedStore:
         await self._failed.wait()
 
     async def close(self) -> None:
-        await self._writer.close()
         if self._readers is not None:
             await self._readers.close()
+        await self._writer.close()
 
     def _deliver(self, settled: Settled) -> None:
         for act in settled.acts:
@@ -77,7 +77,8 @@ class GroupedStore:
         for call, result in settled.results:
             call.future.set_result(result)
         for call, error in settled.errors:
-            call.future.set_exception(_raisable(error))
+            if not call.future.done():
+                call.future.set_exception(_raisable(error))
 
     def _call(self, act: Callable[..., object], *args: object) -> None:
         try:

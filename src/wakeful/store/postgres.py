@@ -16,7 +16,7 @@ from wakeful.store.postgres_connection import PostgresConnection, postgres_state
 from wakeful.store.postgres_errors import of_parameters, translated
 from wakeful.store.postgres_session import PostgresSession
 from wakeful.vocabulary.clock import Clock
-from wakeful.vocabulary.errors import Invariant, StoreBusy
+from wakeful.vocabulary.errors import Invariant
 
 T = TypeVar("T")
 
@@ -115,10 +115,10 @@ class PostgresBackend(Backend):
         try:
             connection.control("ROLLBACK")
         except Exception as error:
-            # The server rolls back for a session that is gone.
-            connection.drop()
-            if not isinstance(translated(error, "ROLLBACK"), StoreBusy):
-                raise
+            is_lost = connection.is_lost_by(error)
+            connection.drop()  # the server rolls back for a session that is gone
+            if not is_lost:
+                raise translated(error, "ROLLBACK") from error
 
     def read(self, sql: str, params: Mapping[str, object]) -> Sequence[Row]:
         raise Invariant("PostgreSQL reads on its readers")

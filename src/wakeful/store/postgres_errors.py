@@ -27,7 +27,7 @@ _REFUSED = {"25006", "3D000", "42501"}
 _BUSY = {"55P03", "57P03"}
 _RETRY_AFTER_S = 1.0
 
-_ARGUMENT = re.compile(r"invalid input for query argument \$(\d+): .*\((.*)\)", re.DOTALL)
+_ARGUMENT = re.compile(r"invalid input for query argument \$(\d+)[^:]*: .*\((.*)\)", re.DOTALL)
 
 
 def is_end_of_session(error: asyncpg.PostgresError) -> bool:

@@ -1,29 +1,45 @@
 """SQLite: a file, or memory, with one writer and readers that never wait for it."""
 
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 import apsw
-import msgspec
 
 from wakeful.store.backend import Backend
 from wakeful.store.database import READ_TIMEOUT_S, Lock, Row, Store
 from wakeful.store.grouped import GroupedStore
 from wakeful.store.migrations import Migration, migrate, packaged
+from wakeful.store.sqlite_check import refuse_damaged_content, refuse_damaged_file
+from wakeful.store.sqlite_connection import (
+    SqliteReader,
+    connect,
+    connected_read_only,
+    execute,
+    our_error,
+    with_lists,
+)
 from wakeful.store.sqlite_errors import translated
 from wakeful.store.sqlite_home import Home
-from wakeful.store.statements import Statements, for_sqlite, unstorable
+from wakeful.store.statements import Statements, for_sqlite
 from wakeful.vocabulary.clock import Clock
-from wakeful.vocabulary.errors import InvalidInput
+from wakeful.vocabulary.errors import StoreDamaged, StoreFailed
 
 BUSY_TIMEOUT_S = 5.0  # how long a foreign process may hold the database
 CHECKPOINT_BYTES = 16 * 1024 * 1024  # the write-ahead log is copied back above this size
 PAGE_BYTES = 4096
-PROGRESS_STEPS = 10_000  # steps of SQLite's machine between looks at the clock, under 1 ms
 
-_json = msgspec.json.Encoder()
+
+@dataclass(frozen=True, kw_only=True)
+class SqliteOptions:
+    """How a database file is opened; `vfs` names SQLite's way to the disk."""
+
+    migrations: Sequence[Migration]
+    busy_timeout_s: float = BUSY_TIMEOUT_S
+    read_timeout_s: float = READ_TIMEOUT_S
+    vfs: str | None = None
 
 
 async def open_sqlite(
@@ -33,84 +49,91 @@ async def open_sqlite(
     migrations: Sequence[Migration] | None = None,
     busy_timeout_s: float = BUSY_TIMEOUT_S,
     read_timeout_s: float = READ_TIMEOUT_S,
+    vfs: str | None = None,
 ) -> Store:
     """Open the database at `path`, creating it if there never was one; None is in memory.
 
     Raise StoreRefused if another process has it or it may not be used, StoreDamaged if it cannot
     be trusted; in both cases nothing was changed.
     """
-    steps = packaged() if migrations is None else migrations
-
-    def open_backend() -> Backend:
-        home = None if path is None else Home(path)
-        return SqliteBackend(home, steps, busy_timeout_s, read_timeout_s)
-
-    def open_reader() -> SqliteReader:
-        assert path is not None
-        return SqliteReader(path, read_timeout_s)
-
-    store = GroupedStore(
-        open_backend, clock=clock, open_reader=None if path is None else open_reader
+    options = SqliteOptions(
+        migrations=packaged() if migrations is None else migrations,
+        busy_timeout_s=busy_timeout_s,
+        read_timeout_s=read_timeout_s,
+        vfs=vfs,
     )
+    if path is None:
+        store = GroupedStore(lambda: _in_memory(options), clock=clock, open_reader=None)
+    else:
+        store = GroupedStore(
+            lambda: _in_file(path, options),
+            clock=clock,
+            open_reader=lambda: _reader(path, options),
+        )
     await store.start()
     return store
+
+
+@contextmanager
+def open_read_only(
+    path: Path, timeout_s: float = READ_TIMEOUT_S
+) -> Generator[SqliteReader, None, None]:
+    """Read a database beside the process that has it, or after it.
+
+    Nothing is written: no checkpoint, no file. While it lasts, a store cannot be opened.
+    """
+    refuse_damaged_file(path)
+    with connected_read_only(path) as connection:
+        connection.set_busy_timeout(round(timeout_s * 1000))
+        yield SqliteReader(connection, timeout_s)
 
 
 class SqliteBackend(Backend):
     """The one connection that writes and checkpoints."""
 
     def __init__(
-        self,
-        home: Home | None,
-        migrations: Sequence[Migration],
-        busy_timeout_s: float,
-        read_timeout_s: float,
+        self, connection: apsw.Connection, home: Home | None, options: SqliteOptions
     ) -> None:
         super().__init__()
+        self._connection = connection
         self._home = home
+        self._busy_timeout_ms = round(options.busy_timeout_s * 1000)
         self._statements = Statements(for_sqlite)
-        self._busy_timeout_ms = round(busy_timeout_s * 1000)
-        self._read_timeout_s = read_timeout_s
+        self._reader = SqliteReader(connection, options.read_timeout_s)
+        self._is_fatal = False
         self._wal_pages = 0
-        self._connection = _connect(home)
-        self._connection.set_busy_timeout(self._busy_timeout_ms)
-        self._connection.set_wal_hook(self._committed)  # this also ends automatic checkpoints
-        self._live_cursor: Any = self._connection.cursor()
+        self._checkpoint_pages = CHECKPOINT_BYTES // PAGE_BYTES
+        connection.set_wal_hook(self._committed)  # this also ends automatic checkpoints
+        connection.set_busy_timeout(self._busy_timeout_ms)
+        self._live_cursor: Any = connection.cursor()
         self._cursor: Any = self._live_cursor
-        self._migrate(migrations)
+        self._live_cursor.execute("PRAGMA foreign_keys = ON")
 
     def all(self, sql: str, /, **params: object) -> Sequence[Row]:
         statement = self._statements[sql]
         try:
             if statement.lists:
-                params = _with_lists(params, statement.lists)
+                params = {**with_lists(params, statement.lists)}
             return self._cursor.execute(statement.sql, params).fetchall()
         except Exception as error:
-            self._void(error, sql, params)
+            self._void(error, sql, [params])
 
     def one(self, sql: str, /, **params: object) -> Row | None:
         rows = self.all(sql, **params)
         return rows[0] if rows else None
 
     def run(self, sql: str, /, **params: object) -> int:
-        statement = self._statements[sql]
-        try:
-            if statement.lists:
-                params = _with_lists(params, statement.lists)
-            # Rows that come back are fetched: a statement counts when it is finished.
-            self._cursor.execute(statement.sql, params).fetchall()
-            return self._connection.changes()
-        except Exception as error:
-            self._void(error, sql, params)
+        # Rows that come back are fetched: a statement counts once it is finished.
+        self.all(sql, **params)
+        return self._connection.changes()
 
     def many(self, sql: str, rows: Sequence[Mapping[str, object]]) -> None:
         statement = self._statements[sql]
         try:
-            if statement.lists:
-                rows = [_with_lists(params, statement.lists) for params in rows]
-            self._cursor.executemany(statement.sql, rows).fetchall()
+            given = [with_lists(row, statement.lists) for row in rows] if statement.lists else rows
+            self._cursor.executemany(statement.sql, given).fetchall()
         except Exception as error:
-            self._void(error, sql, *rows)
+            self._void(error, sql, rows)
 
     def begin(self) -> None:
         self._control("BEGIN IMMEDIATE")
@@ -131,84 +154,87 @@ class SqliteBackend(Backend):
             self._control("ROLLBACK")
 
     def read(self, sql: str, params: Mapping[str, object]) -> Sequence[Row]:
-        return _read(self._connection, self._statements, sql, params, self._read_timeout_s)
+        self._control("PRAGMA query_only = ON")
+        try:
+            return self._reader.read(sql, params)
+        finally:
+            self._control("PRAGMA query_only = OFF")
 
     def tidy(self, *, is_idle: bool) -> bool:
         if self._wal_pages == 0:
             return False
         if is_idle:
-            self._checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE)
-            return False
-        if self._wal_pages * PAGE_BYTES > CHECKPOINT_BYTES:
+            return not self._checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        if self._wal_pages > self._checkpoint_pages:
             self._checkpoint(apsw.SQLITE_CHECKPOINT_PASSIVE)
         return True
 
     def close(self) -> None:
+        """Leave a complete database without a log, unless the disk is not to be trusted."""
         try:
-            if self._wal_pages:
-                self._checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            if self._home is not None and not self._is_fatal:
+                with suppress(StoreFailed, StoreDamaged):
+                    if self._checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE):
+                        self._home.mark_closed()
+                        self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
         finally:
             self._connection.close()
             if self._home is not None:
                 self._home.leave()
 
+    def start(self, migrations: Sequence[Migration], *, wal_pages: int = 0) -> None:
+        """Bring the schema up to date."""
+        self._wal_pages = wal_pages
+        self.begin()
+        try:
+            has_schema = self._connection.table_exists("main", "schema")
+            migrate(lambda sql: self.all(sql), migrations, "sqlite", has_schema=has_schema)
+            self.commit()
+        except BaseException:
+            self.rollback()
+            raise
+
     def _control(self, sql: str) -> None:
         try:
             self._live_cursor.execute(sql)
         except apsw.Error as error:
-            raise translated(error, self._connection, sql) from error
+            raise self._noted(translated(error, self._connection, sql)) from error
 
-    def _void(self, error: Exception, sql: str, *params: Mapping[str, object]) -> NoReturn:
-        ours = _our_error(error, self._connection, sql, params)
+    def _void(self, error: Exception, sql: str, rows: Sequence[Mapping[str, object]]) -> NoReturn:
+        if isinstance(self._cursor, _Void):
+            raise error
+        ours = self._noted(our_error(error, self._connection, sql, rows))
         # SQLite may have rolled back by itself: what follows would commit statement by statement.
         self._cursor = _Void(ours)
         raise ours from error
 
-    def _migrate(self, migrations: Sequence[Migration]) -> None:
-        self._control("BEGIN IMMEDIATE")
-        try:
-            has_schema = self._connection.table_exists("main", "schema")
-            migrate(lambda sql: self.all(sql), migrations, dialect="sqlite", has_schema=has_schema)
-            self.commit()
-        except BaseException:
-            self.rollback()
-            self._connection.close()
-            raise
+    def _noted(self, error: Exception) -> Exception:
+        self._is_fatal = self._is_fatal or isinstance(error, StoreFailed | StoreDamaged)
+        return error
 
     def _committed(self, _connection: object, _database: str, pages: int) -> int:
         self._wal_pages = pages
         return apsw.SQLITE_OK
 
-    def _checkpoint(self, mode: int) -> None:
+    def _checkpoint(self, mode: int) -> bool:
+        """Copy the log back; return whether all of it was."""
         # It must not wait for readers: callers of the next group would wait with it.
         self._connection.set_busy_timeout(0)
         try:
             in_log, copied = self._connection.wal_checkpoint(mode=mode)
-            if mode == apsw.SQLITE_CHECKPOINT_TRUNCATE or in_log == copied:
-                self._wal_pages = 0
-        except (apsw.BusyError, apsw.LockedError):
-            return
+            is_whole = in_log == copied
         except apsw.Error as error:
-            raise translated(error, self._connection, "checkpoint") from error
+            ours = self._noted(translated(error, self._connection, "checkpoint"))
+            if isinstance(ours, StoreFailed | StoreDamaged):
+                raise ours from error
+            is_whole = False  # busy or full: the log stays as it is and is tried again later
         finally:
             self._connection.set_busy_timeout(self._busy_timeout_ms)
-
-
-class SqliteReader:
-    """A connection that only reads: it never checkpoints and never creates a file."""
-
-    def __init__(self, path: Path, timeout_s: float = READ_TIMEOUT_S) -> None:
-        self._connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-        self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-        self._connection.set_busy_timeout(round(timeout_s * 1000))
-        self._statements = Statements(for_sqlite)
-        self._timeout_s = timeout_s
-
-    def read(self, sql: str, params: Mapping[str, object]) -> Sequence[Row]:
-        return _read(self._connection, self._statements, sql, params, self._timeout_s)
-
-    def close(self) -> None:
-        self._connection.close()
+        step = CHECKPOINT_BYTES // PAGE_BYTES
+        self._checkpoint_pages = step if is_whole else self._wal_pages + step
+        if is_whole:
+            self._wal_pages = 0
+        return is_whole
 
 
 class _Void:
@@ -223,63 +249,56 @@ class _Void:
     executemany = execute
 
 
-def _connect(home: Home | None) -> apsw.Connection:
-    if home is None:
-        connection = apsw.Connection(":memory:")
-    else:
-        connection = apsw.Connection(str(home.path), flags=apsw.SQLITE_OPEN_READWRITE)
-        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-        _execute(connection, "PRAGMA journal_mode = WAL")
-        _execute(connection, "PRAGMA synchronous = FULL")
-    _execute(connection, "PRAGMA foreign_keys = ON")
-    return connection
+def _in_memory(options: SqliteOptions) -> Backend:
+    backend = SqliteBackend(apsw.Connection(":memory:"), None, options)
+    backend.start(options.migrations)
+    return backend
 
 
-def _read(
-    connection: apsw.Connection,
-    statements: Statements,
-    sql: str,
-    params: Mapping[str, object],
-    timeout_s: float,
-) -> Sequence[Row]:
-    statement = statements[sql]
-    # Real time, whatever the store's clock says: this bounds work done by this machine.
-    deadline = time.monotonic() + timeout_s
-    connection.set_progress_handler(lambda: time.monotonic() > deadline, PROGRESS_STEPS)
+def _in_file(path: Path, options: SqliteOptions) -> Backend:
+    home = Home(path)
     try:
-        if statement.lists:
-            params = _with_lists(params, statement.lists)
-        return _execute(connection, statement.sql, params)
-    except Exception as error:
-        raise _our_error(error, connection, sql, [params]) from error
+        if not home.has_database():
+            home.create(lambda draft: _build(draft, options))
+        return _opened(home, options)
+    except BaseException:
+        home.leave()
+        raise
+
+
+def _opened(home: Home, options: SqliteOptions) -> Backend:
+    refuse_damaged_file(home.path)
+    connection = connect(str(home.path), apsw.SQLITE_OPEN_READWRITE, options.vfs)
+    try:
+        refuse_damaged_content(connection, home.path)
+        execute(connection, "PRAGMA journal_mode = WAL")
+        execute(connection, "PRAGMA synchronous = FULL")
+        home.mark_open()
+        backend = SqliteBackend(connection, home, options)
+        pages, _ = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
+        backend.start(options.migrations, wal_pages=max(pages, 0))
+        return backend
+    except apsw.Error as error:
+        connection.close()
+        raise translated(error, connection, str(home.path)) from error
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _build(draft: Path, options: SqliteOptions) -> None:
+    connection = connect(str(draft), apsw.SQLITE_OPEN_READWRITE, options.vfs)
+    try:
+        # A half-built draft is thrown away, so nothing needs to be undone in it.
+        execute(connection, "PRAGMA journal_mode = MEMORY")
+        SqliteBackend(connection, None, options).start(options.migrations)
+        execute(connection, "PRAGMA journal_mode = WAL")
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
     finally:
-        connection.set_progress_handler(None)
+        connection.close()
 
 
-def _execute(
-    connection: apsw.Connection, sql: str, params: Mapping[str, object] | None = None
-) -> Sequence[Row]:
-    cursor: Any = connection.cursor()
-    return cursor.execute(sql, params).fetchall()
-
-
-def _with_lists(params: Mapping[str, Any], lists: frozenset[str]) -> dict[str, Any]:
-    return {
-        name: _json.encode(value).decode() if name in lists else value
-        for name, value in params.items()
-    }
-
-
-def _our_error(
-    error: Exception,
-    connection: apsw.Connection,
-    sql: str,
-    params: Sequence[Mapping[str, object]],
-) -> Exception:
-    if isinstance(error, UnicodeEncodeError | OverflowError):
-        for row in params:
-            if (broken := unstorable(row, nul=False)) is not None:
-                return InvalidInput(*broken)
-    if isinstance(error, apsw.Error):
-        return translated(error, connection, sql)
-    return error
+def _reader(path: Path, options: SqliteOptions) -> SqliteReader:
+    connection = connect(str(path), apsw.SQLITE_OPEN_READONLY, options.vfs)
+    connection.set_busy_timeout(round(options.read_timeout_s * 1000))
+    return SqliteReader(connection, options.read_timeout_s)

@@ -150,10 +150,17 @@ class Writer:
         if self._failure is not None:
             self._tell(self._deliver, Settled(errors=[(call, self._failure) for call in group]))
             return reads
-        for settled in settle(backend, group, self._clock.now):
-            for _, error in settled.errors:
-                self._notice(error)
-            self._tell(self._deliver, settled)
+        try:
+            for settled in settle(backend, group, self._clock.now):
+                for _, error in settled.errors:
+                    self._notice(error)
+                self._tell(self._deliver, settled)
+        except BaseException as error:
+            # A bug below: without an answer the callers would wait for ever.
+            failure = StoreFailed(f"the writer failed: {error!r}")
+            failure.__cause__ = error
+            self._notice(failure)
+            self._tell(self._deliver, Settled(errors=[(call, failure) for call in group]))
         return reads
 
     def _run_reads(self, backend: Backend, reads: Iterable[ReadCall]) -> None:

@@ -1,0 +1,166 @@
+"""A verb runs once for all rows of a group, and in its place."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.conformance.store.tables import (
+    ADD_NOTES,
+    COUNTERS,
+    PUBLISH,
+    add_note,
+    add_notes,
+    names_of,
+    together,
+)
+from wakeful.store.database import Lock, Store, Tx, Verb
+from wakeful.vocabulary.errors import Invariant
+
+
+def recorder(name: str, log: list[str], rank: int = 0) -> Verb[str, str]:
+    def run(tx: Tx, rows: Sequence[str]) -> Sequence[str]:
+        log.append(f"{name} {' '.join(rows)}")
+        return rows
+
+    return Verb(name, run, rank=rank)
+
+
+async def test_rows_of_many_callers_run_as_one_set(store: Store) -> None:
+    log: list[str] = []
+    verb = recorder("verb", log)
+
+    results = await together(store, *(store.batch(verb, row) for row in "abc"))
+
+    assert results == ["a", "b", "c"]
+    assert log == ["verb a b c"]
+
+
+async def test_each_caller_gets_the_result_of_its_own_row(store: Store) -> None:
+    names = [f"{number:02}" for number in range(50)]
+
+    results = await together(store, *(store.batch(ADD_NOTES, name) for name in names))
+
+    assert results == [f"did {name}" for name in names]
+    assert await names_of(store) == names
+
+
+async def test_a_row_that_fails_does_not_fail_the_others(store: Store) -> None:
+    def run(tx: Tx, names: Sequence[str]) -> Sequence[str]:
+        results = add_notes(tx, names)
+        if "bad" in names:
+            raise ValueError
+        return results
+
+    verb = Verb("picky", run)
+    first, bad, last, function = await together(
+        store,
+        store.batch(verb, "a"),
+        store.batch(verb, "bad"),
+        store.batch(verb, "b"),
+        store.write(lambda tx: add_note(tx, "c")),
+    )
+
+    assert (first, last, function) == ("did a", "did b", "c")
+    assert isinstance(bad, ValueError)
+    assert await names_of(store) == ["a", "b", "c"]
+
+
+async def test_a_verb_must_answer_every_row(store: Store) -> None:
+    def forget(tx: Tx, rows: Sequence[str]) -> Sequence[str]:
+        return rows[1:]
+
+    with pytest.raises(Invariant, match="forgetful"):
+        await store.batch(Verb("forgetful", forget), "a")
+
+
+async def test_a_group_runs_its_verbs_then_its_functions_then_what_was_gathered(
+    store: Store,
+) -> None:
+    log: list[str] = []
+    last, early = recorder("last", log, rank=9), recorder("early", log, rank=1)
+
+    def write(tx: Tx, name: str) -> None:
+        log.append(f"function {name}")
+        tx.gather(last, name)
+        tx.gather(early, name)
+
+    await together(
+        store,
+        store.write(lambda tx: write(tx, "a")),
+        store.batch(recorder("verb", log), "x"),
+        store.write(lambda tx: write(tx, "b")),
+        store.batch(recorder("verb", log), "y"),
+    )
+
+    assert log == ["verb x", "verb y", "function a", "function b", "early a b", "last a b"]
+
+
+async def test_a_gathered_verb_may_gather_for_a_later_one(store: Store) -> None:
+    log: list[str] = []
+    last = recorder("last", log, rank=9)
+
+    def run(tx: Tx, rows: Sequence[str]) -> Sequence[str]:
+        for row in rows:
+            tx.gather(last, f"of-{row}")
+        return rows
+
+    def write(tx: Tx) -> None:
+        tx.gather(last, "own")
+        tx.gather(Verb("first", run, rank=1), "a")
+
+    await store.write(write)
+
+    assert log == ["last own of-a"]
+
+
+async def test_rows_gathered_by_a_failed_write_are_dropped(store: Store) -> None:
+    def fail(tx: Tx) -> None:
+        tx.gather(PUBLISH, "never")
+        raise ValueError
+
+    await together(
+        store, store.write(fail), store.write(lambda tx: tx.gather(PUBLISH, "published"))
+    )
+
+    assert await store.read("SELECT seq, body FROM events") == [(1, "published")]
+
+
+async def test_a_gathered_verb_that_fails_fails_only_whose_rows_it_got(store: Store) -> None:
+    def run(tx: Tx, rows: Sequence[str]) -> Sequence[str]:
+        if "bad" in rows:
+            raise ValueError
+        return rows
+
+    picky = Verb("picky", run)
+
+    def write(tx: Tx, name: str) -> str:
+        add_note(tx, name)
+        tx.gather(picky, name)
+        return name
+
+    def call(name: str) -> Any:
+        return store.write(lambda tx: write(tx, name))
+
+    results = await together(store, *map(call, ["a", "b", "bad", "c"]))
+
+    assert [result for result in results if isinstance(result, str)] == ["a", "b", "c"]
+    assert isinstance(results[2], ValueError)
+    assert await names_of(store) == ["a", "b", "c"]
+
+
+async def test_numbers_are_given_without_gaps_or_repeats(store: Store) -> None:
+    results = await together(store, *(store.batch(PUBLISH, str(n)) for n in range(30)))
+    more = await store.batch(PUBLISH, "more")
+
+    assert sorted(results) == list(range(1, 31))
+    assert more == 31
+
+
+async def test_a_locked_row_exists(store: Store) -> None:
+    def increment(tx: Tx) -> int:
+        return tx.run("UPDATE counters SET value = value + 1 WHERE key = 'new'")
+
+    assert await store.write(increment, locks=[Lock(COUNTERS, "new")]) == 1
+    assert await store.write(increment, locks=[Lock(COUNTERS, "new")]) == 1
+    assert await store.read("SELECT value FROM counters") == [(2,)]
