@@ -5,14 +5,13 @@ from collections.abc import Collection, Sequence
 from wakeful.store.database import Tx
 from wakeful.store.rows import Table
 from wakeful.vocabulary.errors import Invariant
-from wakeful.vocabulary.stimulus import CAPPED, MOVES, TERMINAL, Place, State, Stimulus
+from wakeful.vocabulary.stimulus import MOVES, TERMINAL, Place, State, Stimulus
 
 STIMULI = Table("stimuli", Stimulus)
 _FROM: dict[State, list[str]] = {
     target: sorted(state for state, targets in MOVES.items() if target in targets)
     for target in State
 }
-_CAPPED = sorted(CAPPED)
 
 
 def add(tx: Tx, rows: Sequence[Stimulus]) -> None:
@@ -40,11 +39,11 @@ def waiting(tx: Tx, session_key: str, limit: int) -> list[Stimulus]:
 def count_waiting(tx: Tx, session_keys: Sequence[str]) -> dict[str, tuple[int, int]]:
     """Return, per lane, how many stimuli wait and how many of them count against the cap."""
     rows = tx.all(
-        "SELECT session_key, COUNT(*), SUM(CASE WHEN origin IN :capped THEN 1 ELSE 0 END) "
+        "SELECT session_key, COUNT(*), "
+        "SUM(CASE WHEN origin IN ('user', 'hub', 'a2a') THEN 1 ELSE 0 END) "
         "FROM stimuli WHERE session_key IN :keys AND state IN ('pending', 'parked') "
         "GROUP BY session_key",
         keys=list(session_keys),
-        capped=_CAPPED,
     )
     return {key: (total, capped) for key, total, capped in rows}
 
@@ -54,10 +53,9 @@ def oldest_capped(tx: Tx, session_key: str) -> Stimulus | None:
     row = tx.one(
         STIMULI.select(
             "WHERE session_key = :key AND state = 'pending' AND state IN ('pending', 'parked') "
-            "AND origin IN :capped AND place > :interrupted ORDER BY seq LIMIT 1"
+            "AND origin IN ('user', 'hub', 'a2a') AND place > :interrupted ORDER BY seq LIMIT 1"
         ),
         key=session_key,
-        capped=_CAPPED,
         interrupted=int(Place.INTERRUPTED),
     )
     return None if row is None else STIMULI.read(row)

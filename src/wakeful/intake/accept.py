@@ -27,7 +27,7 @@ from wakeful.sleeps import sleeps
 from wakeful.sleeps.sleeps import Sleep
 from wakeful.store.database import Tx
 from wakeful.transcript import sessions
-from wakeful.transcript.sessions import Session
+from wakeful.transcript.sessions import Session, SessionPolicy
 from wakeful.turns import turns
 from wakeful.turns.turns import Interrupt, Turn
 from wakeful.vocabulary import queueing
@@ -83,7 +83,7 @@ class _Work:
     """What is known of one lane while a group of drafts is accepted."""
 
     lane: Lane
-    session: Session
+    session: SessionPolicy
     turn: Turn | None
     sleep: Sleep | None
     waiting: int = 0
@@ -158,7 +158,7 @@ class Acceptance:
             lanes.add_missing(tx, missing)
             sessions.add_missing(tx, [self._new_session(tx, key, bindings[key]) for key in missing])
             found |= lanes.get_all(tx, missing)
-        rows = sessions.get_all(tx, session_keys)
+        rows = sessions.policies(tx, session_keys)
         turn_ids = [lane.turn_id for lane in found.values() if lane.turn_id is not None]
         open_turns = turns.get_all(tx, turn_ids) if turn_ids else {}
         asleep = sleeps.get_all(tx, session_keys)
@@ -210,7 +210,7 @@ class Acceptance:
         self._announce(tx, stimulus, receipt)
         return receipt
 
-    def queue_settings(self, session: Session, what: Draft | Stimulus) -> QueueSettings:
+    def queue_settings(self, session: SessionPolicy, what: Draft | Stimulus) -> QueueSettings:
         """Resolve inline > session > door > agent > global > default, each key on its own.
 
         The queue block of the binding that opened the session stands in for the agent's.
@@ -278,7 +278,7 @@ class Acceptance:
         work.lane = lane
         if draft.origin in HUMAN:
             work.is_human = True
-            work.session = replace(work.session, last_human_at=tx.now, route=draft.route)
+            work.session = replace(work.session, route=draft.route)
         if decision.interrupt is not Interrupt.NONE and work.turn is not None:
             turns.interrupt(tx, work.turn.id, decision.interrupt)
             work.turn = replace(work.turn, interrupt=decision.interrupt)

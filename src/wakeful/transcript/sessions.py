@@ -12,11 +12,19 @@ from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.route import Route
 
 
-class Session(Record):
-    """One conversation."""
+class SessionPolicy(Record):
+    """What accepting a stimulus must know of a session."""
 
     key: str
     agent_id: str
+    binding: str | None = None  # that opened it
+    route: Route | None = None  # of the last human message
+    queue: QueueOverrides = NO_OVERRIDES
+
+
+class Session(SessionPolicy):
+    """One conversation."""
+
     transcript_id: str
     branch: str
     leaf_id: str | None = None
@@ -27,9 +35,6 @@ class Session(Record):
     started_at: int
     last_human_at: int | None = None
     last_write_at: int | None = None
-    binding: str | None = None
-    route: Route | None = None
-    queue: QueueOverrides = NO_OVERRIDES
     stopped_note: bool = False
     input_tokens: int = 0
     output_tokens: int = 0
@@ -37,6 +42,7 @@ class Session(Record):
 
 
 SESSIONS = Table("sessions", Session)
+POLICIES = Table("sessions", SessionPolicy)
 
 
 def add_missing(tx: Tx, sessions: Sequence[Session]) -> None:
@@ -48,18 +54,18 @@ def get(tx: Tx, key: str) -> Session | None:
     return None if row is None else SESSIONS.read(row)
 
 
-def get_all(tx: Tx, keys: Sequence[str]) -> dict[str, Session]:
-    rows = tx.all(SESSIONS.select("WHERE key IN :keys"), keys=list(keys))
-    return {row[0]: SESSIONS.read(row) for row in rows}
+def policies(tx: Tx, keys: Sequence[str]) -> dict[str, SessionPolicy]:
+    rows = tx.all(POLICIES.select("WHERE key IN :keys"), keys=list(keys))
+    return {row[0]: POLICIES.read(row) for row in rows}
 
 
-def note_humans(tx: Tx, sessions: Sequence[Session]) -> None:
-    """Keep when people last spoke in these sessions, and where from."""
+def note_humans(tx: Tx, sessions: Sequence[SessionPolicy]) -> None:
+    """Keep that people spoke in these sessions just now, and where from."""
     tx.many(
-        "UPDATE sessions SET last_human_at = :last_human_at, route = :route WHERE key = :key",
+        "UPDATE sessions SET last_human_at = :now, route = :route WHERE key = :key",
         [
-            {name: params[name] for name in ("last_human_at", "route", "key")}
-            for params in map(SESSIONS.params, sessions)
+            {"key": params["key"], "route": params["route"], "now": tx.now}
+            for params in map(POLICIES.params, sessions)
         ],
     )
 

@@ -1,5 +1,6 @@
 """Identifiers: unique, sortable by time, opaque to everybody else."""
 
+import os
 import random
 from typing import NewType
 
@@ -21,7 +22,7 @@ class Ids:
 
     def __init__(self, clock: Clock, chance: random.Random | None = None) -> None:
         self._clock = clock
-        self._chance = chance or random.SystemRandom()
+        self._chance = _Chance() if chance is None else chance
         self._last_ms = 0
         self._count = 0
 
@@ -42,3 +43,18 @@ class Ids:
 
     def entry(self) -> EntryId:
         return EntryId(self.new("en"))
+
+
+class _Chance:
+    """The system's randomness, fetched in larger pieces: ids must not be guessed from others."""
+
+    def __init__(self) -> None:
+        self._pool = b""
+        self._used = 0
+
+    def getrandbits(self, bits: int) -> int:
+        size = (bits + 7) // 8
+        if self._used + size > len(self._pool):
+            self._pool, self._used = os.urandom(4096), 0
+        self._used += size
+        return int.from_bytes(self._pool[self._used - size : self._used], "big") >> -bits % 8

@@ -18,6 +18,7 @@ ACTIVITY_ALIAS = "system:activity"
 _AGENT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789_-@+.")
 _SEGMENT = re.compile(r"(?:[a-z0-9_@+.-]|~[0-9a-f]{2})+|~")
+_KEY = re.compile(rf"agent:{_AGENT_ID.pattern}(?::(?:{_SEGMENT.pattern}))+")
 _THREAD = ":thread:"
 
 
@@ -58,6 +59,8 @@ def canonical(key: str, default_agent: str = "main", field: str = "session_key")
 
     `main` and other short forms mean a session of the default agent.
     """
+    if len(key) <= LONGEST_KEY and _KEY.fullmatch(key):
+        return SessionKey(key)
     if key == ACTIVITY_ALIAS:
         return build(default_agent, "activity")
     text = key if key.startswith("agent:") else f"agent:{default_agent}:{key}"

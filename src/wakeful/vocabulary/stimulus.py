@@ -77,7 +77,7 @@ MOVES: dict[State, frozenset[State]] = {
 }
 
 HUMAN = frozenset({Origin.USER, Origin.HUB})  # debounced, and counted as human activity
-CAPPED = frozenset({Origin.USER, Origin.HUB, Origin.A2A})
+CAPPED = frozenset({Origin.USER, Origin.HUB, Origin.A2A})  # as two statements of broker/stimuli
 JOINING = frozenset({Origin.USER, Origin.A2A, Origin.HUB, Origin.SUBAGENT})  # may steer a turn
 PREEMPTING = JOINING | {Origin.INBOX, Origin.WEBHOOK}  # as `now`; the rest waits for its turn
 GUARDED = frozenset({Origin.INBOX, Origin.WEBHOOK, Origin.A2A, Origin.HUB})  # by the storm guard
