@@ -1,0 +1,87 @@
+"""The gatekeeper: from a secret to a principal, quickly and without telling time by it."""
+
+import hmac
+from collections import OrderedDict
+from collections.abc import Callable
+
+from wakeful.access import tokens
+from wakeful.access.principal import Principal
+from wakeful.access.tokens import Token
+from wakeful.store.database import Store, Tx
+from wakeful.vocabulary.clock import Clock
+
+REMEMBERED = 1024  # credentials kept at hand
+FRESH_MS = 1_000  # how long without asking the ledger; a revocation here is seen at once
+
+FAILURES = 20  # wrong secrets per address and window before it is told to wait
+WINDOW_MS = 60_000
+ADDRESSES = 10_000
+
+
+class Gatekeeper:
+    """Knows credentials; forgets them the moment one is changed."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._known: OrderedDict[str, tuple[Token, int]] = OrderedDict()
+        self._failures: OrderedDict[str, list[int]] = OrderedDict()
+        self._open: dict[str, set[Callable[[], object]]] = {}
+        store.listen(tokens.CHANGED, self._changed)
+
+    async def by_secret(self, secret: str) -> Principal | None:
+        """Return who a bearer secret stands for."""
+        return await self._find(tokens.digest(secret), tokens.by_hash)
+
+    async def by_cookie(self, cookie: str) -> Principal | None:
+        """Return who a console's cookie stands for."""
+        return await self._find(tokens.digest(cookie), tokens.by_login)
+
+    def failed(self, address: str) -> float | None:
+        """Count a wrong secret; return how many seconds to wait, if there were too many."""
+        now = self._clock.now()
+        recent = [at for at in self._failures.pop(address, []) if at > now - WINDOW_MS]
+        recent.append(now)
+        self._failures[address] = recent[-FAILURES - 1 :]
+        while len(self._failures) > ADDRESSES:
+            self._failures.popitem(last=False)
+        if len(recent) <= FAILURES:
+            return None
+        return (recent[0] + WINDOW_MS - now) / 1000
+
+    def while_valid(self, token_id: str, close: Callable[[], object]) -> Callable[[], None]:
+        """Call `close` when the token is revoked; returns the undo."""
+        group = self._open.setdefault(token_id, set())
+        group.add(close)
+
+        def undo() -> None:
+            group.discard(close)
+            if not group and self._open.get(token_id) is group:
+                del self._open[token_id]
+
+        return undo
+
+    async def _find(
+        self, secret_hash: str, look_up: Callable[[Tx, str], Token | None]
+    ) -> Principal | None:
+        now = self._clock.now()
+        known = self._known.get(secret_hash)
+        if known is None or known[1] <= now:
+            token = await self._store.write(lambda tx: look_up(tx, secret_hash))
+            if token is None:
+                self._known.pop(secret_hash, None)
+                return None
+            known = (token, now + FRESH_MS)
+            self._known[secret_hash] = known
+            while len(self._known) > REMEMBERED:
+                self._known.popitem(last=False)
+        token = known[0]
+        # A cookie's hash is not the token's: only a bearer secret is compared once more.
+        if look_up is tokens.by_hash and not hmac.compare_digest(token.hash, secret_hash):
+            return None
+        return token.principal() if token.is_valid(now) else None
+
+    def _changed(self, token_id: str) -> None:
+        self._known.clear()
+        for close in tuple(self._open.get(token_id, ())):
+            close()

@@ -1,0 +1,165 @@
+"""Tokens: made once, shown once, kept as a hash, revoked at once."""
+
+import hashlib
+import re
+import secrets
+from collections.abc import Sequence
+
+from wakeful.access.principal import OPERATOR, Principal, checked_scopes
+from wakeful.store.database import Tx
+from wakeful.store.rows import Table
+from wakeful.vocabulary.errors import InvalidInput, NotFound
+from wakeful.vocabulary.ids import Ids
+from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.stimulus import Trust
+
+CHANGED = "access.changed"  # a credential was made or revoked: its id
+
+SECRET_BYTES = 32
+SHORTEST_SECRET = 22  # characters of base64: 128 bits
+CODE_SECONDS = 300
+LOGIN_SECONDS = 30 * 86_400
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.@-]{0,63}")
+
+
+class Token(Record):
+    """A credential, without its secret."""
+
+    id: str
+    name: str
+    hash: str
+    scopes: tuple[str, ...]
+    owner: str
+    trust: Trust
+    created_at: int
+    expires_at: int | None = None
+    revoked_at: int | None = None
+
+    def principal(self) -> Principal:
+        return Principal(
+            token_id=self.id,
+            name=self.name,
+            scopes=self.scopes,
+            owner=self.owner,
+            trust=self.trust,
+        )
+
+    def is_valid(self, now: int) -> bool:
+        return self.revoked_at is None and (self.expires_at is None or self.expires_at > now)
+
+
+TOKENS = Table("tokens", Token)
+
+
+def digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
+
+
+def new_secret() -> str:
+    return secrets.token_urlsafe(SECRET_BYTES)
+
+
+class NewToken(Record):
+    """What somebody asks for."""
+
+    name: str
+    scopes: tuple[str, ...]
+    trust: Trust = Trust.EXTERNAL
+    expires_at: int | None = None
+
+
+def add(tx: Tx, ids: Ids, wanted: NewToken, secret: str) -> Token:
+    """Make a token; an operator's or reader's sees everything, any other only what it made."""
+    if not _NAME.fullmatch(wanted.name):
+        raise InvalidInput("name", "must be 1 to 64 letters, digits, spaces, '_', '.', '@', '-'")
+    if len(secret) < SHORTEST_SECRET:
+        raise InvalidInput("secret", f"must be at least {SHORTEST_SECRET} characters")
+    if wanted.expires_at is not None and wanted.expires_at <= tx.now:
+        raise InvalidInput("expires_at", "must be in the future")
+    scopes = checked_scopes(wanted.scopes)
+    token_id = ids.new("tk")
+    is_operator = OPERATOR in scopes
+    token = Token(
+        id=token_id,
+        name=wanted.name,
+        hash=digest(secret),
+        scopes=scopes,
+        owner=OPERATOR if is_operator or "read" in scopes else token_id,
+        trust=Trust.OPERATOR if is_operator else wanted.trust,
+        created_at=tx.now,
+        expires_at=wanted.expires_at,
+    )
+    if tx.one("SELECT 1 FROM tokens WHERE name = :name", name=wanted.name) is not None:
+        raise InvalidInput("name", f"a token named {wanted.name!r} exists already")
+    tx.run(TOKENS.insert, **TOKENS.params(token))
+    tx.notify(CHANGED, token.id)
+    return token
+
+
+def revoke(tx: Tx, name_or_id: str) -> Token:
+    """Revoke a token and every login made with it; what it has open closes at once."""
+    row = tx.one(TOKENS.select("WHERE name = :name OR id = :name"), name=name_or_id)
+    if row is None:
+        raise NotFound("token", f"no token {name_or_id!r}")
+    token = TOKENS.read(row)
+    tx.run(
+        "UPDATE tokens SET revoked_at = :now WHERE id = :id AND revoked_at IS NULL",
+        id=token.id,
+        now=tx.now,
+    )
+    tx.run("DELETE FROM logins WHERE token_id = :id", id=token.id)
+    tx.run("DELETE FROM login_codes WHERE token_id = :id", id=token.id)
+    tx.notify(CHANGED, token.id)
+    return token
+
+
+def by_hash(tx: Tx, secret_hash: str) -> Token | None:
+    row = tx.one(TOKENS.select("WHERE hash = :hash"), hash=secret_hash)
+    return None if row is None else TOKENS.read(row)
+
+
+def by_login(tx: Tx, cookie_hash: str) -> Token | None:
+    """Return the token behind a console's cookie."""
+    row = tx.one(
+        "SELECT token_id FROM logins WHERE hash = :hash AND expires_at > :now",
+        hash=cookie_hash,
+        now=tx.now,
+    )
+    if row is None:
+        return None
+    found = tx.one(TOKENS.select("WHERE id = :id"), id=row[0])
+    return None if found is None else TOKENS.read(found)
+
+
+def add_code(tx: Tx, token_id: str, code: str) -> None:
+    """Keep a single-use code that stands for a token for five minutes."""
+    tx.run("DELETE FROM login_codes WHERE expires_at <= :now", now=tx.now)
+    tx.run(
+        "INSERT INTO login_codes (hash, token_id, expires_at) VALUES (:hash, :id, :expires_at)",
+        hash=digest(code),
+        id=token_id,
+        expires_at=tx.now + CODE_SECONDS * 1000,
+    )
+
+
+def exchange(tx: Tx, code: str, cookie: str) -> bool:
+    """Take a code, once, for a cookie; False if it is unknown, used or too old."""
+    row = tx.one(
+        "DELETE FROM login_codes WHERE hash = :hash AND expires_at > :now RETURNING token_id",
+        hash=digest(code),
+        now=tx.now,
+    )
+    if row is None:
+        return False
+    tx.run(
+        "INSERT INTO logins (hash, token_id, expires_at) VALUES (:hash, :id, :expires_at)",
+        hash=digest(cookie),
+        id=row[0],
+        expires_at=tx.now + LOGIN_SECONDS * 1000,
+    )
+    return True
+
+
+def every(tx: Tx) -> Sequence[Token]:
+    return [TOKENS.read(row) for row in tx.all(TOKENS.select("ORDER BY id"))]
