@@ -1,0 +1,103 @@
+"""Endpoints: one row each says path, scope, what goes in, what comes out and who answers."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from wakeful.access.principal import Principal
+from wakeful.doors.http.problems import Problem
+from wakeful.vocabulary.record import Record
+
+LARGEST_BODY = 1024 * 1024
+
+Query = TypeVar("Query")
+Body = TypeVar("Body")
+
+_json = msgspec.json.Encoder()
+
+
+class Nothing(Record):
+    """No query, or no body."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[Query, Body]):
+    """A request that was let through and read."""
+
+    principal: Principal
+    path: Mapping[str, str]
+    query: Query
+    body: Body
+    request: Request
+
+
+Answer = Record | Response | tuple[int, Record]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoint:
+    """One row of the table of routes; what is not in the table does not exist."""
+
+    method: str
+    path: str
+    scope: str | None  # None: public
+    summary: str
+    answer: Callable[[Call[Any, Any]], Awaitable[Answer]]
+    query: type[Any] = Nothing
+    body: type[Any] = Nothing
+    returns: Mapping[int, type[Any] | None] = field(default_factory=dict[int, type[Any] | None])
+    largest_body: int = LARGEST_BODY
+
+    @property
+    def takes_body(self) -> bool:
+        return self.body is not Nothing
+
+
+async def respond(endpoint: Endpoint, request: Request, principal: Principal) -> Response:
+    """Read a request by its endpoint's types, have it answered, and write the answer."""
+    call = Call(
+        principal=principal,
+        path=request.path_params,
+        query=_read_query(endpoint, request),
+        body=await _read_body(endpoint, request),
+        request=request,
+    )
+    answer = await endpoint.answer(call)
+    if isinstance(answer, Response):
+        return answer
+    status, content = answer if isinstance(answer, tuple) else (200, answer)
+    return Response(_json.encode(content), status_code=status, media_type="application/json")
+
+
+def _read_query(endpoint: Endpoint, request: Request) -> Any:
+    given: dict[str, str] = {}
+    for name, value in request.query_params.multi_items():
+        if name in given:
+            raise Problem("invalid-input", f"{name}: must be given once", field=name)
+        given[name] = value
+    try:
+        return msgspec.convert(given, endpoint.query, strict=False)
+    except msgspec.ValidationError as error:
+        raise _invalid(error, "query") from None
+
+
+async def _read_body(endpoint: Endpoint, request: Request) -> Any:
+    if not endpoint.takes_body:
+        return Nothing()
+    raw = await request.body()
+    try:
+        return msgspec.json.decode(raw, type=endpoint.body)
+    except msgspec.ValidationError as error:
+        raise _invalid(error, "body") from None
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise Problem("bad-request", f"the body is not JSON: {error}") from None
+
+
+def _invalid(error: msgspec.ValidationError, where: str) -> Problem:
+    rule, _, place = str(error).partition(" - at `$")
+    name = place.rstrip("`").lstrip(".") or where
+    return Problem("invalid-input", f"{name}: {rule}", field=name)

@@ -1,0 +1,104 @@
+"""Errors as problem documents (RFC 9457) with codes that do not change."""
+
+import logging
+from typing import Any
+
+import msgspec
+from starlette.responses import Response
+
+from wakeful.vocabulary.errors import (
+    InvalidInput,
+    NotFound,
+    Overloaded,
+    StoreBusy,
+    StoreFailed,
+    StoreFull,
+    Transient,
+    WakefulError,
+)
+
+MEDIA_TYPE = "application/problem+json"
+
+TITLES: dict[str, tuple[int, str]] = {
+    "bad-request": (400, "The request cannot be read"),
+    "token-in-url": (400, "A token must never be part of an address"),
+    "unauthorized": (401, "A valid token is needed"),
+    "forbidden": (403, "The token does not allow this"),
+    "foreign-origin": (403, "The request comes from another site"),
+    "not-found": (404, "There is no such thing"),
+    "method-not-allowed": (405, "This address does not take that method"),
+    "timeout": (408, "The request took too long to arrive"),
+    "conflict": (409, "The same key came with another body"),
+    "too-large": (413, "The request is too large"),
+    "unsupported-media-type": (415, "The body must be JSON"),
+    "foreign-host": (421, "This host is not served here"),
+    "invalid-input": (422, "A value breaks a rule"),
+    "too-many-requests": (429, "Too many requests"),
+    "internal": (500, "Something went wrong inside the runtime"),
+    "unavailable": (503, "The runtime cannot take this now"),
+    "full": (507, "The disk is full"),
+}
+
+
+class Problem(Exception):
+    """A request that is answered with a problem document."""
+
+    def __init__(
+        self,
+        code: str,
+        detail: str = "",
+        *,
+        field: str | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.code = code
+        self.detail = detail
+        self.field = field
+        self.retry_after_s = retry_after_s
+
+    def response(self) -> Response:
+        status, title = TITLES[self.code]
+        body: dict[str, Any] = {
+            "type": "about:blank",
+            "title": title,
+            "status": status,
+            "code": self.code,
+        }
+        if self.detail:
+            body["detail"] = self.detail
+        if self.field is not None:
+            body["field"] = self.field
+        headers: dict[str, str] = {}
+        if self.retry_after_s is not None:
+            headers["Retry-After"] = str(max(1, round(self.retry_after_s)))
+        if status == 401:
+            headers["WWW-Authenticate"] = "Bearer"
+        return Response(
+            msgspec.json.encode(body), status_code=status, headers=headers, media_type=MEDIA_TYPE
+        )
+
+
+log = logging.getLogger(__name__)
+
+
+def problem_of(error: Exception) -> Problem:
+    """Return how an error is told to whoever asked."""
+    match error:
+        case Problem():
+            return error
+        case NotFound():
+            return Problem("not-found", str(error), field=error.field)
+        case InvalidInput():
+            return Problem("invalid-input", str(error), field=error.field)
+        case StoreFull():
+            return Problem("full", str(error), retry_after_s=error.retry_after_s or 30)
+        case StoreBusy() | Overloaded() | Transient():
+            return Problem("unavailable", str(error), retry_after_s=error.retry_after_s or 1)
+        case StoreFailed():
+            return Problem("unavailable", str(error), retry_after_s=30)
+        case WakefulError():
+            return Problem("internal", str(error))
+        case _:
+            log.exception("a request failed", exc_info=error)
+            return Problem("internal")
