@@ -8,7 +8,7 @@ from pathlib import Path
 from wakeful.models.model import Request
 from wakeful.models.scripted import Line, Scripted
 from wakeful.runtime import Runtime
-from wakeful.settings import Settings
+from wakeful.settings.settings import Settings
 from wakeful.tools.tool import Tool
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.session_key import canonical

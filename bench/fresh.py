@@ -17,7 +17,7 @@ from pathlib import Path
 from bench.crowd import PROMPT, crowd, names
 from wakeful.models.model import Delta, Reply, Request
 from wakeful.runtime import Runtime
-from wakeful.settings import LaneSettings, Settings
+from wakeful.settings.settings import LaneSettings, Settings
 from wakeful.turn.agent import Agent
 
 ROOT = Path(__file__).resolve().parent.parent

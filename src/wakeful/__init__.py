@@ -2,7 +2,7 @@
 
 from wakeful.models.model import Model, Reply
 from wakeful.runtime import Runtime
-from wakeful.settings import Settings
+from wakeful.settings.settings import Settings
 from wakeful.tools.tool import tool
 from wakeful.turn.agent import Agent
 from wakeful.turns.turns import Turn

@@ -25,7 +25,7 @@ from wakeful.lanes.opening import Opening
 from wakeful.lanes.recovery import Recovery
 from wakeful.models.catalog import find
 from wakeful.operations.janitor import Janitor
-from wakeful.settings import Settings
+from wakeful.settings.settings import Settings
 from wakeful.store.database import Store, Tx
 from wakeful.store.opening import is_postgres, open_store
 from wakeful.telemetry.metrics import Metrics

@@ -6,7 +6,7 @@ from wakeful.doors.sender import Door
 from wakeful.models.model import Model
 from wakeful.models.scripted import Line, Pause, Scripted, call, says
 from wakeful.runtime import Runtime
-from wakeful.settings import Settings
+from wakeful.settings.settings import Settings
 from wakeful.tools.tool import Tool
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.clock import Clock, ManualClock, SystemClock, time_limit

@@ -22,7 +22,7 @@ import msgspec
 
 from wakeful.broker import lanes
 from wakeful.runtime import Runtime
-from wakeful.settings import Settings
+from wakeful.settings.settings import Settings
 from wakeful.store.database import Tx
 from wakeful.store.sqlite import SqliteBackend
 from wakeful.testing import deaths, ledger

@@ -5,7 +5,7 @@ from typing import Protocol
 
 import pytest
 
-from wakeful.settings import Settings
+from wakeful.settings.settings import Settings
 
 
 class SettingsFor(Protocol):

@@ -8,7 +8,7 @@ import apsw
 import pytest
 
 from wakeful.runtime import Runtime
-from wakeful.settings import Settings
+from wakeful.settings.settings import Settings
 from wakeful.testing.kit import Scripted, call, in_memory, says
 from wakeful.tools.tool import Effect, tool
 

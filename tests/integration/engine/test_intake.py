@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.integration.engine.looking import shown, states
 from wakeful.broker import lanes
 from wakeful.runtime import Runtime
-from wakeful.settings import Settings, StormSettings
+from wakeful.settings.settings import Settings, StormSettings
 from wakeful.sleeps import sleeps
 from wakeful.sleeps.sleeps import Sleep, SleepPolicy
 from wakeful.testing.kit import ManualClock, Pause, Scripted, call, in_memory, says, wait_for

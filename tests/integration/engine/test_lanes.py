@@ -7,7 +7,7 @@ import pytest
 from tests.integration.engine.looking import shown, states
 from wakeful.intake.bindings import Binding, Contact, Match
 from wakeful.runtime import Runtime
-from wakeful.settings import LaneSettings, Settings
+from wakeful.settings.settings import LaneSettings, Settings
 from wakeful.testing.kit import ManualClock, Pause, Scripted, call, in_memory, says, wait_for
 from wakeful.tools.tool import Tool, tool
 from wakeful.turn.agent import Agent

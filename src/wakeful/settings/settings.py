@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from wakeful.intake.bindings import Binding, DmScope
+from wakeful.settings.keys import refuse_out_of_bounds
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides, checked
 from wakeful.vocabulary.record import Record
@@ -36,6 +37,7 @@ class Settings(Record):
 
     home: Path | None = None  # None: in memory, gone with the process
     database: str = "sqlite"  # or postgresql://…
+    timezone: str = ""  # the user's zone; empty: the machine's
     lanes: LaneSettings = LaneSettings()
     queue: QueueOverrides = NO_OVERRIDES
     doors: dict[str, QueueOverrides] = {}  # queue settings per door
@@ -48,26 +50,15 @@ class Settings(Record):
     drain_s: float = 30.0  # how long a stop waits for running turns
 
     def __post_init__(self) -> None:
-        for pool in LaneSettings.__struct_fields__:
-            _check(f"lanes.{pool}", getattr(self.lanes, pool), 1, 10_000)
-        _check("storm.turns", self.storm.turns, 1, 100_000)
-        _check("storm.window_s", self.storm.window_s, 1, 86_400)
-        _check("max_chain_depth", self.max_chain_depth, 1, 1_000)
-        _check("retention.ledger_days", self.retention.ledger_days, 1, 36_500)
-        _check("retention.event_days", self.retention.event_days, 1, 36_500)
-        _check("retention.events", self.retention.events, 1_000, 1_000_000_000)
-        _check("drain_s", self.drain_s, 0, 86_400)
+        refuse_out_of_bounds(self.lanes, "lanes")
+        refuse_out_of_bounds(self.storm, "storm")
+        refuse_out_of_bounds(self.retention, "retention")
+        refuse_out_of_bounds(self, "")
         checked(self.queue)
         for door, overrides in self.doors.items():
             checked(overrides, f"doors.{door}")
         if self.database != "sqlite" and not self.database.startswith(
             ("postgresql://", "postgres://")
         ):
-            raise InvalidInput(
-                "database", f"must be 'sqlite' or postgresql://…, not {self.database[:40]!r}"
-            )
-
-
-def _check(key: str, value: float, low: float, high: float) -> None:
-    if not low <= value <= high:
-        raise InvalidInput(key, f"must be from {low} to {high}, not {value}")
+            # Not the value: it may hold a password.
+            raise InvalidInput("database", "must be 'sqlite' or postgresql://…")

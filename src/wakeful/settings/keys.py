@@ -1,0 +1,121 @@
+"""Every key of the settings file: what it means, and which numbers it takes.
+
+`*` stands for a name of the operator's choice, `[]` for each item of a list. The reference page,
+the JSON Schema and the checks all read this table.
+"""
+
+import re
+
+import msgspec
+
+from wakeful.vocabulary.errors import InvalidInput
+from wakeful.vocabulary.record import Record
+
+DAY_S = 86_400
+
+
+class Key(Record):
+    """One row of the reference."""
+
+    means: str
+    low: float | None = None
+    high: float | None = None
+    is_secret: bool = False  # its value is never shown
+
+
+def _key(means: str, low: float | None = None, high: float | None = None) -> Key:
+    return Key(means=means, low=low, high=high)
+
+
+_QUEUE = {
+    "mode": _key("What a message does that arrives while the agent is busy."),
+    "debounce_ms": _key("How long the first message waits for more of them.", 0, 3_600_000),
+    "debounce_max_ms": _key("The longest wait since the first message.", 0, 3_600_000),
+    "cap": _key("How many messages may wait in one session.", 1, 10_000),
+    "drop": _key("What happens to the messages beyond the cap."),
+}
+_AGENT = {
+    "model": _key("Its voice: `demo`, which needs no network."),
+    "instructions": _key("What the agent is told about itself."),
+    "instructions_file": _key("A file with the instructions."),
+    "workspace": _key("Its folder; default `workspaces/{id}` in the home folder."),
+    "tools": _key("The tools it has; default all but `shell`."),
+    "limits.steps": _key("Model replies in one turn.", 1, 10_000),
+    "limits.tool_calls": _key("Tool calls in one turn.", 0, 100_000),
+    "limits.tokens": _key("Tokens in one turn, read and written.", 1, 1_000_000_000),
+    "limits.money": _key("Money in one turn.", 0, 1_000_000),
+    "limits.wall_s": _key("Seconds in one turn.", 1, DAY_S),
+    "limits.automation_wall_s": _key("Seconds in one turn of an automation.", 1, DAY_S),
+    "limits.attempts": _key("Crashes before a turn is given up.", 1, 100),
+    "limits.retries": _key("Failed questions to the model before a turn fails.", 0, 100),
+    "routes": _key("Where it may send on its own, beside the routes of its sessions."),
+    "routes[].door": _key("The door to send through."),
+    "routes[].address": _key("Who is addressed there."),
+    "routes[].thread": _key("The thread of the conversation."),
+    "routes[].account": _key("The account at the door."),
+    **{f"queue.{name}": key for name, key in _QUEUE.items()},
+}
+
+KEYS: dict[str, Key] = {
+    "timezone": _key("The user's time zone, an IANA name; default: the machine's."),
+    "database": Key(means="`sqlite` in the home folder, or `postgresql://…`.", is_secret=True),
+    "database_file": _key("A file with the address of the database."),
+    "server.host": _key("The address to listen on; any but loopback needs an operator token."),
+    "server.port": _key("The port; 0 takes a free one.", 0, 65_535),
+    "server.hosts": _key("More names this server is reached by (`Host`)."),
+    "server.origins": _key("More origins whose pages may send requests (`https://…`)."),
+    "server.trusted_proxies": _key("Proxies whose `X-Forwarded-*` are believed."),
+    **{f"agents.*.{name}": key for name, key in _AGENT.items()},
+    "bindings": _key("Which agent answers what arrives at a door; the most specific one wins."),
+    "bindings[].match.door": _key("The door."),
+    "bindings[].match.account": _key("The account at the door."),
+    "bindings[].match.peer": _key("Who speaks."),
+    "bindings[].match.group": _key("The group it was said in."),
+    "bindings[].match.channel": _key("The channel it was said in."),
+    "bindings[].agent": _key("The agent that answers."),
+    **{f"bindings[].queue.{name}": key for name, key in _QUEUE.items()},
+    "dm_scope": _key("Which direct conversations share one session."),
+    "identity_links.*": _key("The addresses of one person, under one name."),
+    **{f"queue.{name}": key for name, key in _QUEUE.items()},
+    **{f"doors.*.{name}": key for name, key in _QUEUE.items()},
+    "lanes.main": _key("Sessions that may run at once.", 1, 10_000),
+    "lanes.subagent": _key("Subagents that may run at once.", 1, 10_000),
+    "lanes.automation": _key("Automations that may run at once.", 1, 10_000),
+    "storm.turns": _key("Turns one source may open in a session within the window.", 1, 100_000),
+    "storm.window_s": _key("The window, in seconds.", 1, DAY_S),
+    "max_chain_depth": _key("How many stimuli may cause one another in a row.", 1, 1_000),
+    "outbound.*.url": _key("Where signed webhooks of this name are sent."),
+    "outbound.*.secret": Key(means="What they are signed with.", is_secret=True),
+    "outbound.*.secret_file": _key("A file with that secret."),
+    "retention.ledger_days": _key("Days that settled stimuli, turns, deliveries stay.", 1, 36_500),
+    "retention.event_days": _key("Days that events stay.", 1, 36_500),
+    "retention.events": _key("How many events stay.", 1_000, 1_000_000_000),
+    "telemetry.log_level": _key("How much is logged."),
+    "drain_s": _key("How many seconds a stop waits for running turns.", 0, DAY_S),
+}
+
+_NAMED = re.compile(r"^(agents|identity_links|doors|outbound)\.(?:[^.\[\]]+)")
+
+
+def key_of(path: str) -> Key | None:
+    """Return the row of a key as it stands in a file (`agents.main.limits.steps`)."""
+    return KEYS.get(_NAMED.sub(r"\1.*", re.sub(r"\[\d+\]", "[]", path)))
+
+
+def refuse_out_of_bounds(record: msgspec.Struct, path: str) -> None:
+    """Raise for the first number of a record that its key does not take."""
+    for name in record.__struct_fields__:
+        at = f"{path}.{name}" if path else name
+        value = getattr(record, name)
+        if (rule := out_of_bounds(at, value)) is not None:
+            raise InvalidInput(at, rule)
+
+
+def out_of_bounds(path: str, value: object) -> str | None:
+    """Return what a key asks of its number, if the value is not one of those."""
+    key = key_of(path)
+    if key is None or key.low is None or key.high is None or not isinstance(value, int | float):
+        return None
+    if key.low <= value <= key.high:
+        return None
+    return f"must be from {key.low} to {key.high}, not {value}"
