@@ -8,6 +8,7 @@ from wakeful.store.backend import Backend
 from wakeful.store.database import In, Lock, Out, Row, Tx, Verb
 from wakeful.store.group import Call, Settled
 from wakeful.store.readers import Reader, Readers
+from wakeful.store.urgency import Urgency
 from wakeful.store.writer import Outcome, ReadCall, Writer
 from wakeful.vocabulary.clock import Clock
 
@@ -26,6 +27,7 @@ class GroupedStore:
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._failed = asyncio.Event()
+        self._urgency = Urgency(self._loop)
         self._writer = Writer(open_backend, clock, self._deliver, self._failed.set)
         self._readers = None if open_reader is None else Readers(open_reader)
         self._listeners: dict[str, dict[object, Callable[[str], object]]] = {}
@@ -36,11 +38,13 @@ class GroupedStore:
     async def write(self, fn: Callable[[Tx], T], *, locks: Iterable[Lock] = ()) -> T:
         outcome = Outcome(loop=self._loop)
         self._writer.put(Call(outcome, fn, locks=locks))
+        self._urgency.asked()
         return await _outcome(outcome)
 
     async def batch(self, verb: Verb[In, Out], row: In) -> Out:
         outcome = Outcome(loop=self._loop)
         self._writer.put(Call(outcome, None, verb, row))
+        self._urgency.asked()
         return await _outcome(outcome)
 
     async def read(self, sql: str, /, **params: object) -> Sequence[Row]:
@@ -69,6 +73,7 @@ class GroupedStore:
         await self._writer.close()
 
     def _deliver(self, settled: Settled) -> None:
+        self._urgency.answered(len(settled.results) + len(settled.errors))
         for act in settled.acts:
             self._call(act)
         for channel, key in settled.notes:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from wakeful.store.database import Row
+from wakeful.store.urgency import Urgency
 from wakeful.vocabulary.errors import StoreRefused
 
 READERS = 4
@@ -32,6 +33,7 @@ class Readers:
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._unfinished = 0
+        self._urgency = Urgency(self._loop)
         self._is_closed = False
 
     async def read(self, sql: str, params: Mapping[str, object]) -> Sequence[Row]:
@@ -42,6 +44,7 @@ class Readers:
         if self._unfinished > len(self._threads) < self._count:
             self._start_thread()
         self._jobs.put((future, sql, params))
+        self._urgency.asked()
         return await future
 
     async def close(self) -> None:
@@ -83,6 +86,7 @@ class Readers:
         self, future: asyncio.Future[Any], rows: object, error: BaseException | None
     ) -> None:
         self._unfinished -= 1
+        self._urgency.answered()
         if future.done():
             return
         if error is None:

@@ -268,9 +268,9 @@ def _in_file(path: Path, options: SqliteOptions) -> Backend:
 
 def _opened(home: Home, options: SqliteOptions) -> Backend:
     refuse_damaged_file(home.path)
+    refuse_damaged_content(home.path)
     connection = connect(str(home.path), apsw.SQLITE_OPEN_READWRITE, options.vfs)
     try:
-        refuse_damaged_content(connection, home.path)
         execute(connection, "PRAGMA journal_mode = WAL")
         execute(connection, "PRAGMA synchronous = FULL")
         home.mark_open()

@@ -1,12 +1,18 @@
 """Whether a SQLite database can be trusted, and if not, which table is damaged."""
 
+from contextlib import closing
 from pathlib import Path
 
 import apsw
 
 from wakeful.store.migrations import refuse_unknown
-from wakeful.store.sqlite_connection import connected_read_only, execute
-from wakeful.store.sqlite_home import beside, file_errors, kept_closed
+from wakeful.store.sqlite_connection import (
+    connect_beside,
+    connect_undisturbed,
+    connected_read_only,
+    execute,
+)
+from wakeful.store.sqlite_home import beside, file_errors, has_content, kept_closed
 from wakeful.store.sqlite_wal import lost_transactions
 from wakeful.vocabulary.errors import StoreDamaged, StoreRefused
 
@@ -22,8 +28,14 @@ def refuse_damaged_file(path: Path) -> None:
             raise StoreDamaged(f"{path} is not a database, or its first page is damaged: {_ADVICE}")
 
 
-def refuse_damaged_content(connection: apsw.Connection, path: Path) -> None:
-    """Raise unless the database, as it was opened, is whole and ours; change nothing."""
+def refuse_damaged_content(path: Path) -> None:
+    """Raise unless the database, which nobody has open, is whole and ours; change nothing."""
+    has_log = has_content(beside(path, "-wal"))
+    with closing(connect_beside(path) if has_log else connect_undisturbed(path)) as connection:
+        _refuse_damaged_content(connection, path)
+
+
+def _refuse_damaged_content(connection: apsw.Connection, path: Path) -> None:
     try:
         # The first read makes SQLite replay the log, in memory.
         execute(connection, "SELECT count(*) FROM sqlite_schema")

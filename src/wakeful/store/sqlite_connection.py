@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -35,18 +35,28 @@ def connect(name: str, flags: int, vfs: str | None = None) -> apsw.Connection:
 def connected_read_only(path: Path) -> Generator[apsw.Connection, None, None]:
     """Connect beside the process that has the database, or after it; change and create nothing."""
     with kept_closed(path) as is_closed:
-        if is_closed and not has_content(beside(path, "-wal")):
-            how = "immutable=1"  # without it SQLite would create the files of a log
-        elif beside(path, "-shm").exists():
-            how = "mode=ro"
+        if not is_closed or has_content(beside(path, "-wal")):
+            if not beside(path, "-shm").exists():
+                raise StoreRefused(f"{beside(path, '-shm')} is missing: start wakeful once")
+            connection = connect_beside(path)
         else:
-            raise StoreRefused(f"{beside(path, '-shm')} is missing: start wakeful once")
-        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-        connection = connect(f"file:{quote(str(path))}?{how}", flags)
-        try:
+            connection = connect_undisturbed(path)
+        with closing(connection):
             yield connection
-        finally:
-            connection.close()
+
+
+def connect_beside(path: Path) -> apsw.Connection:
+    """Connect for reading a database that has a log."""
+    return connect(str(path), apsw.SQLITE_OPEN_READONLY)
+
+
+def connect_undisturbed(path: Path) -> apsw.Connection:
+    """Connect for reading a database that nobody writes and that has no log.
+
+    Otherwise SQLite would create the files of one.
+    """
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    return connect(f"file:{quote(str(path))}?immutable=1", flags)
 
 
 def execute(
