@@ -26,7 +26,7 @@ from wakeful.turns.turns import ENDS, End, Interrupt, Phase, Turn, TurnState
 from wakeful.vocabulary.entry import AssistantBody, Entry
 from wakeful.vocabulary.message import AssistantMessage, StopReason, Text, ToolCall
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.stimulus import Stimulus
+from wakeful.vocabulary.stimulus import Place, Stimulus
 
 STEER_LIMIT = 100  # waiting stimuli looked at by one boundary
 
@@ -209,7 +209,9 @@ class Page:
         return [
             stimulus
             for stimulus in waiting
-            if stimulus.not_before <= self._tx.now
+            # Interrupted work has been shown already: it opens a turn of its own, later.
+            if stimulus.place is not Place.INTERRUPTED
+            and stimulus.not_before <= self._tx.now
             and decide(arrival_of(stimulus), at_boundary, settings_of(session, stimulus)).action
             is Action.STEER
         ]

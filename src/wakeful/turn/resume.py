@@ -22,6 +22,7 @@ def load_step(tx: Tx, session: Session, journal: Journal) -> bool:
     replies = [body.message for body in bodies if isinstance(body, AssistantBody)]
     if len(replies) < turn.step:
         journal.calls, journal.settled, journal.said = (), frozenset(), ""
+        journal.finished.clear()  # the commit that asked this question has them
         return False
     journal.calls, journal.said = replies[-1].tool_calls, replies[-1].text
     known = tool_calls.of_step(tx, turn.id, turn.step)

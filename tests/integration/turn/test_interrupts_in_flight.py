@@ -1,0 +1,89 @@
+"""An interrupt that meets a commit of the turn it ends."""
+
+import asyncio
+import threading
+
+from wakeful.runtime import Runtime
+from wakeful.testing.kit import call, in_memory, says
+from wakeful.tools.tool import Effect, Tool
+from wakeful.turns.turns import TurnState
+from wakeful.vocabulary.stimulus import State
+
+CYCLES = 20  # of the event loop, until everything that is ready has run
+
+
+async def test_a_result_whose_commit_a_stop_overtakes_is_written_once() -> None:
+    release = threading.Event()
+    ran = asyncio.Event()
+
+    async def look() -> str:
+        """Look, while the writer is kept busy so that what follows shares a group."""
+        background.create_task(runtime.store.write(lambda _: release.wait(5)))
+        await cycles()
+        ran.set()
+        return "seen"
+
+    script = [says("", call("look", "c1")), "never said", "and again"]
+    async with (
+        in_memory(script, tools=[Tool(look, effect=Effect.READ)]) as runtime,
+        asyncio.TaskGroup() as background,
+    ):
+        receipt = await runtime.send("look around")
+        await ran.wait()
+        await cycles()
+        stopping = background.create_task(runtime.stop())
+        await cycles()
+        release.set()
+        stopped = await stopping
+        turn = await runtime.wait(receipt)
+
+        results = await tool_results(runtime)
+
+    assert turn is not None
+    assert turn.state is TurnState.STOPPED
+    assert stopped.turn_id == turn.id
+    assert results == 1
+
+
+async def test_interrupted_work_does_not_join_the_turn_that_interrupted_it() -> None:
+    arrived: asyncio.Queue[str] = asyncio.Queue()
+    may_go_on = asyncio.Event()
+
+    async def look() -> str:
+        """Look, slowly."""
+        await arrived.put("looking")
+        await may_go_on.wait()
+        return "seen"
+
+    script = [
+        says("", call("look", "c1")),
+        says("", call("look", "c2")),
+        "the urgent answer",
+        "the other answer",
+    ]
+    async with in_memory(script, tools=[Tool(look, effect=Effect.READ)]) as runtime:
+        first = await runtime.send("look around")
+        await arrived.get()
+        urgent = await runtime.send("look here first", priority="now")
+        await arrived.get()
+        may_go_on.set()
+        urgent_turn = await runtime.wait(urgent)
+        first_turn = await runtime.wait(first)
+
+        rows = await runtime.store.read("SELECT id, state FROM stimuli")
+
+    assert urgent_turn is not None
+    assert first_turn is not None
+    assert urgent_turn.reply == "the urgent answer"
+    assert first_turn.reply == "the other answer"
+    assert {row[1] for row in rows} == {State.DONE.value}
+
+
+async def cycles() -> None:
+    for _ in range(CYCLES):
+        await asyncio.sleep(0)
+
+
+async def tool_results(runtime: Runtime) -> int:
+    rows = await runtime.store.read("SELECT body FROM entries WHERE kind = 'message'")
+    return sum('"type":"tool"' in row[0] for row in rows)
