@@ -1,54 +1,23 @@
 """Kill the real process wherever it may be, start it again, and check every promise."""
 
+import asyncio
+import random
+import shutil
 from pathlib import Path
 
 import pytest
 
-from wakeful.testing.checker.check import Report
-from wakeful.testing.client import OUT, Client, gather
-from wakeful.testing.process import Gone, Place, RigProcess, running
+from tests.acceptance.scenes import assert_kept, live_and_die
+from wakeful.testing.checker.history import History, read_ledgers, read_sqlite
+from wakeful.testing.client import Client, Load
+from wakeful.testing.process import Gone, Place, running
 from wakeful.testing.trial import come_to_rest, judged
+from wakeful.vocabulary.stimulus import State
 
 POINTS = [f"P{number}" for number in range(1, 14)]
-PASSAGES = [1, 3]
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
-
-
-async def scene(rig: RigProcess, client: Client) -> None:
-    """Pass every failpoint several times: replies, all kinds of tools, deliveries, steers."""
-    await client.say(rig, "a", "look&look&act&put&tell&look", route=OUT)
-    await gather(
-        client.say(rig, "a", "put,look", route=OUT),
-        client.say(rig, "b", "act,put,tell", route=OUT),
-        client.say(rig, "c", "", route=OUT),
-        client.say(rig, "d", "look,act", mode="queue"),
-        client.say(rig, "d", "slow+act", mode="queue"),
-        client.say(rig, "a", "", priority=0, route=OUT),
-    )
-    await rig.rest()
-
-
-def assert_kept(report: Report) -> None:
-    assert not report.caught, report.table()
-
-
-async def live_and_die(
-    place: Place, client: Client, *, fail: str = "", options: tuple[str, ...] = ()
-) -> bool:
-    """Play the scene with a failure armed; return whether the process died of it."""
-    try:
-        async with running(place, env={"WAKEFUL_FAIL": fail}, options=options) as rig:
-            await scene(rig, client)
-            return await rig.stop() != 0
-    except Gone:
-        return True
-
-
-@pytest.mark.parametrize("passage", PASSAGES)
+@pytest.mark.parametrize("passage", [1, 3])
 @pytest.mark.parametrize("point", POINTS)
 async def test_nothing_is_lost_or_done_twice_when_killed_at_a_failpoint(
     place: Place, point: str, passage: int
@@ -62,3 +31,105 @@ async def test_nothing_is_lost_or_done_twice_when_killed_at_a_failpoint(
     assert died, f"{point} was not passed {passage} times"
     assert report.crashes == 1
     assert_kept(report)
+
+
+@pytest.mark.parametrize("point", POINTS)
+async def test_an_error_at_a_failpoint_leaves_nothing_behind(place: Place, point: str) -> None:
+    client = Client(place)
+
+    await live_and_die(place, client, fail=f"{point}:raise:2")
+    await come_to_rest(place, client)
+
+    assert_kept(judged(place))
+
+
+@pytest.mark.parametrize("point", ["P2", "P5", "P8", "P13"])
+async def test_a_process_that_hangs_may_be_killed(place: Place, point: str) -> None:
+    client = Client(place)
+
+    hung = await live_and_die(place, client, fail=f"{point}:hang:2", patience_s=1.0)
+    await come_to_rest(place, client)
+
+    assert hung
+    assert_kept(judged(place))
+
+
+@pytest.mark.parametrize("where", ["before", "after"])
+@pytest.mark.parametrize("number", range(5, 50, 4))
+async def test_nothing_is_lost_when_killed_around_a_commit(
+    place: Place, number: int, where: str
+) -> None:
+    client = Client(place)
+
+    await live_and_die(place, client, options=("--die", f"{where}:{number}"))
+    await come_to_rest(place, client)
+
+    assert_kept(judged(place))
+
+
+@pytest.mark.parametrize("seed", [11, 12, 13])
+async def test_random_kills_under_load_lose_nothing(place: Place, seed: int) -> None:
+    chance = random.Random(seed)
+    client = Client(place, seed)
+    load = Load(client, seed)
+
+    for _ in range(4):
+        await killed_under_load(place, client, load, after_s=chance.uniform(0.05, 0.9))
+    await come_to_rest(place, client)
+
+    report = judged(place, must=("I7", "I11"))
+    assert report.crashes == 4
+    assert report.accepted > 50
+    assert_kept(report)
+
+
+async def killed_under_load(place: Place, client: Client, load: Load, *, after_s: float) -> None:
+    """Live under load for a while, then die."""
+    try:
+        async with running(place) as rig, asyncio.TaskGroup() as group:
+            group.create_task(client.repeat_unknown(rig))
+            group.create_task(load.run(rig, 400))
+            await asyncio.sleep(after_s)
+            rig.kill()
+    except Gone:
+        pass
+
+
+async def test_a_poisonous_stimulus_is_given_up_and_the_lane_goes_on(place: Place) -> None:
+    client = Client(place)
+    try:
+        async with running(place) as rig:
+            await client.say(rig, "a", "poison+say")
+            await client.say(rig, "a", mode="queue")
+            await rig.rest()
+    except Gone:
+        pass
+
+    await come_to_rest(place, client)
+
+    report = judged(place)
+    history = History(read_sqlite(place.home / "wakeful.db"), read_ledgers(place.ledgers))
+    first, second = history.db.stimuli.values()
+    assert (first.state, first.state_reason) == (State.FAILED, "poisoned")
+    assert second.state is State.DONE
+    assert report.crashes == 3
+    assert_kept(report)
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+@pytest.mark.parametrize("number", [3, 7, 12, 18, 25])
+async def test_nothing_is_lost_when_killed_at_a_sync_of_the_disk(
+    place: Place, number: int, tmp_path: Path
+) -> None:
+    client = Client(place)
+    wrap = (
+        *("strace", "-f", "-qq", "-o", str(tmp_path / "strace.log"), "-e", "trace=fdatasync"),
+        *("-P", str(place.home / "wakeful.db-wal"), "-P", str(place.home / "wakeful.db")),
+        *("-e", f"inject=fdatasync:signal=KILL:when={number}"),
+    )
+
+    died = await live_and_die(place, client, wrap=wrap)
+    await come_to_rest(place, client)
+
+    assert died
+    assert_kept(judged(place))

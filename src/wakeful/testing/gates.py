@@ -19,8 +19,12 @@ class Gates:
         if not (self._folder / name).exists():
             await self._opened.setdefault(name, asyncio.Event()).wait()
 
-    def open(self, name: str) -> None:
+    def open_later(self, name: str) -> None:
+        """Let whoever comes next pass; who stands at the gate now goes on waiting."""
         (self._folder / name).touch()
+
+    def open(self, name: str) -> None:
+        self.open_later(name)
         self._opened.setdefault(name, asyncio.Event()).set()
 
     async def reached(self, name: str) -> None:

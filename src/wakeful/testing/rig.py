@@ -71,6 +71,7 @@ class Rig:
             "rest": self._rest,
             "status": self._status,
             "open": self._open,
+            "open_later": self._open_later,
             "reached": self._reached,
             "usurp": self._usurp,
             "give_back": self._give_back,
@@ -120,6 +121,9 @@ class Rig:
     async def _open(self, command: Command) -> object:
         return self._gates.open(command["gate"])
 
+    async def _open_later(self, command: Command) -> object:
+        return self._gates.open_later(command["gate"])
+
     async def _reached(self, command: Command) -> object:
         return await self._gates.reached(command["gate"])
 
@@ -161,9 +165,6 @@ async def serve(options: argparse.Namespace) -> None:
     gates, clock = Gates(folder / "gates"), SystemClock()
     hands = Hands(Ledger(folder / "tools.jsonl", life=life), gates, clock)
     model = StandIn(Ledger(folder / "model.jsonl", life=life), gates, clock)
-    if options.die:
-        faults = Ledger(folder / "faults.jsonl", life=life)
-        deaths.arm(options.die, SqliteBackend, faults)
     runtime = Runtime(
         agents=[Agent(model=model, tools=hands.tools())],
         settings=Settings(home=options.home, database=options.database, drain_s=options.drain_s),
@@ -176,7 +177,7 @@ async def serve(options: argparse.Namespace) -> None:
             journal.note("start", pid=os.getpid(), epoch=epoch, position=int(position))
             background = [
                 Watcher(folder / "watcher-steady.jsonl", life).run(runtime),
-                Watcher(folder / "watcher-flaky.jsonl", life, leaves_after=7).run(runtime),
+                Watcher(folder / "watcher-flaky.jsonl", life, leaves_after=5).run(runtime),
                 sampler.run(runtime),
                 take_commands(Rig(runtime, gates)),
             ]
@@ -220,6 +221,8 @@ def main() -> None:
     parser.add_argument("--die", default="", metavar="before:N|after:N")
     options = parser.parse_args()
     options.ledgers.mkdir(parents=True, exist_ok=True)
+    if options.die:  # before any mutant: what a broken build does too early, it has done by then
+        deaths.arm(options.die, SqliteBackend, Ledger(options.ledgers / "faults.jsonl"))
     if mutant := os.environ.get(MUTANT):
         import_module("wakeful.testing.mutants").apply(mutant)
     asyncio.run(serve(options))

@@ -1,36 +1,43 @@
 """A trial: one or more lives of the process under test, then rest, then the checker."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from wakeful.testing.checker.check import Report, check_files
 from wakeful.testing.client import Client
-from wakeful.testing.process import Gone, Place, RigProcess, running
+from wakeful.testing.process import Gone, Place, running
+from wakeful.vocabulary.clock import SystemClock, time_limit
 
 LIVES_UNTIL_REST = 8  # a crash loop ends before: a poisonous turn is given up after three
+PATIENCE_S = 15.0
 
 
-async def come_to_rest(place: Place, client: Client, env: dict[str, str] | None = None) -> None:
-    """Start the process, as often as it takes, until everything that was asked has its end."""
+async def come_to_rest(
+    place: Place,
+    client: Client,
+    *,
+    env: Mapping[str, str] | None = None,
+    patience_s: float = PATIENCE_S,
+) -> None:
+    """Start the process, as often as it takes, until everything that was asked has its end.
+
+    What does not come to rest in time is left to the checker, which says what is still open.
+    """
     for _ in range(LIVES_UNTIL_REST):
         try:
             async with running(place, env=env) as rig:
-                await rest(rig, client)
+                await client.repeat_unknown(rig)
+                async with time_limit(SystemClock(), patience_s):
+                    await rig.rest()
                 code = await rig.stop()
                 assert code == 0, f"a graceful stop ended with {code}"
                 return
+        except TimeoutError:
+            return
         except Gone:
             continue
     raise AssertionError(f"the process was still dying after {LIVES_UNTIL_REST} starts")
 
 
-async def rest(rig: RigProcess, client: Client) -> None:
-    """Send again what was never answered, and wait until nothing is left to do."""
-    await client.repeat_unknown(rig)
-    await rig.rest()
-    if rig.is_gone:
-        raise Gone
-
-
 def judged(place: Place, *, must: Collection[str] = ()) -> Report:
-    """Check what everybody wrote down against the database at rest."""
+    """Check what everybody wrote down against the database."""
     return check_files(place.ledgers, place.home / "wakeful.db", must=must)

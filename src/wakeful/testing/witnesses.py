@@ -2,7 +2,7 @@
 
 import os
 import threading
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from pathlib import Path
 
 from wakeful.outbox.outbox import Delivery
@@ -10,9 +10,10 @@ from wakeful.runtime import Runtime
 from wakeful.testing import ledger
 from wakeful.testing.ledger import Ledger
 from wakeful.vocabulary.clock import SystemClock
-from wakeful.vocabulary.errors import Transient
+from wakeful.vocabulary.errors import StoreRefused, Transient
 
 SAMPLE_EVERY_MS = 100
+AWAY_MS = 5  # how long a watcher that leaves stays away
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -28,8 +29,11 @@ class Watcher:
     async def run(self, runtime: Runtime) -> None:
         if self._cursor is None:
             self._cursor = (await runtime.cursor()).rpartition("-")[0] + "-0"
-        while True:
-            await self._follow(runtime)
+        clock = SystemClock()
+        with suppress(StoreRefused):  # the runtime has stopped
+            while True:
+                await self._follow(runtime)
+                await clock.sleep_until(clock.now() + AWAY_MS)
 
     async def _follow(self, runtime: Runtime) -> None:
         self._lines.note("came", cursor=self._cursor)

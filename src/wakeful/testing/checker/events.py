@@ -4,7 +4,7 @@ from collections import Counter
 
 from wakeful.outbox.outbox import DeliveryState
 from wakeful.testing.checker.finding import Finding
-from wakeful.testing.checker.history import EventRow, History, grouped
+from wakeful.testing.checker.history import EventRow, History, grouped, key_of
 from wakeful.testing.ledger import Line
 from wakeful.turns.tool_calls import CallState
 from wakeful.turns.turns import TurnState
@@ -111,7 +111,7 @@ def _check_calls(history: History, finding: Finding) -> None:
         acts = call.effect != "ledger" and call.state in (CallState.DONE, CallState.UNKNOWN)
         finding.expect(
             (not ended or phases[call.state.value] == 1) and (not acts or phases["started"] >= 1),
-            f"{call.key} is {call.state.value}, its events were {dict(phases)!r}",
+            f"{key_of(call)} is {call.state.value}, its events were {dict(phases)!r}",
             history.story(call.turn_id),
         )
     finding.expect(not told, f"events tell of calls that are not there: {list(told)[:3]!r}")

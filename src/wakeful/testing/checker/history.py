@@ -168,6 +168,11 @@ def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> defaultdict[Ke
     return groups
 
 
+def key_of(call: Call) -> str:
+    """Return the idempotency key of a call: the same over every attempt."""
+    return f"{call.turn_id}:{call.step}:{call.call_id}"
+
+
 def read_ledgers(folder: Path) -> Ledgers:
     names = ("client", "model", "tools", "receiver", "samples", "lives", "faults")
     read = {name: ledger.read(folder / f"{name}.jsonl") for name in names}

@@ -1,7 +1,7 @@
 """I6 steps, I7 tools, I8 pairs."""
 
 from wakeful.testing.checker.finding import Finding
-from wakeful.testing.checker.history import History, grouped
+from wakeful.testing.checker.history import History, grouped, key_of
 from wakeful.testing.ledger import Line
 from wakeful.testing.stand_in import digest_of_reply
 from wakeful.turns.tool_calls import Call, CallState
@@ -91,7 +91,7 @@ def _check_progress(
 
 def tools_run_once(history: History, finding: Finding) -> None:
     """I7: no effect without an intent, none twice, and no finished call ever runs again."""
-    calls = {call.key: call for call in history.db.calls}
+    calls = {key_of(call): call for call in history.db.calls}
     lines_of = grouped(history.ledgers.tools, lambda line: str(line["key"]))
     for key, lines in lines_of.items():
         turn_id = key.split(":")[0]
@@ -101,7 +101,7 @@ def tools_run_once(history: History, finding: Finding) -> None:
         else:
             _check_runs(history, call, lines, finding)
     for call in history.db.calls:
-        _check_result(history, call, lines_of.get(call.key, []), finding)
+        _check_result(history, call, lines_of.get(key_of(call), []), finding)
 
 
 def _check_runs(history: History, call: Call, lines: list[Line], finding: Finding) -> None:
@@ -111,20 +111,22 @@ def _check_runs(history: History, call: Call, lines: list[Line], finding: Findin
     if call.effect == "effect":
         finding.expect(
             len(begun) <= 1 and acted <= 1,
-            f"{call.key} ({call.name}) ran {len(begun)} times and acted {acted} times",
+            f"{key_of(call)} ({call.name}) ran {len(begun)} times and acted {acted} times",
             story,
         )
     else:
         finding.expect(
             len(begun) <= 1 + history.resumes(call.turn_id),
-            f"{call.key} ({call.name}) ran {len(begun)} times without a reason",
+            f"{key_of(call)} ({call.name}) ran {len(begun)} times without a reason",
             story,
         )
-        finding.expect(call.effect != "idempotent" or acted <= 1, f"{call.key} acted twice", story)
+        finding.expect(
+            call.effect != "idempotent" or acted <= 1, f"{key_of(call)} acted twice", story
+        )
     later = [line["t"] for line in history.asked_of_turn[call.turn_id] if line["step"] > call.step]
     finding.expect(
         not later or max(begun, default=0.0) <= min(later),
-        f"{call.key} ({call.name}) ran again after the model had been shown its result",
+        f"{key_of(call)} ({call.name}) ran again after the model had been shown its result",
         story,
     )
 
@@ -134,25 +136,25 @@ def _check_result(history: History, call: Call, lines: list[Line], finding: Find
     results = _results(history, call)
     finding.expect(
         call.state is not CallState.INTENDED and call.settled_at is not None,
-        f"{call.key} is {call.state.value} at rest",
+        f"{key_of(call)} is {call.state.value} at rest",
         story,
     )
-    finding.expect(len(results) == 1, f"{call.key} has {len(results)} results", story)
+    finding.expect(len(results) == 1, f"{key_of(call)} has {len(results)} results", story)
     next_asks = [a.asked_at for a in history.asks_of_turn[call.turn_id] if a.step > call.step]
     finding.expect(
         call.settled_at is None or not next_asks or call.settled_at <= min(next_asks),
-        f"{call.key} had no result when the model was asked again",
+        f"{key_of(call)} had no result when the model was asked again",
         story,
     )
     ended = [line["result"] for line in lines if line["what"] == "ended"]
     if call.state is CallState.DONE and call.effect != "ledger" and results:
         finding.expect(
             len(results[0].text) > _SHOWN_WHOLE or results[0].text in ended,
-            f"{call.key} has a result that the tool did not give",
+            f"{key_of(call)} has a result that the tool did not give",
             story,
         )
     if call.state is CallState.SKIPPED:
-        finding.expect(not lines, f"{call.key} was skipped, and ran", story)
+        finding.expect(not lines, f"{key_of(call)} was skipped, and ran", story)
 
 
 def _results(history: History, call: Call) -> list[ToolMessage]:

@@ -4,7 +4,7 @@ from collections import Counter
 from itertools import pairwise
 
 from wakeful.testing.checker.finding import Finding
-from wakeful.testing.checker.history import EventRow, History, grouped
+from wakeful.testing.checker.history import EventRow, History, grouped, key_of
 from wakeful.testing.ledger import Line
 from wakeful.testing.plans import marks_in
 from wakeful.turns.turns import TurnState
@@ -48,7 +48,7 @@ def one_owner(history: History, finding: Finding) -> None:
     rows = [
         *((entry.turn_id, entry.epoch, f"entry {entry.id}") for entry in history.db.entries),
         *((ask.turn_id, ask.epoch, f"ask {ask.step}") for ask in history.db.asks),
-        *((call.turn_id, call.epoch, f"call {call.key}") for call in history.db.calls),
+        *((call.turn_id, call.epoch, f"call {key_of(call)}") for call in history.db.calls),
     ]
     for turn_id, epoch, what in rows:
         if turn_id is not None:

@@ -1,0 +1,203 @@
+"""The checker is worth what it catches: every broken build breaks a named invariant.
+
+Each mutant plays the scene that shows it, kill included; the unbroken build plays the very same
+scene and passes.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from wakeful.testing.checker.check import Report
+from wakeful.testing.client import OUT, Client, gather
+from wakeful.testing.mutants import MUTANTS
+from wakeful.testing.process import Gone, Place, RigProcess, running
+from wakeful.testing.trial import come_to_rest, judged
+
+PATIENCE_S = 2.0  # a broken build may never come to rest
+LANE = "agent:main:a"
+
+Play = Callable[[RigProcess, Client], Awaitable[None]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    """What is played, and how the process is killed in it, if at all."""
+
+    play: Play
+    fail: str = ""
+    die: str = ""
+
+
+async def plain(rig: RigProcess, client: Client) -> None:
+    for _ in range(3):
+        await client.say(rig, "a", route=OUT)
+        await rig.rest()
+
+
+async def held_then_killed(rig: RigProcess, client: Client) -> None:
+    await client.say(rig, "b", "gate=g+say")
+    await rig.ask("reached", gate="g")
+    await rig.ask("open_later", gate="g")
+    await client.say(rig, "a", origin="inbox", source="feed")
+    rig.kill()
+    await rig.ended()
+
+
+async def usurped(rig: RigProcess, client: Client) -> None:
+    await client.say(rig, "a", "gate=g+look,act")
+    await rig.ask("reached", gate="g")
+    await rig.ask("usurp", session=LANE)
+    await rig.ask("open", gate="g")
+    await rig.ask("give_back", session=LANE)
+    await rig.rest()
+
+
+async def tool_dies(rig: RigProcess, client: Client) -> None:
+    await client.say(rig, "a", "act.die")
+    await rig.rest()
+
+
+async def model_dies_after_a_tool(rig: RigProcess, client: Client) -> None:
+    await client.say(rig, "a", "act,die+say")
+    await rig.rest()
+
+
+async def one_tool(rig: RigProcess, client: Client) -> None:
+    await client.say(rig, "a", "act")
+    await rig.rest()
+
+
+async def steered(rig: RigProcess, client: Client) -> None:
+    await client.say(rig, "a", "look.gate=g")
+    await rig.ask("reached", gate="g")
+    await client.say(rig, "a", "look")
+    await rig.ask("open", gate="g")
+    await rig.rest()
+
+
+async def queued(rig: RigProcess, client: Client) -> None:
+    await client.say(rig, "a", "gate=g+say", mode="queue")
+    await rig.ask("reached", gate="g")
+    for _ in range(4):
+        await client.say(rig, "a", mode="queue")
+    await rig.ask("open", gate="g")
+    await rig.rest()
+
+
+async def stopped_then_spoken_to(rig: RigProcess, client: Client) -> None:
+    await client.say(rig, "a", "look&look.gate=g,look,look")
+    await rig.ask("reached", gate="g")
+    await client.tell(rig, "stop", session=LANE)
+    await rig.ask("open", gate="g")
+    await client.say(rig, "a")
+    await rig.rest()
+
+
+async def stumbling(rig: RigProcess, client: Client) -> None:
+    await client.say(rig, "a", "tell&stumble", route=OUT)
+    await rig.rest()
+
+
+async def two_in_one_lane(rig: RigProcess, client: Client) -> None:
+    await client.say(rig, "a", "gate=g+look", mode="queue")
+    await rig.ask("reached", gate="g")
+    await client.say(rig, "a", "gate=h+say", mode="queue")
+    try:
+        async with asyncio.timeout(0.5):
+            await rig.ask("reached", gate="h")
+    except TimeoutError:
+        pass
+    await gather(rig.ask("open", gate="h"), rig.ask("open", gate="g"))
+    await rig.rest()
+
+
+async def started_twice(rig: RigProcess, client: Client) -> None:
+    await client.say(rig, "a")
+    await rig.rest()
+    await rig.stop()
+
+
+SCENES: dict[str, Scene] = {
+    "plain": Scene(play=plain),
+    "held, then killed": Scene(play=held_then_killed),
+    "usurped": Scene(play=usurped),
+    "killed after the ack's commit": Scene(play=plain, fail="P2:kill:2"),
+    "killed before a commit": Scene(play=plain, die="before:17"),
+    "tool dies": Scene(play=tool_dies),
+    "model dies after a tool": Scene(play=model_dies_after_a_tool),
+    "killed after the close": Scene(play=plain, fail="P11:kill:2"),
+    "killed after an intent": Scene(play=one_tool, fail="P7:kill"),
+    "killed before a delivery": Scene(play=plain, fail="P12:kill:2"),
+    "steered": Scene(play=steered),
+    "queued": Scene(play=queued),
+    "stopped, then spoken to": Scene(play=stopped_then_spoken_to),
+    "stumbling": Scene(play=stumbling),
+    "two in one lane": Scene(play=two_in_one_lane),
+    "started twice": Scene(play=started_twice),
+}
+
+CATCHES: dict[str, tuple[str, str]] = {
+    "acknowledge_before_commit": ("held, then killed", "I2"),
+    "no_fencing": ("usurped", "I4"),
+    "event_outside_the_transaction": ("killed after the ack's commit", "I10"),
+    "dedup_in_memory": ("killed after the ack's commit", "I2"),
+    "notify_before_commit": ("killed before a commit", "I9"),
+    "intent_after_the_tool": ("tool dies", "I7"),
+    "result_after_the_next_ask": ("model dies after a tool", "I6"),
+    "double_settle": ("plain", "I1"),
+    "settled_outside_the_closing_transaction": ("killed after the close", "I1"),
+    "steer_lost": ("steered", "I1"),
+    "entry_rewritten": ("plain", "I16"),
+    "tool_rerun_on_resume": ("tool dies", "I7"),
+    "reply_asked_twice": ("plain", "I6"),
+    "answer_forgotten_on_resume": ("killed after an intent", "I8"),
+    "delivery_settled_before_sent": ("killed before a delivery", "I11"),
+    "order_ignored": ("queued", "I23"),
+    "stop_ignored": ("stopped, then spoken to", "I22"),
+    "counted_before_commit": ("stumbling", "I25"),
+    "two_turns_at_once": ("two in one lane", "I5"),
+    "skipped_calls_left_open": ("stopped, then spoken to", "I8"),
+    "replay_skips_one": ("plain", "I9"),
+    "store_replaced_by_an_empty_one": ("started twice", "I20"),
+    "files_leaked": ("plain", "I24"),
+    "stopped_turn_left_open": ("stopped, then spoken to", "I3"),
+}
+
+
+async def played(scene: Scene, folder: Path, mutant: str = "") -> Report:
+    """Play a scene, let the process come to rest, and return what the checker says."""
+    place = Place(folder)
+    client = Client(place)
+    env = {"WAKEFUL_MUTANT": mutant}
+    options = ("--die", scene.die) if scene.die else ()
+    try:
+        async with running(place, env={**env, "WAKEFUL_FAIL": scene.fail}, options=options) as rig:
+            async with asyncio.timeout(PATIENCE_S):
+                await scene.play(rig, client)
+            await rig.stop()
+    except (Gone, TimeoutError):
+        pass
+    await come_to_rest(place, client, env=env, patience_s=PATIENCE_S)
+    return judged(place)
+
+
+@pytest.mark.parametrize("name", SCENES)
+async def test_the_unbroken_build_keeps_every_promise(name: str, tmp_path: Path) -> None:
+    report = await played(SCENES[name], tmp_path)
+
+    assert not report.caught, report.table()
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+async def test_a_broken_build_is_caught_by_the_invariant_it_breaks(
+    mutant: str, tmp_path: Path
+) -> None:
+    scene, invariant = CATCHES[mutant]
+
+    report = await played(SCENES[scene], tmp_path, mutant)
+
+    assert invariant in report.caught, report.table()
