@@ -1,0 +1,205 @@
+"""What a settings file means: agents, bindings, secrets, addresses; each fault with its key."""
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import msgspec
+
+from wakeful.intake.bindings import Bindings
+from wakeful.models.catalog import find
+from wakeful.settings.file import AgentSettings, OutboundSettings, ServerSettings, SettingsFile
+from wakeful.settings.settings import Settings
+from wakeful.tools.builtin import default_tools, shell_tools
+from wakeful.turn.agent import Agent
+from wakeful.vocabulary.errors import InvalidInput
+from wakeful.vocabulary.session_key import checked_agent_id
+
+MAIN = "main"  # always there
+LARGEST_SECRET = 64 * 1024
+
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,252})?|\[[0-9A-Fa-f:.]+\]")
+
+
+class Complaints(Protocol):
+    """Whoever notes that a key breaks a rule."""
+
+    def complain(self, path: str, rule: str) -> object: ...
+
+
+def build_settings(
+    written: SettingsFile,
+    home: Path,
+    folder: Path,
+    environ: Mapping[str, str],
+    reading: Complaints,
+) -> Settings | None:
+    """Return the runtime's settings, or None after having complained."""
+    _check_zone(written.timezone, reading)
+    _check_bindings(written, reading)
+    database = environ.get("WAKEFUL_DATABASE") or _or_from_file(
+        "database", written.database, written.database_file, "sqlite", folder, reading
+    )
+    try:
+        return Settings(
+            home=home,
+            database=database,
+            timezone=written.timezone or "",
+            **{
+                name: getattr(written, name)
+                for name in SettingsFile.__struct_fields__
+                if name in Settings.__struct_fields__ and name not in ("database", "timezone")
+            },
+        )
+    except InvalidInput as error:
+        reading.complain(error.field, error.rule)
+        return None
+
+
+def build_agents(
+    written: SettingsFile, home: Path, folder: Path, reading: Complaints
+) -> tuple[Agent, ...]:
+    """Return the agents, `main` first, whether or not the file names it."""
+    wanted = {MAIN: AgentSettings(), **written.agents}
+    found = (_agent(name, given, home, folder, reading) for name, given in wanted.items())
+    return tuple(agent for agent in found if agent is not None)
+
+
+def build_outbound(
+    written: SettingsFile, folder: Path, reading: Complaints
+) -> dict[str, OutboundSettings]:
+    """Return the receivers of webhooks, each with its secret."""
+    found: dict[str, OutboundSettings] = {}
+    for name, given in written.outbound.items():
+        at = f"outbound.{name}"
+        if urlsplit_or_none(given.url) is None:
+            reading.complain(f"{at}.url", "must be http://… or https://…")
+        secret = _or_from_file(
+            f"{at}.secret", given.secret or "", given.secret_file, "", folder, reading
+        )
+        if not secret and given.secret_file is None:
+            reading.complain(at, "needs the key 'secret' or 'secret_file'")
+        found[name] = msgspec.structs.replace(given, secret=secret, secret_file=None)
+    return found
+
+
+def check_server(server: ServerSettings, reading: Complaints) -> None:
+    """Complain about names, origins and proxies that cannot be meant."""
+    if not server.host or not is_host(server.host):
+        reading.complain("server.host", "must be an address or a host name")
+    for position, host in enumerate(server.hosts):
+        if not is_host(host):
+            reading.complain(f"server.hosts[{position}]", "must be a host name without a port")
+    for position, origin in enumerate(server.origins):
+        parts = urlsplit_or_none(origin)
+        if parts is None or f"{parts[0]}://{parts[1]}" != origin:
+            reading.complain(
+                f"server.origins[{position}]", "must be an origin such as https://example.com"
+            )
+    for position, proxy in enumerate(server.trusted_proxies):
+        try:
+            ipaddress.ip_network(proxy, strict=False)
+        except ValueError:
+            reading.complain(
+                f"server.trusted_proxies[{position}]", "must be an address or a network"
+            )
+
+
+def is_host(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return _HOST.fullmatch(name) is not None
+    return True
+
+
+def urlsplit_or_none(url: str) -> tuple[str, str] | None:
+    """Return scheme and place of an http address, or None if it is no such thing."""
+    try:
+        parts = urlsplit(url)
+        is_good = parts.scheme in ("http", "https") and bool(parts.hostname)
+        _ = parts.port
+    except ValueError:
+        return None
+    return (parts.scheme, parts.netloc) if is_good else None
+
+
+def _agent(
+    name: str, given: AgentSettings, home: Path, folder: Path, reading: Complaints
+) -> Agent | None:
+    at = f"agents.{name}"
+    known = {tool.name: tool for tool in (*default_tools(), *shell_tools())}
+    for position, tool in enumerate(given.tools or ()):
+        if tool not in known:
+            rule = f"must be one of {', '.join(known)}, not {tool[:60]!r}"
+            reading.complain(f"{at}.tools[{position}]", rule)
+    instructions = _or_from_file(
+        f"{at}.instructions", given.instructions, given.instructions_file, "", folder, reading
+    )
+    try:
+        checked_agent_id(name, at)
+        find(given.model)
+        return Agent(
+            name,
+            model=given.model,
+            instructions=instructions,
+            tools=[known[tool] for tool in given.tools or () if tool in known],
+            has_default_tools=given.tools is None,
+            workspace=home / Path(given.workspace or f"workspaces/{name}").expanduser(),
+            queue=given.queue,
+            limits=given.limits,
+            routes=given.routes,
+        )
+    except InvalidInput as error:
+        field = error.field.removeprefix(at).lstrip(".")
+        reading.complain(f"{at}.{field}" if field else at, error.rule)
+        return None
+
+
+def _check_zone(name: str | None, reading: Complaints) -> None:
+    if name is None:
+        return
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        reading.complain(
+            "timezone", f"must be an IANA name such as Europe/Berlin, not {name[:60]!r}"
+        )
+
+
+def _check_bindings(written: SettingsFile, reading: Complaints) -> None:
+    agents = {MAIN, *written.agents}
+    for position, binding in enumerate(written.bindings):
+        if binding.agent not in agents:
+            rule = f"must be one of {', '.join(sorted(agents))}, not {binding.agent[:60]!r}"
+            reading.complain(f"bindings[{position}].agent", rule)
+    try:
+        Bindings(written.bindings)
+    except InvalidInput as error:
+        reading.complain(error.field, error.rule)
+
+
+def _or_from_file(
+    key: str, given: str, file: str | None, default: str, folder: Path, reading: Complaints
+) -> str:
+    """Return what a key says, or what the file says that its twin `…_file` names."""
+    if file is None:
+        return given
+    if given != default:
+        reading.complain(f"{key}_file", f"must not be given together with {key!r}")
+        return given
+    path = folder / Path(file).expanduser()
+    try:
+        with path.open("rb") as opened:
+            raw = opened.read(LARGEST_SECRET + 1)
+        if len(raw) > LARGEST_SECRET:
+            reading.complain(f"{key}_file", f"{path} is larger than {LARGEST_SECRET} bytes")
+        return raw.decode().strip()
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        reading.complain(f"{key}_file", f"{path} cannot be read: {why}")
+        return given

@@ -1,0 +1,78 @@
+"""The settings file as types: each key with its default, none of them required."""
+
+from enum import StrEnum
+
+from wakeful.intake.bindings import Binding, DmScope
+from wakeful.settings.settings import LaneSettings, Retention, StormSettings
+from wakeful.vocabulary.agent import Limits
+from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides
+from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.route import Route
+
+DEFAULT_PORT = 8484
+
+
+class ServerSettings(Record):
+    """Where the server listens, and under which names."""
+
+    host: str = "127.0.0.1"
+    port: int = DEFAULT_PORT
+    hosts: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()
+
+
+class AgentSettings(Record):
+    """One agent, under its id."""
+
+    model: str = "demo"
+    instructions: str = ""
+    instructions_file: str | None = None
+    workspace: str | None = None
+    tools: tuple[str, ...] | None = None
+    queue: QueueOverrides = NO_OVERRIDES
+    limits: Limits = Limits()
+    routes: tuple[Route, ...] = ()
+
+
+class OutboundSettings(Record):
+    """A receiver of signed webhooks, under its name."""
+
+    url: str
+    secret: str | None = None
+    secret_file: str | None = None
+
+
+class LogLevel(StrEnum):
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class TelemetrySettings(Record):
+    """What the runtime says about itself; nothing is ever sent anywhere."""
+
+    log_level: LogLevel = LogLevel.INFO
+
+
+class SettingsFile(Record):
+    """The whole file."""
+
+    timezone: str | None = None
+    database: str = "sqlite"
+    database_file: str | None = None
+    server: ServerSettings = ServerSettings()
+    agents: dict[str, AgentSettings] = {}
+    bindings: tuple[Binding, ...] = ()
+    dm_scope: DmScope = DmScope.MAIN
+    identity_links: dict[str, tuple[str, ...]] = {}
+    queue: QueueOverrides = NO_OVERRIDES
+    doors: dict[str, QueueOverrides] = {}
+    lanes: LaneSettings = LaneSettings()
+    storm: StormSettings = StormSettings()
+    max_chain_depth: int = 16
+    outbound: dict[str, OutboundSettings] = {}
+    retention: Retention = Retention()
+    telemetry: TelemetrySettings = TelemetrySettings()
+    drain_s: float = 30.0

@@ -1,0 +1,161 @@
+"""Loading: one file and the environment become settings, agents and a server, or problems."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import msgspec
+
+from wakeful.settings import text
+from wakeful.settings.build import build_agents, build_outbound, build_settings, check_server
+from wakeful.settings.file import (
+    OutboundSettings,
+    ServerSettings,
+    SettingsFile,
+    TelemetrySettings,
+)
+from wakeful.settings.keys import out_of_bounds
+from wakeful.settings.problems import BadSettings, Problem
+from wakeful.settings.reading import Reading
+from wakeful.settings.settings import Settings
+from wakeful.turn.agent import Agent
+from wakeful.vocabulary.record import Record
+
+FILE_NAME = "wakeful.yaml"
+DEFAULT_HOME = "~/.wakeful"
+
+_KIND = cast("msgspec.inspect.StructType", msgspec.inspect.type_info(SettingsFile))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loaded:
+    """Everything that was chosen, checked and ready for a runtime."""
+
+    home: Path
+    file: Path | None  # None: there is none, and every key has its default
+    written: SettingsFile
+    settings: Settings
+    agents: tuple[Agent, ...]
+    server: ServerSettings
+    outbound: Mapping[str, OutboundSettings]
+    telemetry: TelemetrySettings
+    token: str | None  # the operator's, from the environment
+
+
+class Reloaded(Record):
+    """What a second look found: the keys that changed, or why the old settings stay."""
+
+    changed: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def home_of(environ: Mapping[str, str]) -> Path:
+    """Return the home folder that the environment names, or the default one."""
+    return Path(environ.get("WAKEFUL_HOME") or DEFAULT_HOME).expanduser().absolute()
+
+
+def file_of(environ: Mapping[str, str]) -> Path:
+    """Return where the settings file is, or would be."""
+    named = environ.get("WAKEFUL_CONFIG")
+    return Path(named).expanduser().absolute() if named else home_of(environ) / FILE_NAME
+
+
+def load(path: Path | None = None, environ: Mapping[str, str] | None = None) -> Loaded:
+    """Load `path`, or the file the environment names, or the one at home if there is one.
+
+    Raise BadSettings with every problem that was found; nothing is created or changed.
+    """
+    environ = os.environ if environ is None else environ
+    is_named = path is not None or bool(environ.get("WAKEFUL_CONFIG"))
+    file = path or file_of(environ)
+    content = _content(file, is_named=is_named)
+    return load_text(content, file, environ)
+
+
+def load_text(content: str | None, file: Path, environ: Mapping[str, str]) -> Loaded:
+    """Load the text of a settings file, None if there is no file."""
+    place, home = str(file), home_of(environ)
+    reading = Reading(place, environ)
+    tree = reading.read(text.parsed(content or "", place), _KIND)
+    if reading.problems:
+        raise BadSettings(sorted(reading.problems, key=_line))
+    written = msgspec.convert(tree, SettingsFile)
+    problems = reading.problems
+    server = _server(written.server, environ, problems)
+    check_server(written.server, reading)
+    settings = build_settings(written, home, file.parent, environ, reading)
+    agents = build_agents(written, home, file.parent, reading)
+    outbound = build_outbound(written, file.parent, reading)
+    if problems or settings is None:
+        raise BadSettings(sorted(problems, key=_line))
+    return Loaded(
+        home=home,
+        file=None if content is None else file,
+        written=written,
+        settings=settings,
+        agents=agents,
+        server=server,
+        outbound=outbound,
+        telemetry=written.telemetry,
+        token=environ.get("WAKEFUL_TOKEN") or None,
+    )
+
+
+def reload(old: Loaded, environ: Mapping[str, str]) -> tuple[Loaded, Reloaded]:
+    """Look at the file again: what it says now if all of it is good, else `old` and why."""
+    try:
+        new = load(old.file, environ)
+    except BadSettings as bad:
+        return old, Reloaded(problems=bad.problems)
+    changed = [
+        name
+        for name in SettingsFile.__struct_fields__
+        if getattr(old.written, name) != getattr(new.written, name)
+    ]
+    if old.server != new.server and "server" not in changed:
+        changed.append("server")
+    return new, Reloaded(changed=tuple(changed))
+
+
+def _content(file: Path, *, is_named: bool) -> str | None:
+    place = str(file)
+    try:
+        raw = file.read_bytes()
+    except FileNotFoundError:
+        if not is_named:
+            return None
+        rule = "there is no such file; `wakeful init` writes one"
+        raise BadSettings([Problem(place=place, rule=rule)]) from None
+    except OSError as error:
+        rule = f"cannot be read: {error.strerror}"
+        raise BadSettings([Problem(place=place, rule=rule)]) from None
+    if len(raw) > text.LARGEST_FILE:
+        rule = f"is larger than {text.LARGEST_FILE} bytes"
+        raise BadSettings([Problem(place=place, rule=rule)])
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise BadSettings([Problem(place=place, line=line, rule="is not UTF-8")]) from None
+
+
+def _line(problem: Problem) -> int:
+    return problem.line or 0
+
+
+def _server(
+    server: ServerSettings, environ: Mapping[str, str], problems: list[Problem]
+) -> ServerSettings:
+    host = environ.get("WAKEFUL_HOST") or server.host
+    port = server.port
+    said = environ.get("WAKEFUL_PORT")
+    if said:
+        is_number = said.isascii() and said.isdecimal() and len(said) <= 5
+        rule = out_of_bounds("server.port", int(said)) if is_number else "must be a whole number"
+        if rule is None:
+            port = int(said)
+        else:
+            problems.append(Problem(place="WAKEFUL_PORT", rule=rule))
+    return msgspec.structs.replace(server, host=host, port=port)
