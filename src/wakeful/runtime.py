@@ -13,6 +13,7 @@ import msgspec
 from wakeful.broker import lanes
 from wakeful.bus.bus import Bus, Subscription
 from wakeful.doors.sender import Door, Sender
+from wakeful.gate import halts
 from wakeful.gate.storms import StormLimits
 from wakeful.intake.accept import IntakeRules
 from wakeful.intake.bindings import Bindings, Contact
@@ -50,6 +51,7 @@ from wakeful.vocabulary.errors import InvalidInput, StoreFailed
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.queueing import Mode, QueueOverrides
 from wakeful.vocabulary.route import Route
+from wakeful.vocabulary.session_key import SessionKey
 from wakeful.vocabulary.stimulus import Attachment, Draft, Receipt
 
 DEFAULT_WAIT_S = 15.0
@@ -149,7 +151,12 @@ class Runtime:
             msgspec.structs.asdict(self.settings.lanes),
         )
         timekeeper = Timekeeper(
-            store, bus, self.clock, {"stimulus": self._fire_stimulus}, lanes.lock
+            store,
+            bus,
+            self.clock,
+            {"stimulus": self._fire_stimulus},
+            lanes.lock,
+            more_locks=[halts.ASKING],
         )
         sender = Sender(store, bus, self.clock, self._doors)
         janitor = Janitor(store, bus, self.clock, **msgspec.structs.asdict(self.settings.retention))
@@ -180,7 +187,7 @@ class Runtime:
         """Give an agent a message; it is on disk when this returns."""
         return await self.accept(
             Draft(
-                session_key=keys.canonical(_text(session, "session"), field="session"),
+                session_key=self._key(session),
                 text=_text(text, "text"),
                 priority=parse_priority(_text(priority, "priority")),
                 mode=None if mode is None else _mode(mode),
@@ -237,7 +244,7 @@ class Runtime:
         since: str | None = None,
     ) -> Subscription:
         """Follow events: after `since` if given, then live ones, neither gap nor repeat."""
-        key = None if session is None else keys.canonical(session, field="session")
+        key = None if session is None else self._key(session)
         return self._bus.follow(topics=topics, session_key=key, since=since)
 
     async def cursor(self) -> str:
@@ -246,19 +253,19 @@ class Runtime:
 
     async def entries(self, session: str = "main", *, limit: int = 100) -> list[Entry]:
         """Return the newest entries of a session's transcript, oldest first."""
-        return await self._transcripts.newest(keys.canonical(session, field="session"), limit)
+        return await self._transcripts.newest(self._key(session), limit)
 
     async def lane(self, session: str = "main") -> LaneStatus:
         """Return what a session's lane is doing, and what it waits for."""
-        return await self._lanes.status(keys.canonical(session, field="session"))
+        return await self._lanes.status(self._key(session))
 
     async def set_queue(self, session: str, queue: QueueOverrides) -> None:
         """Keep queue settings for one session; what waits there follows them at once."""
-        await self._intake.set_queue(keys.canonical(session, field="session"), queue)
+        await self._intake.set_queue(self._key(session), queue)
 
     async def stop(self, session: str = "main") -> Stopped:
         """End the session's running turn and cancel what people have waiting there."""
-        return await self._intake.stop(keys.canonical(session, field="session"))
+        return await self._intake.stop(self._key(session))
 
     async def abort(self, turn_id: str) -> bool:
         """End one turn; False if it had ended already."""
@@ -290,6 +297,10 @@ class Runtime:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, asked_to_stop)
         await first.wait()
+
+    def _key(self, session: str) -> SessionKey:
+        """Return the key that a caller's words name; short forms mean the first agent."""
+        return keys.canonical(_text(session, "session"), next(iter(self._agents)), "session")
 
     async def _drain(self) -> None:
         """Wait for running turns, though not for ever; what is left goes on at the next start."""
@@ -326,7 +337,10 @@ class Runtime:
 
     def _fire_stimulus(self, tx: Tx, timer: Timer, now: int) -> None:
         """File the stimulus that a timer carries."""
-        self._intake.accept_in(tx, [_drafts.decode(timer.payload)])
+        draft = _drafts.decode(timer.payload)
+        if draft.session_key != timer.target:
+            raise InvalidInput("session_key", "a timer files stimuli for its target only")
+        self._intake.accept_in(tx, [draft])
 
     async def _watch_store(self) -> None:
         await self.store.wait_failed()

@@ -14,7 +14,7 @@ _RANK_OF_READINESS = 50  # after all other writes of a group, before the bus
 
 
 class Overflow(Record):
-    """What the cap dropped since the last turn."""
+    """What the cap dropped since the last turn; text from outside is counted, not kept."""
 
     count: int
     lines: tuple[str, ...]
@@ -87,13 +87,26 @@ def claim(tx: Tx, lane: Lane, *, owner: str, turn_id: str) -> int:
     """Take the lane for a node and return the new epoch, which fences every earlier owner."""
     tx.run(
         "UPDATE lanes SET owner = :owner, epoch = epoch + 1, turn_id = :turn_id, resume_at = NULL, "
-        "overflow = NULL, debounce_from = NULL, debounce_until = NULL, ready_at = NULL "
-        "WHERE session_key = :key",
+        "ready_at = NULL WHERE session_key = :key",
         key=lane.session_key,
         owner=owner,
         turn_id=turn_id,
     )
     return lane.epoch + 1
+
+
+def forget_window(tx: Tx, session_key: str) -> None:
+    """End the debounce window: what waited for it is taken, or gone, or need not wait."""
+    tx.run(
+        "UPDATE lanes SET debounce_from = NULL, debounce_until = NULL WHERE session_key = :key",
+        key=session_key,
+    )
+    touch(tx, session_key)
+
+
+def forget_overflow(tx: Tx, session_key: str) -> None:
+    """Forget what the cap dropped: the turn that opens now is told."""
+    tx.run("UPDATE lanes SET overflow = NULL WHERE session_key = :key", key=session_key)
 
 
 def release(tx: Tx, session_key: str, *, resume_at: int | None, keeps_turn: bool) -> None:
@@ -119,34 +132,22 @@ def resume(tx: Tx, session_key: str, at: int) -> None:
     touch(tx, session_key)
 
 
-def stalled(tx: Tx, agent_id: str | None, limit: int) -> list[str]:
-    """Return lanes whose turn is open, without a task, and would not go on by itself."""
-    rows = tx.all(
-        "SELECT session_key FROM lanes WHERE turn_id IS NOT NULL AND owner IS NULL "
-        "AND resume_at IS NULL AND (CAST(:agent_id AS TEXT) IS NULL OR agent_id = :agent_id) "
-        "LIMIT :limit",
-        agent_id=agent_id,
-        limit=limit,
-    )
-    return [row[0] for row in rows]
+# Lanes whose turn is open, without a task, and would not go on by itself.
+STALLED = (
+    "SELECT session_key FROM lanes WHERE turn_id IS NOT NULL AND owner IS NULL "
+    "AND resume_at IS NULL AND agent_id = :agent_id LIMIT :limit"
+)
+# Unowned lanes of a pool, the longest due first; those due later tell when to look again.
+READY_LANES = (
+    "SELECT session_key, ready_at FROM lanes WHERE pool = :pool AND owner IS NULL "
+    "AND ready_at IS NOT NULL ORDER BY ready_at LIMIT :limit"
+)
 
 
 def is_held(tx: Tx, session_key: str, owner: str, epoch: int) -> bool:
     """Tell whether an attempt still owns its lane; if not, it must change nothing."""
     row = tx.one("SELECT owner, epoch FROM lanes WHERE session_key = :key", key=session_key)
     return row is not None and row[0] == owner and row[1] == epoch
-
-
-def ready(tx: Tx, pool: str, limit: int) -> list[str]:
-    """Return unowned lanes of a pool that are due, the longest due first."""
-    rows = tx.all(
-        "SELECT session_key FROM lanes WHERE pool = :pool AND owner IS NULL "
-        "AND ready_at IS NOT NULL AND ready_at <= :now ORDER BY ready_at LIMIT :limit",
-        pool=pool,
-        now=tx.now,
-        limit=limit,
-    )
-    return [row[0] for row in rows]
 
 
 def touch(tx: Tx, session_key: str) -> None:
@@ -161,10 +162,10 @@ def _recompute(tx: Tx, session_keys: Sequence[str]) -> Sequence[None]:
         "WHEN owner IS NOT NULL THEN NULL "
         "WHEN turn_id IS NOT NULL THEN resume_at "
         "ELSE (SELECT MIN(CASE WHEN stimuli.is_debounced = 1 "
-        "AND lanes.debounce_until > stimuli.not_before "
-        "THEN lanes.debounce_until ELSE stimuli.not_before END) FROM stimuli "
+        "AND lanes.debounce_until > stimuli.due_at "
+        "THEN lanes.debounce_until ELSE stimuli.due_at END) FROM stimuli "
         "WHERE stimuli.session_key = lanes.session_key "
-        "AND stimuli.state IN ('pending', 'parked') AND stimuli.not_before < :never) END "
+        "AND stimuli.state IN ('pending', 'parked') AND stimuli.due_at < :never) END "
         "WHERE session_key IN :keys RETURNING session_key, ready_at",
         keys=sorted(set(session_keys)),
         never=NEVER,

@@ -24,16 +24,41 @@ def get(tx: Tx, stimulus_id: str) -> Stimulus | None:
 
 
 def waiting(tx: Tx, session_key: str, limit: int) -> list[Stimulus]:
-    """Return what waits in a lane, in the order in which it should run."""
+    """Return what waits in a lane and is due, in the order in which it should run."""
     rows = tx.all(
         STIMULI.select(
-            "WHERE session_key = :key AND state IN ('pending', 'parked') "
+            "WHERE session_key = :key AND state IN ('pending', 'parked') AND due_at <= :now "
+            "ORDER BY priority, place, seq LIMIT :limit"
+        ),
+        key=session_key,
+        now=tx.now,
+        limit=limit,
+    )
+    return [STIMULI.read(row) for row in rows]
+
+
+def pending(tx: Tx, session_key: str, limit: int) -> list[Stimulus]:
+    """Return what waits in a lane and is not parked, due or not."""
+    rows = tx.all(
+        STIMULI.select(
+            "WHERE session_key = :key AND state = 'pending' AND state IN ('pending', 'parked') "
             "ORDER BY priority, place, seq LIMIT :limit"
         ),
         key=session_key,
         limit=limit,
     )
     return [STIMULI.read(row) for row in rows]
+
+
+def messages(tx: Tx, session_key: str, limit: int) -> list[str]:
+    """Return the ids of what people have waiting in a lane, parked ones included."""
+    rows = tx.all(
+        "SELECT id FROM stimuli WHERE session_key = :key AND state IN ('pending', 'parked') "
+        "AND origin IN ('user', 'hub') LIMIT :limit",
+        key=session_key,
+        limit=limit,
+    )
+    return [row[0] for row in rows]
 
 
 def count_waiting(tx: Tx, session_keys: Sequence[str]) -> dict[str, tuple[int, int]]:
@@ -52,7 +77,7 @@ def oldest_capped(tx: Tx, session_key: str) -> Stimulus | None:
     """Return the waiting message that the cap would drop first."""
     row = tx.one(
         STIMULI.select(
-            "WHERE session_key = :key AND state = 'pending' AND state IN ('pending', 'parked') "
+            "WHERE session_key = :key AND state IN ('pending', 'parked') "
             "AND origin IN ('user', 'hub', 'a2a') AND place > :interrupted ORDER BY seq LIMIT 1"
         ),
         key=session_key,
@@ -109,7 +134,7 @@ def move(tx: Tx, ids: Collection[str], to: State, reason: str | None = None) -> 
 def park(tx: Tx, ids: Collection[str], reason: str, look_at: int) -> None:
     """Put stimuli aside until `look_at`; parking a parked one only moves that time."""
     tx.run(
-        "UPDATE stimuli SET state = 'parked', state_reason = :reason, not_before = :look_at "
+        "UPDATE stimuli SET state = 'parked', state_reason = :reason, due_at = :look_at "
         "WHERE id IN :ids AND state IN ('pending', 'parked')",
         ids=list(ids),
         reason=reason,
@@ -129,22 +154,24 @@ def give_back(tx: Tx, turn_id: str) -> list[str]:
     return [row[0] for row in rows]
 
 
-def unpark(tx: Tx, reason: str, agent_id: str | None, limit: int) -> list[str]:
-    """Return up to `limit` parked stimuli to their lanes; gives the keys of those lanes."""
+def unpark(tx: Tx, session_key: str, reason: str) -> list[str]:
+    """Return what was parked in a lane for one reason; it still starts no earlier than wished."""
     rows = tx.all(
-        "SELECT id, session_key FROM stimuli WHERE state = 'parked' AND state_reason = :reason "
-        "AND (CAST(:agent_id AS TEXT) IS NULL OR agent_id = :agent_id) LIMIT :limit",
+        "UPDATE stimuli SET state = 'pending', state_reason = NULL, "
+        "due_at = CASE WHEN not_before > :now THEN not_before ELSE :now END "
+        "WHERE session_key = :key AND state = 'parked' AND state_reason = :reason RETURNING id",
+        key=session_key,
         reason=reason,
-        agent_id=agent_id,
-        limit=limit,
-    )
-    tx.run(
-        "UPDATE stimuli SET state = 'pending', state_reason = NULL, not_before = :now "
-        "WHERE id IN :ids AND state = 'parked'",
-        ids=[row[0] for row in rows],
         now=tx.now,
     )
-    return sorted({row[1] for row in rows})
+    return [row[0] for row in rows]
+
+
+# Shown, never decided on: whoever unparks locks these lanes and looks again.
+PARKED_LANES = (
+    "SELECT DISTINCT session_key FROM stimuli WHERE state = 'parked' AND agent_id = :agent_id "
+    "AND state_reason = :reason LIMIT :limit"
+)
 
 
 def is_loop_known(tx: Tx, root_id: str) -> bool:

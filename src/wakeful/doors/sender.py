@@ -12,6 +12,7 @@ from wakeful.vocabulary.clock import Clock, time_limit, wait_until
 from wakeful.vocabulary.errors import InvalidInput, Permanent, StoreFailed, Transient
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.failpoints import failpoint
+from wakeful.vocabulary.text import told
 
 # Returns when the receiver has it; may be called again with the same delivery id.
 Door = Callable[[Delivery], Awaitable[None]]
@@ -34,48 +35,58 @@ class Sender:
         self._clock = clock
         self._doors = doors
         self._busy: set[str] = set()
+        self._filed: set[str] = set()  # targets that something was filed for just now
         self._changed = asyncio.Event()
-        self._next_look = 0
+        self._next_scan = 0
 
     async def run(self) -> None:
-        unlisten = self._store.listen(outbox.FILED, lambda _: self._look_now())
+        unlisten = self._store.listen(outbox.FILED, self._on_filed)
         try:
             async with asyncio.TaskGroup() as group:
                 while True:
                     self._changed.clear()
-                    await self._start_due(group)
-                    await wait_until(self._clock, self._next_look, self._changed)
+                    await self._scan()
+                    self._start(group)
+                    await wait_until(self._clock, self._next_scan, self._changed)
         finally:
             unlisten()
 
-    def _look_now(self) -> None:
-        self._next_look = 0
+    def _on_filed(self, target: str) -> None:
+        self._filed.add(target)
         self._changed.set()
 
-    async def _start_due(self, group: asyncio.TaskGroup) -> None:
+    async def _scan(self) -> None:
+        """Ask the ledger, now and then, who waits; most of the time a notification says it."""
         now = self._clock.now()
-        if now < self._next_look:
+        if now < self._next_scan:
             return
-        self._next_look = now + LOOK_EVERY_MS
+        self._next_scan = now + LOOK_EVERY_MS
         try:
-            targets = await self._store.write(outbox.open_targets)
+            rows = await self._store.read(outbox.OPEN_TARGETS)
         except Transient:
             log.warning("deliveries wait: the store is not ready", exc_info=True)
-            self._next_look = now + FIRST_WAIT_MS
+            self._next_scan = now + FIRST_WAIT_MS
             return
-        for target, due_at in targets:
-            if target in self._busy:
-                continue
-            if due_at > now:
-                self._next_look = min(self._next_look, due_at)
-            elif len(self._busy) < TARGETS_AT_ONCE:
+        for target, due_at in rows:
+            if due_at <= now:
+                self._filed.add(target)
+            else:
+                self._next_scan = min(self._next_scan, due_at)
+
+    def _start(self, group: asyncio.TaskGroup) -> None:
+        for target in tuple(self._filed):
+            if len(self._busy) >= TARGETS_AT_ONCE:
+                return
+            if target not in self._busy:
+                self._filed.discard(target)
                 self._busy.add(target)
                 task = group.create_task(self._serve(target), name=f"send to {target!r}")
                 task.add_done_callback(lambda _, target=target: self._served(target))
 
     def _served(self, target: str) -> None:
         self._busy.discard(target)
-        self._look_now()
+        if self._filed:
+            self._changed.set()
 
     async def _serve(self, target: str) -> None:
         """Send what waits for one target until nothing is due."""
@@ -84,8 +95,13 @@ class Sender:
                 await self._attempt(delivery)
         except StoreFailed:
             log.error("sending stops: the store has failed")
-        except Transient:
-            log.warning("sending waits: the store is not ready", exc_info=True)
+        except Exception:
+            log.warning("sending waits: something went wrong", exc_info=True)
+            self._scan_at(self._clock.now() + FIRST_WAIT_MS)
+
+    def _scan_at(self, when: int) -> None:
+        self._next_scan = min(self._next_scan, when)
+        self._changed.set()
 
     def _begin(self, tx: Tx, target: str) -> Delivery | None:
         """Note that the first delivery of a target is about to be sent, if it is due."""
@@ -93,9 +109,14 @@ class Sender:
         while delivery is not None and delivery.expires_at <= tx.now:
             self._settle(tx, delivery, DeliveryState.EXPIRED, "not delivered in time")
             delivery = outbox.first_of(tx, target)
-        if delivery is None or delivery.due_at > tx.now:
+        if delivery is None:
+            return None
+        if delivery.due_at > tx.now:
+            due_at = delivery.due_at
+            tx.after_commit(lambda: self._scan_at(due_at))
             return None
         outbox.begin(tx, delivery.id)
+        self._publish(tx, "delivery.sent", delivery, None)
         return delivery
 
     async def _attempt(self, delivery: Delivery) -> None:
@@ -108,7 +129,7 @@ class Sender:
                 await door(delivery)
             failpoint("P13")
         except (Permanent, InvalidInput) as error:
-            await self._note(delivery, DeliveryState.FAILED, str(error))
+            await self._note(delivery, DeliveryState.FAILED, told(error))
         except Exception as error:
             await self._try_again(delivery, error)
         else:
@@ -118,7 +139,7 @@ class Sender:
         await self._store.write(lambda tx: self._settle(tx, delivery, state, error))
 
     async def _try_again(self, delivery: Delivery, error: Exception) -> None:
-        text = f"{type(error).__name__}: {error}"
+        text = f"{type(error).__name__}: {told(error)}"
         log.info("the delivery %s failed and is tried again: %s", delivery.id, text)
         wait_ms = min(FIRST_WAIT_MS * 2 ** min(delivery.attempts, 20), LONGEST_WAIT_MS)
         if isinstance(error, Transient) and error.retry_after_s is not None:

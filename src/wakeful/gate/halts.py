@@ -1,8 +1,18 @@
 """Halts: one durable switch per agent, one for the whole runtime."""
 
-from wakeful.store.database import Tx
+from wakeful.store.database import Lock, LockSpace, Tx
 
 EVERYTHING = "*"
+
+# Between two nodes: what is decided while something is halted must not pass its lifting by.
+ASKING = Lock(
+    LockSpace(name="halts", rank=1, lock="SELECT id FROM halt_head WHERE id IN :keys FOR SHARE"),
+    "halts",
+)
+CHANGING = Lock(
+    LockSpace(name="halts", rank=1, lock="SELECT id FROM halt_head WHERE id IN :keys FOR UPDATE"),
+    "halts",
+)
 
 
 def halt(tx: Tx, scope: str, by: str) -> bool:

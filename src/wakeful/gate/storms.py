@@ -36,12 +36,24 @@ def note(tx: Tx, source: str, session_key: str, limits: StormLimits) -> Storm:
     if not is_tripped:
         recent.append(tx.now)
     tx.run(
-        "INSERT INTO storms (source, session_key, recent, since) "
-        "VALUES (:source, :key, :recent, :since) ON CONFLICT (source, session_key) "
-        "DO UPDATE SET recent = :recent, since = :since",
+        "INSERT INTO storms (source, session_key, recent, since, seen_at) "
+        "VALUES (:source, :key, :recent, :since, :now) ON CONFLICT (source, session_key) "
+        "DO UPDATE SET recent = :recent, since = :since, seen_at = :now",
         source=source,
         key=session_key,
         recent=msgspec.json.encode(recent).decode(),
         since=(since if since is not None else tx.now) if is_tripped else None,
+        now=tx.now,
     )
     return Storm(is_tripped=is_tripped, is_new=is_new)
+
+
+def prune(tx: Tx, before: int, limit: int) -> str | None:
+    """Forget sources that have been quiet since an instant; None when done."""
+    gone = tx.run(
+        "DELETE FROM storms WHERE (source, session_key) IN "
+        "(SELECT source, session_key FROM storms WHERE seen_at < :before LIMIT :limit)",
+        before=before,
+        limit=limit,
+    )
+    return "more" if gone == limit else None

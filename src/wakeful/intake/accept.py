@@ -48,6 +48,7 @@ from wakeful.vocabulary.stimulus import (
     Receipt,
     State,
     Stimulus,
+    Trust,
 )
 from wakeful.vocabulary.text import one_line
 
@@ -158,6 +159,8 @@ class Acceptance:
             lanes.add_missing(tx, missing)
             sessions.add_missing(tx, [self._new_session(tx, key, bindings[key]) for key in missing])
             found |= lanes.get_all(tx, missing)
+            for key in missing:
+                self._publish(tx, "session.created", key)
         rows = sessions.policies(tx, session_keys)
         turn_ids = [lane.turn_id for lane in found.values() if lane.turn_id is not None]
         open_turns = turns.get_all(tx, turn_ids) if turn_ids else {}
@@ -166,11 +169,8 @@ class Acceptance:
             key: _Work(lane, rows[key], open_turns.get(lane.turn_id or ""), asleep.get(key))
             for key, lane in found.items()
         }
-        # A lane without a turn that is not due has nothing waiting.
-        busy = [key for key, work in works.items() if work.turn or work.lane.ready_at is not None]
-        if busy:
-            for key, (total, capped) in stimuli.count_waiting(tx, busy).items():
-                works[key].waiting, works[key].capped = total, capped
+        for key, (total, capped) in stimuli.count_waiting(tx, session_keys).items():
+            works[key].waiting, works[key].capped = total, capped
         return works
 
     def _new_session(self, tx: Tx, key: str, binding: str | None) -> Session:
@@ -191,7 +191,7 @@ class Acceptance:
         if draft.route is None and draft.origin in INNER:
             draft = replace(draft, route=work.session.route)
         settings = self.queue_settings(work.session, draft)
-        arrival = arrival_of(draft)
+        arrival = arrival_of(draft, tx.now)
         facts = lane_facts(
             work.lane,
             work.turn,
@@ -200,7 +200,7 @@ class Acceptance:
             now=tx.now,
             is_full=work.capped >= settings.cap,
         )
-        decision = decide(arrival, facts, settings, self._guard(tx, draft, arrival))
+        decision = decide(arrival, facts, settings, self._guard(tx, draft, arrival, work))
         if decision.drops_oldest:
             self._drop_oldest(tx, work, settings)
         stimulus = _row(tx, draft, stimulus_id, work, decision, settings)
@@ -222,22 +222,20 @@ class Acceptance:
         own = agent if binding is None or binding.queue is None else binding.queue
         return queueing.resolve(inline, session.queue, door, own, self._rules.queue)
 
-    def _guard(self, tx: Tx, draft: Draft, arrival: Arrival) -> Guard:
+    def _guard(self, tx: Tx, draft: Draft, arrival: Arrival, work: _Work) -> Guard:
         if draft.depth > self._rules.max_chain_depth:
             root_id = draft.root_id or ""
+            self._flush(tx, work)
             if not stimuli.is_loop_known(tx, root_id):
-                self._notice(tx, draft, "loop.cut", {"root_id": root_id, "depth": draft.depth})
+                self._publish(tx, "loop.cut", draft.session_key, root_id=root_id, depth=draft.depth)
             return Guard(verdict=Verdict.LOOP)
         if draft.origin in GUARDED and opens_turn(arrival):
             storm = storms.note(tx, draft.source, draft.session_key, self._rules.storm)
             if storm.is_new:
-                self._notice(tx, draft, "storm.started", {"source": draft.source})
+                self._publish(tx, "storm.started", draft.session_key, source=draft.source)
             if storm.is_tripped:
                 return Guard(verdict=Verdict.STORM)
         return Guard()
-
-    def _notice(self, tx: Tx, draft: Draft, kind: str, data: dict[str, object]) -> None:
-        self._bus.publish(tx, Event(kind=kind, session_key=draft.session_key, data=data))
 
     def _drop_oldest(self, tx: Tx, work: _Work, settings: QueueSettings) -> None:
         """Make room under the cap; what goes is recorded, and a line of it is kept if wanted."""
@@ -249,19 +247,8 @@ class Acceptance:
         work.capped -= 1
         work.waiting -= 1
         if settings.drop is Drop.SUMMARIZE:
-            known = work.lane.overflow or Overflow(count=0, lines=())
-            line = one_line(oldest.text, LONGEST_OVERFLOW_LINE)
-            overflow = Overflow(count=known.count + 1, lines=(*known.lines, line)[-settings.cap :])
-            work.lane = replace(work.lane, overflow=overflow)
-        self._bus.publish(
-            tx,
-            Event(
-                kind="stimulus.suppressed",
-                session_key=oldest.session_key,
-                stimulus_id=oldest.id,
-                data={"reason": "queue-cap"},
-            ),
-        )
+            work.lane = replace(work.lane, overflow=_overflow(work.lane.overflow, oldest, settings))
+        self._publish(tx, "stimulus.suppressed", oldest.session_key, oldest.id, reason="queue-cap")
 
     def _apply(
         self, tx: Tx, draft: Draft, decision: Decision, settings: QueueSettings, work: _Work
@@ -272,15 +259,18 @@ class Acceptance:
             work.waiting += 1
             work.capped += draft.origin in CAPPED
             if _is_debounced(draft, decision, settings):
-                since = tx.now if lane.debounce_from is None else lane.debounce_from
+                is_open = lane.debounce_until is not None and lane.debounce_until > tx.now
+                since = lane.debounce_from if is_open and lane.debounce_from else tx.now
                 until = min(tx.now + settings.debounce_ms, since + settings.debounce_max_ms)
                 lane = replace(lane, debounce_from=since, debounce_until=until)
         work.lane = lane
         if draft.origin in HUMAN:
             work.is_human = True
-            work.session = replace(work.session, route=draft.route)
+            if draft.route is not None:
+                work.session = replace(work.session, route=draft.route)
         if decision.interrupt is not Interrupt.NONE and work.turn is not None:
             turns.interrupt(tx, work.turn.id, decision.interrupt)
+            lanes.resume(tx, lane.session_key, tx.now)  # a turn without a task needs one to end
             work.turn = replace(work.turn, interrupt=decision.interrupt)
         if work.sleep is not None:
             self._disturb(tx, decision, work, work.sleep)
@@ -290,14 +280,17 @@ class Acceptance:
         if decision.wakes:
             sleeps.end(tx, sleep.owner)
             work.sleep = None
-            self._bus.publish(
+            session_key = work.lane.session_key
+            self._publish(
                 tx,
-                Event(
-                    kind="sleep.woken",
-                    session_key=work.lane.session_key,
-                    data={"reason": "interrupted", "slept_ms": tx.now - sleep.created_at},
-                ),
+                "sleep.woken",
+                session_key,
+                reason="interrupted",
+                slept_ms=tx.now - sleep.created_at,
             )
+            self._flush(tx, work)
+            for stimulus_id in stimuli.unpark(tx, session_key, "asleep"):
+                self._publish(tx, "stimulus.pending", session_key, stimulus_id, reason="woken")
         elif decision.reason == "asleep":
             sleeps.count(
                 tx,
@@ -319,15 +312,7 @@ class Acceptance:
         if stimulus.state is not State.PENDING:
             kinds.append(f"stimulus.{stimulus.state.value}")
         for kind in kinds:
-            self._bus.publish(
-                tx,
-                Event(
-                    kind=kind,
-                    session_key=stimulus.session_key,
-                    stimulus_id=stimulus.id,
-                    data=data,
-                ),
-            )
+            self._publish(tx, kind, stimulus.session_key, stimulus.id, **data)
 
     def _write(self, tx: Tx, works: dict[str, _Work]) -> None:
         changed = list(works.values())
@@ -340,7 +325,20 @@ class Acceptance:
         for work in changed:
             lanes.touch(tx, work.lane.session_key)
 
+    def _publish(
+        self,
+        tx: Tx,
+        kind: str,
+        session_key: str,
+        stimulus_id: str | None = None,
+        **data: object,
+    ) -> None:
+        self._bus.publish(
+            tx, Event(kind=kind, session_key=session_key, stimulus_id=stimulus_id, data=data)
+        )
+
     def _flush(self, tx: Tx, work: _Work) -> None:
+        """Write the rows of a lane that statements about it must see."""
         stimuli.add(tx, work.added)
         work.added.clear()
 
@@ -355,8 +353,9 @@ def _row(
 ) -> Stimulus:
     state = _STATES.get(decision.action, State.PENDING)
     not_before = max(tx.now, draft.not_before or 0)
+    due_at = not_before
     if state is State.PARKED:
-        not_before = NEVER if decision.look_at is None else decision.look_at
+        due_at = NEVER if decision.look_at is None else decision.look_at
     goes_first = decision.action is Action.STEER or decision.interrupt is Interrupt.SUPERSEDE
     return Stimulus(
         id=stimulus_id,
@@ -377,6 +376,7 @@ def _row(
         route=draft.route,
         mode=draft.mode,
         not_before=not_before,
+        due_at=due_at,
         expires_at=draft.expires_at,
         is_debounced=_is_debounced(draft, decision, settings),
         state=state,
@@ -386,6 +386,15 @@ def _row(
         accepted_at=tx.now,
         settled_at=tx.now if state is State.SUPPRESSED else None,
     )
+
+
+def _overflow(known: Overflow | None, dropped: Stimulus, settings: QueueSettings) -> Overflow:
+    """Add a dropped message to what the next turn is told; no text from outside gets in here."""
+    is_external = dropped.trust is Trust.EXTERNAL
+    line = "(a message from outside)" if is_external else dropped.text
+    known = known or Overflow(count=0, lines=())
+    lines = (*known.lines, one_line(line, LONGEST_OVERFLOW_LINE))
+    return Overflow(count=known.count + 1, lines=lines[-settings.cap :])
 
 
 def _is_debounced(draft: Draft, decision: Decision, settings: QueueSettings) -> bool:

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from wakeful.sleeps.sleeps import SleepPolicy
 from wakeful.turns.turns import Interrupt
-from wakeful.vocabulary.queueing import RULES, Drop, Mode, QueueSettings
+from wakeful.vocabulary.queueing import RULES, Drop, QueueSettings
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.stimulus import (
@@ -41,8 +41,8 @@ class Arrival(Record):
     priority: Priority
     trust: Trust
     route: Route | None
-    mode: Mode | None
     has_home: bool  # it names a session of its own, not the activity session
+    is_due: bool = True  # it may start now, as far as its sender is concerned
 
 
 class Running(Record):
@@ -104,6 +104,7 @@ class Decision(Record):
 
 
 WAITS = frozenset({Action.START, Action.DEBOUNCE, Action.STEER, Action.QUEUE})
+_KEPT_WAITING = WAITS | {Action.PARK}
 
 _WAKERS = JOINING | {Origin.APPROVAL}
 
@@ -112,16 +113,27 @@ def decide(
     arrival: Arrival, lane: LaneFacts, settings: QueueSettings, guard: Guard = PASSED
 ) -> Decision:
     """Return what happens to a stimulus; total over every origin, priority, mode and state."""
-    if lane.state is LaneState.HALTED:
-        return _set_aside(arrival, "halted", None)
-    if guard.verdict is not Verdict.PASS:
-        return _guarded(arrival, guard)
-    decide_now = _asleep if lane.state is LaneState.ASLEEP else _awake
-    decision = decide_now(arrival, lane, settings)
-    if arrival.origin in CAPPED and lane.is_full and decision.action in WAITS:
+    if guard.verdict is Verdict.STORM:
+        return Decision(action=Action.HOLD, reason="storm")
+    if guard.verdict is Verdict.LOOP:
+        return Decision(action=Action.SUPPRESS, reason="loop")
+    decision = _decide(arrival, lane, settings, guard)
+    if arrival.origin in CAPPED and lane.is_full and decision.action in _KEPT_WAITING:
         if settings.drop is Drop.NEW:
             return Decision(action=Action.SUPPRESS, reason="queue-cap")
         decision = replace(decision, drops_oldest=True)
+    return decision
+
+
+def _decide(arrival: Arrival, lane: LaneFacts, settings: QueueSettings, guard: Guard) -> Decision:
+    if lane.state is LaneState.HALTED:
+        return _set_aside(arrival, "halted", None)
+    if guard.verdict is not Verdict.PASS:
+        return _set_aside(arrival, guard.verdict.value, guard.look_at)
+    if not arrival.is_due:
+        return Decision(action=Action.QUEUE)
+    decide_now = _asleep if lane.state is LaneState.ASLEEP else _awake
+    decision = decide_now(arrival, lane, settings)
     if lane.sleep_policy is not None and _wakes(arrival, lane.sleep_policy):
         decision = replace(decision, wakes=True)
     return decision
@@ -137,14 +149,6 @@ def _set_aside(arrival: Arrival, reason: str, look_at: int | None) -> Decision:
     if arrival.origin in SELF_WAKING:
         return Decision(action=Action.SUPPRESS, reason=reason)
     return Decision(action=Action.PARK, reason=reason, look_at=look_at)
-
-
-def _guarded(arrival: Arrival, guard: Guard) -> Decision:
-    if guard.verdict is Verdict.STORM:
-        return Decision(action=Action.HOLD, reason="storm")
-    if guard.verdict is Verdict.LOOP:
-        return Decision(action=Action.SUPPRESS, reason="loop")
-    return _set_aside(arrival, guard.verdict.value, guard.look_at)
 
 
 def _asleep(arrival: Arrival, lane: LaneFacts, settings: QueueSettings) -> Decision:
@@ -192,7 +196,7 @@ def _idle(arrival: Arrival, settings: QueueSettings) -> Decision:
         arrival.origin in HUMAN
         and arrival.priority is Priority.NEXT
         and settings.debounce_ms > 0
-        and RULES[arrival.mode or settings.mode].debounces
+        and RULES[settings.mode].debounces
     )
     return Decision(action=Action.DEBOUNCE if waits else Action.START)
 
@@ -213,11 +217,14 @@ def _by_mode(
     arrival: Arrival, lane: LaneFacts, running: Running, settings: QueueSettings
 ) -> Decision:
     """The session's queue mode decides; different trust or another receiver never joins."""
-    if running.is_ending or arrival.trust is not running.trust or arrival.route != running.route:
+    if running.is_ending or arrival.trust is not running.trust:
         return Decision(action=Action.QUEUE)
-    rule = RULES[arrival.mode or settings.mode]
+    rule = RULES[settings.mode]
     if rule.while_running == "interrupt":
-        return Decision(action=Action.QUEUE, interrupt=Interrupt.SUPERSEDE)
+        level = Interrupt.SUPERSEDE if running.is_preemptible else Interrupt.NONE
+        return Decision(action=Action.QUEUE, interrupt=level)
+    if arrival.route != running.route:
+        return Decision(action=Action.QUEUE)
     if rule.while_running == "steer" or (
         rule.while_running == "steer-if-able" and lane.state is not LaneState.COMPACTING
     ):

@@ -25,7 +25,8 @@ def scope_of(draft: Draft) -> str:
 
 
 def body_hash(draft: Draft) -> str:
-    return hashlib.sha256(f"{draft.session_key}\n{draft.text}".encode()).hexdigest()
+    body = msgspec.json.encode((draft.session_key, draft.text, draft.attachments))
+    return hashlib.sha256(body).hexdigest()
 
 
 def claim(tx: Tx, draft: Draft, stimulus_id: str) -> First | None:

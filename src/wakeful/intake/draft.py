@@ -5,7 +5,7 @@ import msgspec
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.stimulus import Draft, Priority
-from wakeful.vocabulary.text import clean
+from wakeful.vocabulary.text import clean, is_plain
 
 LONGEST_TEXT = 1_048_576  # characters
 LONGEST_NAME = 256
@@ -53,8 +53,8 @@ def _check_name(field: str, value: str | None) -> None:
         raise InvalidInput(field, "must not be empty")
     if len(value) > LONGEST_NAME:
         raise InvalidInput(field, f"must be at most {LONGEST_NAME} characters, not {len(value)}")
-    if clean(value) != value:
-        raise InvalidInput(field, "must not contain NUL or lone surrogates")
+    if not is_plain(value):
+        raise InvalidInput(field, "must not contain control characters or lone surrogates")
 
 
 def _check_attachments(draft: Draft) -> None:
@@ -75,9 +75,10 @@ def _check_route(draft: Draft) -> None:
         return
     for field in draft.route.__struct_fields__:
         value: str = getattr(draft.route, field)
-        if len(value) > LONGEST_NAME or clean(value) != value:
+        if len(value) > LONGEST_NAME or not is_plain(value):
             raise InvalidInput(
-                f"route.{field}", f"must be at most {LONGEST_NAME} storable characters"
+                f"route.{field}",
+                f"must be at most {LONGEST_NAME} characters, none of them control characters",
             )
 
 

@@ -16,14 +16,14 @@ _STATES: dict[Phase, LaneState] = {
 }
 
 
-def arrival_of(what: Draft | Stimulus) -> Arrival:
+def arrival_of(what: Draft | Stimulus, now: int) -> Arrival:
     return Arrival(
         origin=what.origin,
         priority=what.priority,
         trust=what.trust,
         route=what.route,
-        mode=what.mode,
         has_home=keys.rest_of(what.session_key) != "activity",
+        is_due=what.not_before is None or what.not_before <= now,
     )
 
 

@@ -22,9 +22,9 @@ from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.queueing import QueueOverrides
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.session_key import SessionKey
-from wakeful.vocabulary.stimulus import WAITING, Draft, Origin, Receipt, State
+from wakeful.vocabulary.stimulus import WAITING, Draft, Receipt, State
 
-RESUME_STEP = 500  # stimuli or lanes that one write of `resume` touches
+RELEASE_STEP = 200  # lanes that one write of `resume` touches
 CANCEL_LIMIT = 1000
 
 
@@ -53,7 +53,9 @@ class Intake:
         self.bindings = bindings or Bindings()
         self.acceptance = Acceptance(bus, ids, agents, self.bindings, rules)
         self._verb: Verb[Draft, Receipt] = Verb(
-            "accept", self.acceptance.run, locks=lambda draft: (lanes.lock(draft.session_key),)
+            "accept",
+            self.acceptance.run,
+            locks=lambda draft: (lanes.lock(draft.session_key), halts.ASKING),
         )
 
     async def accept(self, draft: Draft) -> Receipt:
@@ -122,7 +124,8 @@ class Intake:
             if session is None:
                 raise NotFound("session", f"no session {session_key!r}")
             sessions.set_queue(tx, session, queue)
-            lanes.touch(tx, session_key)
+            if queue.debounce_ms == 0:
+                lanes.forget_window(tx, session_key)
 
         await self._store.write(write, locks=[lanes.lock(session_key)])
 
@@ -134,13 +137,12 @@ class Intake:
             if not halts.halt(tx, scope, by):
                 return False
             self._bus.publish(tx, Event(kind="halt.set", data={"scope": scope, "by": by}))
-            tx.notify(HALTED, scope)
             return True
 
-        return await self._store.write(write)
+        return await self._store.write(write, locks=[halts.CHANGING])
 
     async def resume(self, agent_id: str | None) -> bool:
-        """Lift a halt and let everything it held go on, in small steps."""
+        """Lift a halt and let everything that nothing else halts go on, in small steps."""
         scope = self._scope(agent_id)
 
         def lift(tx: Tx) -> bool:
@@ -149,27 +151,45 @@ class Intake:
             self._bus.publish(tx, Event(kind="halt.lifted", data={"scope": scope}))
             return True
 
-        is_lifted = await self._store.write(lift)
-        await self.release_halted(agent_id)
+        is_lifted = await self._store.write(lift, locks=[halts.CHANGING])
+        for each in self._agents.ids() if agent_id is None else [agent_id]:
+            await self.release(each)
         return is_lifted
 
-    async def release_halted(self, agent_id: str | None) -> None:
-        """Unpark what a lifted halt left behind; also run at start, since a crash may cut it."""
-        while await self._store.write(lambda tx: self._unpark_step(tx, agent_id)):
-            pass
-        while await self._store.write(lambda tx: self._reopen_step(tx, agent_id)):
-            pass
+    async def release(self, agent_id: str) -> None:
+        """Let an agent's lanes go on; also run at start, since a crash may cut a resume short."""
+        for reason in ("halted", "no-agent"):
+            await self._release(agent_id, stimuli.PARKED_LANES, {"reason": reason})
+        await self._release(agent_id, lanes.STALLED, {})
+
+    async def _release(self, agent_id: str, sql: str, params: dict[str, str]) -> None:
+        """Release lanes found by a statement until it finds none, or the agent is halted."""
+        while True:
+            rows = await self._store.read(sql, agent_id=agent_id, limit=RELEASE_STEP, **params)
+            keys_found = [row[0] for row in rows]
+            locks = [halts.ASKING, *map(lanes.lock, keys_found)]
+            if not keys_found or not await self._store.write(
+                lambda tx, found=keys_found: self._release_step(tx, agent_id, found), locks=locks
+            ):
+                return
+
+    def _release_step(self, tx: Tx, agent_id: str, session_keys: list[str]) -> bool:
+        if halts.is_halted(tx, agent_id):
+            return False
+        for key in session_keys:
+            freed = stimuli.unpark(tx, key, "halted") + stimuli.unpark(tx, key, "no-agent")
+            for stimulus_id in freed:
+                self._publish(tx, "stimulus.pending", key, stimulus_id, "resumed")
+            lanes.resume(tx, key, tx.now)
+        return True
 
     def _stop(self, tx: Tx, session_key: str) -> Stopped:
         lane = lanes.get(tx, session_key)
         if lane is None:
             return Stopped(turn_id=None, cancelled=())
-        waiting = [
-            stimulus.id
-            for stimulus in stimuli.waiting(tx, session_key, CANCEL_LIMIT)
-            if stimulus.origin in (Origin.USER, Origin.HUB)
-        ]
+        waiting = stimuli.messages(tx, session_key, CANCEL_LIMIT)
         self._cancel(tx, session_key, waiting, "stop")
+        lanes.forget_window(tx, session_key)
         if lane.turn_id is not None:
             self._interrupt(tx, session_key, lane.turn_id)
         return Stopped(turn_id=lane.turn_id, cancelled=tuple(waiting))
@@ -182,33 +202,21 @@ class Intake:
     def _cancel(self, tx: Tx, session_key: str, ids: list[str], reason: str) -> None:
         stimuli.move(tx, ids, State.CANCELLED, reason)
         for stimulus_id in ids:
-            self._bus.publish(
-                tx,
-                Event(
-                    kind="stimulus.cancelled",
-                    session_key=session_key,
-                    stimulus_id=stimulus_id,
-                    data={"reason": reason},
-                ),
-            )
+            self._publish(tx, "stimulus.cancelled", session_key, stimulus_id, reason)
         lanes.touch(tx, session_key)
 
-    def _unpark_step(self, tx: Tx, agent_id: str | None) -> int:
-        freed = stimuli.unpark(tx, "halted", agent_id, RESUME_STEP)
-        for key in freed:
-            lanes.touch(tx, key)
-        return len(freed)
-
-    def _reopen_step(self, tx: Tx, agent_id: str | None) -> int:
-        waiting = lanes.stalled(tx, agent_id, RESUME_STEP)
-        for key in waiting:
-            lanes.resume(tx, key, tx.now)
-        return len(waiting)
+    def _publish(self, tx: Tx, kind: str, session_key: str, stimulus_id: str, reason: str) -> None:
+        self._bus.publish(
+            tx,
+            Event(
+                kind=kind,
+                session_key=session_key,
+                stimulus_id=stimulus_id,
+                data={"reason": reason},
+            ),
+        )
 
     def _scope(self, agent_id: str | None) -> str:
         if agent_id is None:
             return halts.EVERYTHING
         return self._agents.get(agent_id, "agent_id").id
-
-
-HALTED = "halt.set"  # a scope was halted

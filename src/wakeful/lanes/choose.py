@@ -51,7 +51,7 @@ def choose(
 
 
 def _is_due(stimulus: Stimulus, now: int, debounce_until: int | None) -> bool:
-    if stimulus.not_before > now:
+    if stimulus.due_at > now:
         return False
     return not stimulus.is_debounced or debounce_until is None or debounce_until <= now
 
@@ -66,7 +66,7 @@ def _may_join(stimulus: Stimulus, head: Stimulus, now: int) -> bool:
     return (
         stimulus.origin in JOINING
         and stimulus.place is not Place.INTERRUPTED
-        and stimulus.not_before <= now
+        and stimulus.due_at <= now
         and stimulus.trust is head.trust
         and stimulus.route == head.route
         and (

@@ -9,7 +9,7 @@ from wakeful.transcript.sessions import Session
 from wakeful.turn.context import Context, build
 from wakeful.vocabulary.entry import Entry, Kind
 
-KEPT_MESSAGES = 100_000  # over all sessions; the least used go first
+KEPT_CHARACTERS = 32 * 1024 * 1024  # over all sessions; the least used go first
 
 
 class Contexts:
@@ -22,13 +22,13 @@ class Contexts:
     def __init__(self) -> None:
         self._lock = threading.Lock()  # guards the two fields below
         self._kept: OrderedDict[str, Context] = OrderedDict()
-        self._messages = 0
+        self._size = 0
 
     def take(self, tx: Tx, session: Session, open_turn_id: str | None) -> Context:
         """Return the session's context up to its leaf."""
         with self._lock:
             context = self._kept.pop(session.key, None)
-            self._messages -= len(context.messages) if context else 0
+            self._size -= context.size if context else 0
         if context and open_turn_id is None and self._bring_up_to_leaf(tx, session, context):
             return context
         path = entries.path(tx, session, session.context_from - 1)
@@ -38,10 +38,10 @@ class Contexts:
         """Keep a context whose every entry is committed."""
         with self._lock:
             self._kept[session_key] = context
-            self._messages += len(context.messages)
-            while self._messages > KEPT_MESSAGES and self._kept:
+            self._size += context.size
+            while self._size > KEPT_CHARACTERS and self._kept:
                 _, dropped = self._kept.popitem(last=False)
-                self._messages -= len(dropped.messages)
+                self._size -= dropped.size
 
     def _bring_up_to_leaf(self, tx: Tx, session: Session, context: Context) -> bool:
         if context.branch != session.branch or context.depth > session.leaf_depth:

@@ -77,7 +77,7 @@ class Dispatcher:
             self._store.listen(turns.INTERRUPT, self._interrupts.raise_on),
         ]
         try:
-            for session_key in await self._recovery.run():
+            for session_key in await self._recover():
                 await self._run_lane(session_key)  # suspects, one at a time, before anything new
             async with asyncio.TaskGroup() as group:
                 while True:
@@ -88,14 +88,19 @@ class Dispatcher:
             for unlisten in undo:
                 unlisten()
 
+    async def _recover(self) -> list[str]:
+        """Take back what the last process held, as soon as the store lets us."""
+        while True:
+            try:
+                return await self._recovery.run()
+            except Transient:
+                log.warning("recovery waits: the store is not ready", exc_info=True)
+                await self._clock.sleep_until(self._clock.now() + RETRY_MS)
+
     async def drain(self) -> None:
         """Claim nothing more and return when no lane runs."""
         self._is_draining = True
         await self._idle.wait()
-
-    def occupancy(self) -> dict[str, tuple[int, int]]:
-        """Return, per pool, how many lanes run and how many may."""
-        return {name: (pool.running, pool.limit) for name, pool in self._pools.items()}
 
     async def _start_ready(self, group: asyncio.TaskGroup) -> None:
         if self._is_draining:
@@ -116,12 +121,7 @@ class Dispatcher:
         """Ask the ledger which lanes are due; more than can run are left for the next look."""
         now = self._clock.now()
         try:
-            rows = await self._store.read(
-                "SELECT session_key, ready_at FROM lanes WHERE pool = :pool AND owner IS NULL "
-                "AND ready_at IS NOT NULL ORDER BY ready_at LIMIT :limit",
-                pool=name,
-                limit=pool.free + 1,
-            )
+            rows = await self._store.read(lanes.READY_LANES, pool=name, limit=pool.free + 1)
         except Transient:
             log.warning("lanes wait: the store is not ready", exc_info=True)
             self._next_look = now + RETRY_MS

@@ -4,6 +4,7 @@ import asyncio
 import logging
 
 from wakeful.broker import lanes
+from wakeful.gate import halts
 from wakeful.lanes.interrupts import Interrupts
 from wakeful.lanes.opening import Opened, Opening
 from wakeful.store.database import Store
@@ -13,6 +14,8 @@ from wakeful.turn.turn import Thinker
 from wakeful.vocabulary.clock import Clock, time_limit
 from wakeful.vocabulary.errors import StoreFailed, Transient
 from wakeful.vocabulary.failpoints import failpoint
+
+RETRY_MS = 1_000  # between tries to write to a store that is not ready
 
 log = logging.getLogger(__name__)
 
@@ -37,14 +40,22 @@ class LaneRunner:
     async def run(self, session_key: str) -> None:
         """Run the lane's next turn, if there is one, and leave the lane free."""
         failpoint("P3")
-        opened = await self._store.write(
-            lambda tx: self._opening.open_next(tx, session_key), locks=[lanes.lock(session_key)]
-        )
+        opened = await self._open(session_key)
         if opened is None:
             return
         next = await self._think(opened)
         if not isinstance(next, Fenced) and not opened.journal.is_stale:
             self._opening.contexts.keep(session_key, opened.journal.context)
+
+    async def _open(self, session_key: str) -> Opened | None:
+        locks = [lanes.lock(session_key), halts.ASKING]
+        try:
+            return await self._store.write(
+                lambda tx: self._opening.open_next(tx, session_key), locks=locks
+            )
+        except asyncio.CancelledError:  # it may have been committed all the same
+            await self._store.write(lambda tx: self._opening.undo(tx, session_key), locks=locks)
+            raise
 
     async def _think(self, opened: Opened) -> Next:
         journal = opened.journal
@@ -56,11 +67,34 @@ class LaneRunner:
         except asyncio.CancelledError:
             await self._thinker.leave_for_later(journal)
             raise
-        except (StoreFailed, Transient):
-            raise  # nothing can be written: recovery will find the turn as it is
+        except StoreFailed:
+            raise  # nothing can be written any more: the next start finds the turn as it is
+        except Transient:
+            log.warning("the turn %s waits: the store is not ready", journal.turn.id, exc_info=True)
+            return await self._leave_when_possible(journal)
         except Exception as error:
             log.exception("the turn %s failed", journal.turn.id)
+            return await self._fail(journal, error)
+
+    async def _leave_when_possible(self, journal: Journal) -> Next:
+        """Give the lane back as soon as the store takes a write again."""
+        journal.is_stale = True
+        while True:
+            await self._clock.sleep_until(self._clock.now() + RETRY_MS)
+            try:
+                return await self._thinker.leave_for_later(journal)
+            except Transient:
+                continue
+
+    async def _fail(self, journal: Journal, error: Exception) -> Next:
+        """End a turn that failed; if even that fails, end it without a word."""
+        try:
             return await self._thinker.fail(journal, error)
+        except StoreFailed:
+            raise
+        except Exception:
+            log.exception("the turn %s could not be ended as it should", journal.turn.id)
+            return await self._thinker.give_up(journal)
 
     async def _within_limits(self, journal: Journal, next: Next) -> Next:
         """Think until the turn rests, is interrupted, or has used up its time."""

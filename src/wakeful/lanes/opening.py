@@ -21,8 +21,9 @@ from wakeful.turn.page import Page
 from wakeful.turn.resume import load_step
 from wakeful.turn.sheet import Pen, Sheet
 from wakeful.turns import tool_calls, turns
-from wakeful.turns.turns import End, Interrupt, Phase, Turn, TurnState
+from wakeful.turns.turns import ENDS, End, Interrupt, Phase, Turn, TurnState
 from wakeful.vocabulary.event import Event
+from wakeful.vocabulary.queueing import QueueSettings
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import State, Stimulus
 
@@ -65,23 +66,38 @@ class Opening:
         choice = self._choose(tx, lane, session)
         return None if choice is None else self._open(tx, lane, session, mind, choice)
 
+    def undo(self, tx: Tx, session_key: str) -> None:
+        """Give back a lane whose opening was committed but not heard of."""
+        lane = lanes.get(tx, session_key)
+        if lane is None or lane.owner != self._owner or lane.turn_id is None:
+            return
+        turns.leave(tx, lane.turn_id, failed_ask=False, used_ms=0)
+        lanes.release(tx, session_key, resume_at=tx.now, keeps_turn=True)
+
     def _set_aside(self, tx: Tx, lane: Lane, reason: str) -> Opened | None:
         """Park what waits in a lane that may not run; an open turn stays, unless told to end."""
         if lane.turn_id is not None:
-            turn = turns.get(tx, lane.turn_id)
-            assert turn is not None
-            mind = self._minds.get(lane.agent_id)
-            if turn.interrupt is not Interrupt.NONE and mind is not None:
-                session = sessions.get(tx, lane.session_key)
-                assert session is not None
-                return self._reopen(tx, lane, session, mind)
+            return self._hold(tx, lane, lane.turn_id)
+        halted = LaneFacts(state=LaneState.HALTED)
+        for stimulus in stimuli.pending(tx, lane.session_key, WAITING_LIMIT):
+            decision = decide(arrival_of(stimulus, tx.now), halted, QueueSettings())
+            self._apply(tx, stimulus, decision.action, reason, None)
+        lanes.touch(tx, lane.session_key)
+        return None
+
+    def _hold(self, tx: Tx, lane: Lane, turn_id: str) -> Opened | None:
+        """Leave an open turn without a task, or end it if it was told to end."""
+        turn = turns.get(tx, turn_id)
+        session = sessions.get(tx, lane.session_key)
+        assert turn is not None
+        assert session is not None
+        mind = self._minds.get(lane.agent_id)
+        if turn.interrupt is Interrupt.NONE:
             lanes.release(tx, lane.session_key, resume_at=None, keeps_turn=True)
             return None
-        waiting = stimuli.waiting(tx, lane.session_key, WAITING_LIMIT)
-        for stimulus in waiting:
-            if stimulus.state is State.PENDING:
-                self._apply(tx, stimulus, Action.PARK, reason, None)
-        lanes.touch(tx, lane.session_key)
+        if mind is not None:
+            return self._reopen(tx, lane, session, mind)
+        self._pen.ending.end_turn(tx, turn, End(state=ENDS[turn.interrupt]), lane.epoch)
         return None
 
     def _choose(self, tx: Tx, lane: Lane, session: Session) -> Choice | None:
@@ -90,8 +106,6 @@ class Opening:
         for stimulus in stimuli.waiting(tx, lane.session_key, WAITING_LIMIT):
             if stimulus.expires_at is not None and stimulus.expires_at < tx.now:
                 self._apply(tx, stimulus, None, "expired", None)
-            elif stimulus.state is State.PARKED and stimulus.not_before > tx.now:
-                continue
             else:
                 waiting.append(stimulus)
         while True:
@@ -115,7 +129,7 @@ class Opening:
         facts = LaneFacts(state=LaneState.IDLE)
         for stimulus in choice.stimuli:
             settings = self._pen.queue_settings_of(session, stimulus)
-            decision = decide(arrival_of(stimulus), facts, settings)
+            decision = decide(arrival_of(stimulus, tx.now), facts, settings)
             if decision.action not in WAITS:
                 refused.add(stimulus.id)
                 self._apply(tx, stimulus, decision.action, decision.reason, decision.look_at)
@@ -152,7 +166,6 @@ class Opening:
         turn = self._new_turn(tx, lane, session, mind, choice.stimuli)
         journal = self._claim(tx, lane, session, mind, turn)
         turns.add(tx, turn)
-        stimuli.move(tx, [s.id for s in choice.stimuli if s.state is State.PARKED], State.PENDING)
         ids = [stimulus.id for stimulus in choice.stimuli]
         stimuli.claim(tx, ids, turn.id)
         page = Page(self._pen, tx, journal, turn, session)
@@ -226,7 +239,10 @@ class Opening:
         if sheet.session.stopped_note:
             sheet.note("stopped", notes.STOPPED)
             sessions.note_stopped(tx, sheet.session.key, False)
+        if lane.debounce_until is not None:
+            lanes.forget_window(tx, lane.session_key)
         if lane.overflow is not None:
+            lanes.forget_overflow(tx, lane.session_key)
             sheet.note("overflow", notes.overflow(lane.overflow.count, lane.overflow.lines))
         reopened = [s.id for s in choice.stimuli if s.preemptions]
         shown = entries.has_stimulus(tx, reopened) if reopened else set[str]()

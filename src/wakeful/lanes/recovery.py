@@ -2,8 +2,7 @@
 
 import logging
 
-from wakeful.broker import lanes, stimuli
-from wakeful.gate import halts
+from wakeful.broker import lanes
 from wakeful.intake.intake import Intake
 from wakeful.store.database import Store, Tx
 
@@ -33,7 +32,8 @@ class Recovery:
                 break
         if freed:
             log.warning("took back %d lanes of a process that did not stop cleanly", freed)
-        await self._release_what_may_run()
+        for agent_id in self._agent_ids:  # a resume may have been cut, or an agent be back
+            await self._intake.release(agent_id)
         return suspects
 
     def _free_step(self, tx: Tx) -> tuple[list[str], list[str]]:
@@ -47,20 +47,3 @@ class Recovery:
         for key in keys:
             lanes.release(tx, key, resume_at=tx.now, keeps_turn=True)
         return keys, [row[0] for row in rows if row[1] >= SUSPECT_ATTEMPTS]
-
-    async def _release_what_may_run(self) -> None:
-        """Finish a `resume` that was cut, and wake what waited for an agent that is back."""
-        halted = await self._store.write(halts.scopes)
-        for agent_id in self._agent_ids:
-            while await self._store.write(
-                lambda tx, agent_id=agent_id: self._unpark_step(tx, agent_id)
-            ):
-                pass
-            if not halts.covers(halted, agent_id):
-                await self._intake.release_halted(agent_id)
-
-    def _unpark_step(self, tx: Tx, agent_id: str) -> int:
-        freed = stimuli.unpark(tx, "no-agent", agent_id, STEP)
-        for key in freed:
-            lanes.touch(tx, key)
-        return len(freed)

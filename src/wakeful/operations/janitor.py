@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from wakeful.broker import stimuli
 from wakeful.bus.bus import Bus
+from wakeful.gate import storms
 from wakeful.intake import dedup
 from wakeful.outbox import outbox
 from wakeful.store.database import Store, Tx
@@ -66,6 +67,7 @@ class Janitor:
             lambda tx, after: turns.prune(tx, after, before, STEP),
             lambda tx, after: outbox.prune(tx, after, before, STEP),
             lambda tx, _: dedup.prune(tx, STEP),
+            lambda tx, _: storms.prune(tx, now - DAY_MS, STEP),
             lambda tx, _: self._bus.prune(tx, events_before, self._events, STEP),
         ]
         for step in steps:

@@ -79,13 +79,12 @@ def was_sent_in_turn(tx: Tx, turn_id: str, target: str, text: str) -> bool:
     )
 
 
-def open_targets(tx: Tx) -> list[tuple[str, int]]:
-    """Return every target that something waits for, and when its first delivery is due."""
-    rows = tx.all(
-        "SELECT target, MIN(due_at) FROM deliveries WHERE state IN ('queued', 'sent') "
-        "GROUP BY target"
-    )
-    return [(row[0], row[1]) for row in rows]
+# Every target that something waits for, and when its first delivery is due.
+OPEN_TARGETS = (
+    "SELECT deliveries.target, deliveries.due_at FROM (SELECT MIN(id) AS id FROM deliveries "
+    "WHERE state IN ('queued', 'sent') GROUP BY target) first "
+    "JOIN deliveries ON deliveries.id = first.id"
+)
 
 
 def first_of(tx: Tx, target: str) -> Delivery | None:

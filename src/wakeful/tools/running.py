@@ -30,8 +30,17 @@ async def run(tool: Tool, call: ToolCall, context: ToolContext) -> ToolResult:
         async with time_limit(context.clock, tool.timeout_s):
             return await _finished(tool, arguments)
     except TimeoutError:
-        unsure = "" if tool.effect is Effect.READ else "; its outcome is unknown"
-        return ToolResult(text=f"timed out after {tool.timeout_s:g} s{unsure}", is_error=True)
+        is_in_doubt = tool.effect is not Effect.READ
+        unsure = "; its outcome is unknown" if is_in_doubt else ""
+        return ToolResult(
+            text=f"timed out after {tool.timeout_s:g} s{unsure}",
+            is_error=True,
+            is_in_doubt=is_in_doubt,
+        )
+    except asyncio.CancelledError as error:
+        if is_cancelled():
+            raise
+        return _failure(tool, error)  # the tool's own, not ours
     except Exception as error:
         return _failure(tool, error)
 
@@ -39,15 +48,16 @@ async def run(tool: Tool, call: ToolCall, context: ToolContext) -> ToolResult:
 def run_in_ledger(tool: Tool, call: ToolCall, context: LedgerContext) -> ToolResult:
     """Run a ledger tool inside the transaction that stores its result.
 
-    Only bad input becomes a result here: any other failure must roll the transaction back.
+    Arguments that do not fit become a result here: whatever the tool itself raises must roll the
+    transaction back, since it may have written something before.
     """
     try:
         arguments = tool.parse(call.arguments)
-        if tool.context_parameter is not None:
-            arguments[tool.context_parameter] = context
-        return _as_result(tool.function(**arguments))
     except InvalidInput as error:
         return ToolResult(text=str(error), is_error=True)
+    if tool.context_parameter is not None:
+        arguments[tool.context_parameter] = context
+    return _as_result(tool.function(**arguments))
 
 
 def cut(text: str, key: str) -> tuple[str, str | None]:
@@ -57,6 +67,12 @@ def cut(text: str, key: str) -> tuple[str, str | None]:
     shown = text[:LONGEST_RESULT]
     note = f"\n[cut: {len(text) - LONGEST_RESULT} more characters, kept as output {key}]"
     return shown + note, text[:LONGEST_OUTPUT]
+
+
+def is_cancelled() -> bool:
+    """Tell whether our own task was cancelled, rather than somebody having raised the error."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
 
 
 async def _finished(tool: Tool, arguments: dict[str, Any]) -> ToolResult:
@@ -124,7 +140,12 @@ async def _in_thread(act: Callable[[], Any], name: str) -> Any:
             log.info("the tool %r finished after the runtime had stopped", name)
 
     # A daemon: a function that never returns must not keep the process alive.
-    threading.Thread(target=body, name=f"tool {name}", daemon=True).start()
+    thread = threading.Thread(target=body, name=f"tool {name}", daemon=True)
+    try:
+        thread.start()
+    except RuntimeError as error:
+        _threads.release()
+        raise Overloaded(f"no thread could be started: {error}") from error
     return await outcome
 
 

@@ -45,6 +45,7 @@ def send_message(
         session_key=context.turn.session_key,
         turn_id=context.turn.id,
     )
+    context.publish("delivery.queued", delivery_id=delivery.id)
     return f"filed as {delivery.id} for {_described(route)}"
 
 

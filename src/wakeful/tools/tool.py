@@ -52,6 +52,7 @@ class LedgerContext(Record):
     session: Session
     agent: AgentConfig
     key: str
+    publish: Callable[..., None]  # publish(kind, **data): an event of this turn
 
 
 class ToolResult(Record):
@@ -59,6 +60,7 @@ class ToolResult(Record):
 
     text: str
     is_error: bool = False
+    is_in_doubt: bool = False  # it may or may not have acted
     ends_turn: bool = False  # the turn rests after the other calls of this reply
 
 

@@ -3,16 +3,19 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from wakeful.prompts import notes
+from wakeful.store.backend import Rerun
 from wakeful.tools.running import cut, run_in_ledger
 from wakeful.tools.tool import Effect, LedgerContext, Tool, ToolResult
 from wakeful.turn.agent import Mind
 from wakeful.turn.journal import CallOutcome
 from wakeful.turn.sheet import Sheet
 from wakeful.turns import tool_calls
-from wakeful.turns.tool_calls import Call, CallState
+from wakeful.turns.tool_calls import Call, CallState, call_key
 from wakeful.turns.turns import Phase
 from wakeful.vocabulary.entry import ToolBody
+from wakeful.vocabulary.errors import InvalidInput, StoreFailed, Transient
 from wakeful.vocabulary.message import ToolCall, ToolMessage, encode_message
+from wakeful.vocabulary.text import told
 
 
 class LedgerToolFailed(Exception):
@@ -21,7 +24,8 @@ class LedgerToolFailed(Exception):
     def __init__(self, call: ToolCall, cause: Exception) -> None:
         super().__init__(str(cause))
         self.call = call
-        self.cause = cause
+        kind = "" if isinstance(cause, InvalidInput) else f"{type(cause).__name__}: "
+        self.told = kind + told(cause)
 
 
 class StepCalls:
@@ -55,26 +59,22 @@ class StepCalls:
         """Give a call its result in this very commit, if it is one that can have it."""
         tool = self._tool(call)
         if tool is None:
-            result, effect = self._missing(call), Effect.READ
+            result = self._missing(call)
         elif tool.effect is Effect.LEDGER:
-            result, effect = self._run_in_ledger(tool, call), Effect.LEDGER
+            result = self._run_in_ledger(tool, call)
         else:
             return False
         self._count(1)
         state = CallState.FAILED if result.is_error else CallState.DONE
-        tool_calls.add(self._sheet.tx, [self._row(call, effect)])
+        tool_calls.add(self._sheet.tx, [self._row(call)])
         self._write(CallOutcome(call=call, result=result, state=state))
         return True
 
     def intend(self, group: Sequence[ToolCall]) -> None:
         """Write down that calls are about to run."""
-        rows: list[Call] = []
+        tool_calls.add(self._sheet.tx, [self._row(call) for call in group])
         for call in group:
-            tool = self._tool(call)
-            assert tool is not None
-            rows.append(self._row(call, tool.effect))
             self._sheet.publish("turn.tool", call_id=call.id, name=call.name, phase="started")
-        tool_calls.add(self._sheet.tx, rows)
         self._count(len(group))
 
     def write(self, outcomes: Sequence[CallOutcome]) -> None:
@@ -94,7 +94,7 @@ class StepCalls:
             if call.id in begun:
                 self._write(in_doubt(call))
                 continue
-            tool_calls.add(self._sheet.tx, [self._row(call, Effect.READ)])
+            tool_calls.add(self._sheet.tx, [self._row(call)])
             result = ToolResult(text=reason, is_error=True)
             self._write(CallOutcome(call=call, result=result, state=CallState.SKIPPED))
 
@@ -106,8 +106,7 @@ class StepCalls:
         return self._mind.toolbox.get(call.name, self._sheet.turn.trust)
 
     def _missing(self, call: ToolCall) -> ToolResult:
-        turn = self._sheet.turn
-        was_there = call.id in tool_calls.of_step(self._sheet.tx, turn.id, turn.step)
+        was_there = self._sheet.turn.config_hash != self._mind.config_hash
         text = notes.GONE if was_there else f"there is no tool {call.name!r}"
         return ToolResult(text=text, is_error=True)
 
@@ -123,9 +122,12 @@ class StepCalls:
             session=self._sheet.session,
             agent=self._mind.config,
             key=self._key(call),
+            publish=self._sheet.publish,
         )
         try:
             return run_in_ledger(tool, call, context)
+        except (Rerun, Transient, StoreFailed):
+            raise  # the store's own: no word about the tool
         except Exception as error:
             raise LedgerToolFailed(call, error) from error
 
@@ -147,14 +149,15 @@ class StepCalls:
         self.rests = self.rests or result.ends_turn
         self._sheet.publish("turn.tool", call_id=call.id, name=call.name, phase=outcome.state.value)
 
-    def _row(self, call: ToolCall, effect: Effect) -> Call:
+    def _row(self, call: ToolCall) -> Call:
+        tool = self._tool(call)
         return Call(
             turn_id=self._sheet.turn.id,
             step=self._sheet.turn.step,
             call_id=call.id,
             position=[known.id for known in self.all].index(call.id),
             name=call.name,
-            effect=effect.value,
+            effect="none" if tool is None else tool.effect.value,
             arguments=encode_message(call.arguments).decode(),
             epoch=self._sheet.attempt.epoch,
             state=CallState.INTENDED,
@@ -166,7 +169,7 @@ class StepCalls:
         self._sheet.enter(Phase.TOOLS, step=turn.step, tool_calls=turn.tool_calls + count)
 
     def _key(self, call: ToolCall) -> str:
-        return f"{self._sheet.turn.id}:{self._sheet.turn.step}:{call.id}"
+        return call_key(self._sheet.turn.id, self._sheet.turn.step, call.id)
 
 
 def in_doubt(call: ToolCall) -> CallOutcome:

@@ -33,11 +33,13 @@ class Context:
         self.depth = -1
         self.hash = ""
         self.messages: list[Message] = []
+        self.size = 0  # characters of the entries, for whoever keeps it
         self._last_user_turn: str | None = None
 
     def extend(self, entries: Iterable[Entry]) -> None:
         for entry in entries:
             self.depth, self.hash = entry.depth, entry.hash
+            self.size += len(entry.body)
             if entry.kind in _SPOKEN:
                 self._add(entry, entry.content())
 

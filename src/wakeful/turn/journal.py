@@ -80,7 +80,7 @@ class Journal:
     rests: bool = False  # a result said that the turn should end
     said: str = ""  # text beside the current calls
     finished: list[CallOutcome] = field(default_factory=list[CallOutcome])  # not committed yet
-    partial: str = ""  # of the answer that is being written
+    partial: list[str] = field(default_factory=list[str])  # of the answer being written
     is_stale: bool = False  # a commit was cut off from its answer: the rows know better
 
     @property

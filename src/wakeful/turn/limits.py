@@ -23,13 +23,16 @@ def before_calls(turn: Turn, limits: Limits, count: int) -> str | None:
 
 def wall_s(turn: Turn, limits: Limits) -> float:
     """Return how many seconds this attempt may still take."""
+    return max(0.001, _whole_s(turn, limits) - turn.used_ms / 1000)
+
+
+def out_of_time(turn: Turn, limits: Limits) -> str:
+    return f"I ran out of time: one turn may take {_whole_s(turn, limits)} seconds."
+
+
+def _whole_s(turn: Turn, limits: Limits) -> int:
     is_automation = turn.origin is Origin.AUTOMATION
-    whole = limits.automation_wall_s if is_automation else limits.wall_s
-    return max(0.001, whole - turn.used_ms / 1000)
-
-
-def out_of_time(limits: Limits) -> str:
-    return f"I ran out of time: one turn may take {limits.wall_s} seconds."
+    return limits.automation_wall_s if is_automation else limits.wall_s
 
 
 def _spent(turn: Turn, limits: Limits) -> str | None:

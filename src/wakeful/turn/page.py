@@ -26,7 +26,8 @@ from wakeful.turns.turns import ENDS, End, Interrupt, Phase, Turn, TurnState
 from wakeful.vocabulary.entry import AssistantBody, Entry
 from wakeful.vocabulary.message import AssistantMessage, StopReason, Text, ToolCall
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.stimulus import Place, Stimulus
+from wakeful.vocabulary.stimulus import Place, State, Stimulus
+from wakeful.vocabulary.text import clean
 
 STEER_LIMIT = 100  # waiting stimuli looked at by one boundary
 
@@ -103,8 +104,9 @@ class Page:
 
     def write_facts(self, journal: Journal) -> None:
         """Write what an attempt knows that no commit has yet: words said, calls finished."""
-        if journal.partial.strip() and not self.calls.all:
-            self._say(journal.partial, "aborted")
+        partial = "".join(journal.partial)
+        if partial.strip() and not self.calls.all:
+            self._say(partial, "aborted")
         self.write_outcomes(journal.finished)
 
     def go_on(self) -> Next:
@@ -205,14 +207,14 @@ class Page:
         assert lane is not None
         facts = lane_facts(lane, self.turn, None, is_halted=False, now=self._tx.now)
         at_boundary = replace(facts, state=LaneState.TOOLS)
-        settings_of = self.sheet.pen.queue_settings_of
+        settings_of, now = self.sheet.pen.queue_settings_of, self._tx.now
         return [
             stimulus
             for stimulus in waiting
-            # Interrupted work has been shown already: it opens a turn of its own, later.
-            if stimulus.place is not Place.INTERRUPTED
-            and stimulus.not_before <= self._tx.now
-            and decide(arrival_of(stimulus), at_boundary, settings_of(session, stimulus)).action
+            if _may_steer(stimulus, now)
+            and decide(
+                arrival_of(stimulus, now), at_boundary, settings_of(session, stimulus)
+            ).action
             is Action.STEER
         ]
 
@@ -221,7 +223,7 @@ class Page:
 
     def _say(self, text: str, stop_reason: StopReason) -> None:
         """Write words that are no whole reply of a model: cut off, or the runtime's own."""
-        said = AssistantMessage(content=(Text(text=text),), stop_reason=stop_reason)
+        said = AssistantMessage(content=(Text(text=clean(text)),), stop_reason=stop_reason)
         self.sheet.add(AssistantBody(message=said))
 
     def _turn_to(self, calls: tuple[ToolCall, ...], said: str) -> None:
@@ -230,3 +232,15 @@ class Page:
         self.calls = StepCalls(self.sheet, self._mind, calls, ())
         self.calls.ledger_failures = failures
         self._said = said
+
+
+def _may_steer(stimulus: Stimulus, now: int) -> bool:
+    """Tell whether a waiting stimulus is allowed to run, not too late, and new to the model.
+
+    Interrupted work has been shown already: it opens a turn of its own.
+    """
+    return (
+        stimulus.state is State.PENDING
+        and stimulus.place is not Place.INTERRUPTED
+        and (stimulus.expires_at is None or stimulus.expires_at >= now)
+    )

@@ -8,12 +8,13 @@ final reply with the end.
 from wakeful.broker import lanes
 from wakeful.store.database import Tx
 from wakeful.transcript import sessions
-from wakeful.turn.journal import Fenced, Journal, News
+from wakeful.transcript.sessions import Session
+from wakeful.turn.journal import Ended, Fenced, Journal, News
 from wakeful.turn.page import Advanced, Page
 from wakeful.turn.resume import load_step
 from wakeful.turn.sheet import Pen
 from wakeful.turns import turns
-from wakeful.turns.turns import End, Interrupt, TurnState
+from wakeful.turns.turns import End, Interrupt, Turn, TurnState
 from wakeful.vocabulary.errors import Invariant
 
 
@@ -63,6 +64,17 @@ class Recorder:
         page.write_outcomes(journal.finished)
         return page.close(page.leave(reason, resume_at, ask_error))
 
+    def give_up(self, tx: Tx, journal: Journal) -> Advanced:
+        """End a turn and nothing else; for when its end as it should be cannot be written."""
+        attempt = journal.attempt
+        turn = turns.get(tx, attempt.turn_id)
+        held = lanes.is_held(tx, attempt.session_key, attempt.owner, attempt.epoch)
+        if not held or turn is None or turn.state is not TurnState.OPEN:
+            return Advanced(next=Fenced(), turn=journal.turn)
+        how = End(state=TurnState.FAILED, error_kind="internal", error="its end was not writable")
+        self._pen.ending.end_turn(tx, turn, how, attempt.epoch)
+        return Advanced(next=Ended(state=how.state), turn=turn)
+
     def page(self, tx: Tx, journal: Journal) -> Page | None:
         """Open a page for a commit, or return None if the attempt was fenced."""
         attempt = journal.attempt
@@ -73,7 +85,14 @@ class Recorder:
         if turn is None or session is None or turn.state is not TurnState.OPEN:
             raise Invariant(f"the lane of {attempt.session_key!r} is held without an open turn")
         if journal.is_stale:
-            journal.turn = turn
-            if load_step(tx, session, journal):
-                journal.partial = ""
+            self._catch_up(tx, journal, turn, session)
         return Page(self._pen, tx, journal, turn, session)
+
+    def _catch_up(self, tx: Tx, journal: Journal, turn: Turn, session: Session) -> None:
+        """Drop what an attempt takes for news although a commit it never heard of has it."""
+        if turn.step != journal.turn.step:
+            journal.partial.clear()
+            journal.finished.clear()
+        journal.turn = turn
+        if load_step(tx, session, journal):
+            journal.partial.clear()

@@ -6,9 +6,10 @@ from collections.abc import AsyncGenerator, Callable
 
 from wakeful.broker import lanes
 from wakeful.bus.bus import Bus
+from wakeful.gate import halts
 from wakeful.models.model import LONGEST_REPLY, Delta, Reply, Request, as_message
 from wakeful.store.database import Store, Tx
-from wakeful.tools.running import run
+from wakeful.tools.running import is_cancelled, run
 from wakeful.tools.tool import ToolContext
 from wakeful.turn import limits
 from wakeful.turn.backoff import next_try
@@ -16,13 +17,14 @@ from wakeful.turn.calls import LedgerToolFailed
 from wakeful.turn.journal import Act, Ask, CallOutcome, Journal, News, Next
 from wakeful.turn.page import Advanced
 from wakeful.turn.record import Recorder
-from wakeful.turns.tool_calls import CallState
+from wakeful.turns.tool_calls import CallState, call_key
 from wakeful.turns.turns import End, TurnState
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import ContextOverflow, Garbled, Permanent, Transient
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.failpoints import failpoint
 from wakeful.vocabulary.message import AssistantMessage, ToolCall
+from wakeful.vocabulary.text import told
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +56,7 @@ class Thinker:
         return await self._leave(journal, reason="interrupted", resume_at=self._clock.now())
 
     async def end_out_of_time(self, journal: Journal) -> Next:
-        sentence = limits.out_of_time(journal.mind.config.limits)
+        sentence = limits.out_of_time(journal.turn, journal.mind.config.limits)
         return await self._end(journal, TurnState.TIMED_OUT, "limit", sentence)
 
     async def leave_for_later(self, journal: Journal) -> Next:
@@ -66,22 +68,28 @@ class Thinker:
         sentence = f"Something went wrong inside the runtime: {type(error).__name__}."
         return await self._end(journal, TurnState.FAILED, "internal", sentence)
 
+    async def give_up(self, journal: Journal) -> Next:
+        """End a turn whose end could not be written either, without saying what it knew."""
+        return await self._write(journal, lambda tx: self._recorder.give_up(tx, journal))
+
     async def _ask(self, journal: Journal) -> Next:
         try:
             reply = await self._stream(journal)
         except Transient as error:
             return await self._ask_later(journal, error)
         except ContextOverflow as error:
-            return await self._end(journal, TurnState.FAILED, "context_overflow", str(error))
+            return await self._end(journal, TurnState.FAILED, "context_overflow", told(error))
         except Permanent as error:
-            return await self._end(journal, TurnState.FAILED, "provider", str(error))
-        except Exception as error:
+            return await self._end(journal, TurnState.FAILED, "provider", told(error))
+        except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and is_cancelled():
+                raise
             log.exception("the model %r raised", journal.mind.model.name)
-            sentence = f"The model failed: {type(error).__name__}: {error}"
+            sentence = f"The model failed: {type(error).__name__}: {told(error)}"
             return await self._end(journal, TurnState.FAILED, "provider", sentence)
         failpoint("P6" if reply.tool_calls else "P10")
         next = await self._commit(journal, News(reply=reply))
-        journal.partial = ""
+        journal.partial.clear()
         if not reply.tool_calls:
             failpoint("P11")
         return next
@@ -96,7 +104,8 @@ class Thinker:
             turn_id=turn.id,
             step=turn.step,
         )
-        journal.partial = ""
+        journal.partial.clear()
+        size = 0
         reply: Reply | None = None
         pieces = mind.model.stream(request)
         try:
@@ -104,8 +113,9 @@ class Thinker:
                 if reply is not None:
                     raise Garbled("the model went on after its final reply")
                 if isinstance(piece, Delta):
-                    journal.partial += piece.text
-                    if len(journal.partial) > LONGEST_REPLY:
+                    journal.partial.append(piece.text)
+                    size += len(piece.text)
+                    if size > LONGEST_REPLY:
                         raise Garbled("the model's answer does not end")
                     self._show(journal, piece.text)
                 else:
@@ -134,10 +144,10 @@ class Thinker:
             error, journal.turn.retries, journal.mind.config.limits.retries, self._clock.now()
         )
         if resume_at is None:
-            return await self._end(journal, TurnState.FAILED, "provider", str(error))
-        journal.partial = ""
+            return await self._end(journal, TurnState.FAILED, "provider", told(error))
+        journal.partial.clear()
         return await self._leave(
-            journal, reason="waiting for the model", resume_at=resume_at, ask_error=str(error)
+            journal, reason="waiting for the model", resume_at=resume_at, ask_error=told(error)
         )
 
     async def _act(self, journal: Journal, calls: tuple[ToolCall, ...]) -> Next:
@@ -160,7 +170,7 @@ class Thinker:
         tool = mind.toolbox.get(call.name, turn.trust)
         assert tool is not None, "a call is only intended when its tool exists"
         context = ToolContext(
-            key=f"{turn.id}:{turn.step}:{call.id}",
+            key=call_key(turn.id, turn.step, call.id),
             session_key=turn.session_key,
             agent_id=turn.agent_id,
             turn_id=turn.id,
@@ -169,6 +179,8 @@ class Thinker:
         )
         result = await run(tool, call, context)
         state = CallState.FAILED if result.is_error else CallState.DONE
+        if result.is_in_doubt:
+            state = CallState.UNKNOWN
         journal.finished.append(CallOutcome(call=call, result=result, state=state))
 
     async def _commit(self, journal: Journal, news: News) -> Next:
@@ -181,7 +193,7 @@ class Thinker:
                 )
             except LedgerToolFailed as failed:
                 log.warning("the ledger tool %r failed", failed.call.name, exc_info=True)
-                failures[failed.call.id] = f"{type(failed.cause).__name__}: {failed.cause}"
+                failures[failed.call.id] = failed.told
 
     async def _end(self, journal: Journal, state: TurnState, kind: str, sentence: str) -> Next:
         how = End(state=state, reply=sentence, error_kind=kind, error=sentence)
@@ -200,7 +212,8 @@ class Thinker:
     async def _write(self, journal: Journal, fn: Callable[[Tx], Advanced]) -> Next:
         session_key = journal.attempt.session_key
         try:
-            advanced = await self._store.write(fn, locks=[lanes.lock(session_key)])
+            locks = [lanes.lock(session_key), halts.ASKING]
+            advanced = await self._store.write(fn, locks=locks)
         except asyncio.CancelledError:
             journal.is_stale = True  # it may have been committed all the same
             raise

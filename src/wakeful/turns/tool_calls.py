@@ -37,6 +37,11 @@ class Call(Record):
 CALLS = Table("tool_calls", Call)
 
 
+def call_key(turn_id: str, step: int, call_id: str) -> str:
+    """Return the idempotency key of a call: the same over every attempt."""
+    return f"{turn_id}:{step}:{call_id}"
+
+
 def add(tx: Tx, calls: Sequence[Call]) -> None:
     """Write calls down before they run (or, settled, together with their results).
 

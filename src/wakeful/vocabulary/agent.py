@@ -43,5 +43,8 @@ class Agents:
             raise InvalidInput(field, f"no agent {agent_id!r} is configured (known: {known})")
         return config
 
+    def ids(self) -> list[str]:
+        return sorted(self._configs)
+
     def __contains__(self, agent_id: str) -> bool:
         return agent_id in self._configs

@@ -69,7 +69,15 @@ MOVES: dict[State, frozenset[State]] = {
         }
     ),
     State.HELD: frozenset({State.CLAIMED, State.SUPPRESSED, State.EXPIRED, State.CANCELLED}),
-    State.PARKED: frozenset({State.PENDING, State.SUPPRESSED, State.EXPIRED, State.CANCELLED}),
+    State.PARKED: frozenset(
+        {
+            State.PENDING,
+            State.CLAIMED,
+            State.SUPPRESSED,
+            State.EXPIRED,
+            State.CANCELLED,
+        }
+    ),
     State.CLAIMED: frozenset(
         {State.PENDING, State.DONE, State.MERGED, State.FAILED, State.CANCELLED}
     ),
@@ -147,7 +155,8 @@ class Stimulus(Record):
     depth: int
     route: Route | None
     mode: Mode | None
-    not_before: int  # earliest start; for a parked one, when it is looked at again
+    not_before: int  # earliest start, as its sender wished
+    due_at: int  # when the lane looks at it next
     expires_at: int | None
     is_debounced: bool
     state: State

@@ -5,6 +5,7 @@ from typing import Any, cast
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 DEEPEST_JSON = 64
+LONGEST_TOLD = 1000  # characters kept of what an error says
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
@@ -13,6 +14,16 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 def clean(text: str) -> str:
     """Replace what UTF-8 or a database cannot hold: lone surrogates and NUL."""
     return _UNSTORABLE.sub(REPLACEMENT, text)
+
+
+def told(error: BaseException) -> str:
+    """Return what an error says, as text that can be stored and is not too long."""
+    return clean(str(error))[:LONGEST_TOLD]
+
+
+def is_plain(text: str) -> bool:
+    """Tell whether a name has neither control characters nor lone surrogates."""
+    return _CONTROL.search(text) is None and _UNSTORABLE.search(text) is None
 
 
 def clean_json(value: Any, depth: int = 0) -> Any:

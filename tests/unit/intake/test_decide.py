@@ -1,9 +1,11 @@
 """`decide` over every origin, priority, mode and lane state, against the written rules."""
 
+import inspect
 import itertools
 
 import pytest
 
+from wakeful.broker import stimuli
 from wakeful.intake.decide import (
     RUNNING,
     WAITS,
@@ -21,7 +23,7 @@ from wakeful.sleeps.sleeps import SleepPolicy
 from wakeful.turns.turns import Interrupt
 from wakeful.vocabulary.queueing import Drop, Mode, QueueSettings
 from wakeful.vocabulary.route import Route
-from wakeful.vocabulary.stimulus import Origin, Priority, Trust
+from wakeful.vocabulary.stimulus import CAPPED, Origin, Priority, Trust
 
 ROUTE = Route(door="cli")
 JOINS = {"user", "a2a", "hub", "subagent"}  # rule 8
@@ -45,13 +47,19 @@ EVERYTHING = list(itertools.product(Origin, Priority, Mode, LaneState))
 def arrival(
     origin: Origin,
     priority: Priority = Priority.NEXT,
-    mode: Mode | None = None,
     *,
     trust: Trust = Trust.OPERATOR,
     has_home: bool = True,
+    route: Route = ROUTE,
+    is_due: bool = True,
 ) -> Arrival:
     return Arrival(
-        origin=origin, priority=priority, trust=trust, route=ROUTE, mode=mode, has_home=has_home
+        origin=origin,
+        priority=priority,
+        trust=trust,
+        route=route,
+        has_home=has_home,
+        is_due=is_due,
     )
 
 
@@ -121,7 +129,7 @@ def test_every_case_follows_the_written_rules(
 def test_only_a_running_turn_is_ever_interrupted_or_steered(
     origin: Origin, priority: Priority, mode: Mode, state: LaneState
 ):
-    decision = decide(arrival(origin, priority, mode), lane(state), QueueSettings())
+    decision = decide(arrival(origin, priority), lane(state), QueueSettings(mode=mode))
 
     touches = decision.interrupt is not Interrupt.NONE or decision.action is Action.STEER
     assert not touches or state in RUNNING
@@ -232,3 +240,45 @@ def test_work_that_is_due_runs_and_leaves_the_sleep_armed():
     for origin in (Origin.AUTOMATION, Origin.CALLBACK):
         decision = decide(arrival(origin), asleep, QueueSettings())
         assert (decision.action, decision.wakes) == (Action.START, False)
+
+
+@pytest.mark.parametrize("state", list(LaneState))
+def test_a_halt_is_no_way_round_the_guards(state: LaneState):
+    for verdict, action in ((Verdict.STORM, Action.HOLD), (Verdict.LOOP, Action.SUPPRESS)):
+        guard = Guard(verdict=verdict)
+        assert decide(arrival(Origin.HUB), lane(state), QueueSettings(), guard).action is action
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_what_is_not_due_yet_disturbs_nobody(mode: Mode):
+    tomorrow = arrival(Origin.USER, Priority.NOW, is_due=False)
+    settings = QueueSettings(mode=mode, debounce_ms=100)
+
+    for state in (LaneState.IDLE, LaneState.STREAMING, LaneState.ASLEEP):
+        assert decide(tomorrow, lane(state), settings) == Decision(action=Action.QUEUE)
+
+
+def test_interrupt_ends_a_turn_of_another_route_but_steer_does_not_join_it():
+    elsewhere = arrival(Origin.USER, route=Route(door="hub"))
+    busy = lane(LaneState.STREAMING)
+
+    interrupt = decide(elsewhere, busy, QueueSettings(mode=Mode.INTERRUPT))
+    steer = decide(elsewhere, busy, QueueSettings(mode=Mode.STEER))
+
+    assert interrupt.interrupt is Interrupt.SUPERSEDE
+    assert steer == Decision(action=Action.QUEUE)
+
+
+def test_the_cap_counts_what_a_halt_parks():
+    full = lane(LaneState.HALTED, is_full=True)
+
+    decision = decide(arrival(Origin.USER), full, QueueSettings())
+
+    assert (decision.action, decision.drops_oldest) == (Action.PARK, True)
+
+
+def test_the_broker_counts_the_same_origins_as_the_vocabulary():
+    source = inspect.getsource(stimuli)
+
+    assert source.count("IN ('user', 'hub', 'a2a')") == 2
+    assert CAPPED == {"user", "hub", "a2a"}

@@ -31,6 +31,7 @@ def waiting(name: str, **changes: object) -> Stimulus:
         route=None,
         mode=None,
         not_before=0,
+        due_at=0,
         expires_at=None,
         is_debounced=False,
         state=State.PENDING,
@@ -57,7 +58,7 @@ def chosen(
 
 def test_nothing_waiting_opens_nothing():
     assert chosen() == []
-    assert chosen(waiting("a", not_before=NOW + 1)) == []
+    assert chosen(waiting("a", due_at=NOW + 1)) == []
 
 
 @pytest.mark.parametrize(
@@ -82,7 +83,7 @@ def test_the_mode_says_whether_messages_open_one_turn_together(mode: Mode, toget
         {"trust": Trust.EXTERNAL},
         {"priority": Priority.LATER},
         {"origin": Origin.AUTOMATION},
-        {"not_before": NOW + 1},
+        {"due_at": NOW + 1},
         {"mode": Mode.QUEUE},
         {"place": Place.INTERRUPTED, "turn_id": "t"},
     ],

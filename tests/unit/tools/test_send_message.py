@@ -13,6 +13,7 @@ from wakeful.transcript.sessions import Session
 from wakeful.turns.turns import Interrupt, Phase, Turn, TurnState
 from wakeful.vocabulary.agent import AgentConfig
 from wakeful.vocabulary.clock import ManualClock
+from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.message import ToolCall
 from wakeful.vocabulary.route import Route
@@ -51,9 +52,13 @@ async def send(
             session=make_session(session_route),
             agent=AgentConfig(id="main", routes=routes),
             key="tn_1:1:call_1",
+            publish=lambda *_, **__: None,
         )
         call = ToolCall(id="call_1", name="send_message", arguments={"text": text, **(where or {})})
-        result = run_in_ledger(send_message, call, context)
+        try:
+            result = run_in_ledger(send_message, call, context)
+        except InvalidInput as refused:  # as a turn would: nothing is written, the model is told
+            result = ToolResult(text=str(refused), is_error=True)
         return result, list(outbox.of_turn(tx, "tn_1"))
 
     return await store.write(act)

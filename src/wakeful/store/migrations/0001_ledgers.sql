@@ -52,7 +52,8 @@ CREATE TABLE stimuli (
     depth INTEGER NOT NULL,
     route TEXT,
     mode TEXT,
-    not_before BIGINT NOT NULL,
+    not_before BIGINT NOT NULL,     -- as its sender wished
+    due_at BIGINT NOT NULL,         -- when the lane looks at it: never early, later if parked
     expires_at BIGINT,
     is_debounced INTEGER NOT NULL,
     state TEXT NOT NULL,
@@ -64,7 +65,7 @@ CREATE TABLE stimuli (
 );
 -- The last three columns are there so that counting and timing a lane read the index alone.
 CREATE INDEX stimuli_waiting
-    ON stimuli (session_key, priority, place, seq, origin, is_debounced, not_before)
+    ON stimuli (session_key, priority, place, seq, origin, is_debounced, due_at)
     WHERE state IN ('pending', 'parked');
 CREATE INDEX stimuli_parked ON stimuli (agent_id, state_reason) WHERE state = 'parked';
 CREATE INDEX stimuli_looping ON stimuli (root_id) WHERE state_reason = 'loop';
@@ -86,8 +87,15 @@ CREATE TABLE storms (
     session_key TEXT NOT NULL,
     recent TEXT NOT NULL,           -- when the last turn-opening stimuli came
     since BIGINT,                   -- start of the running episode; null: none
+    seen_at BIGINT NOT NULL,
     PRIMARY KEY (source, session_key)
 );
+CREATE INDEX storms_seen ON storms (seen_at);
+-- Locked by whoever halts or lifts, shared by whoever asks whether something is halted.
+CREATE TABLE halt_head (
+    id TEXT PRIMARY KEY
+);
+INSERT INTO halt_head (id) VALUES ('halts');
 CREATE TABLE halts (
     scope TEXT PRIMARY KEY,         -- an agent id, or '*' for the runtime
     halted_at BIGINT NOT NULL,
