@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 
 import msgspec
@@ -82,7 +82,7 @@ class Bus:
         all come. A `reset` frame says that `since` is unknown here: read the state anew.
         """
         reader = self._join(topics, session_key)
-        return Subscription(self._events(reader, since), lambda: self._part(reader, session_key))
+        return Subscription(self, reader, since, lambda: self._part(reader, session_key))
 
     def prune(self, tx: Tx, before: int, keep: int, limit: int) -> str | None:
         """Forget events that are too old or too many, from the oldest on; None when done."""
@@ -111,25 +111,6 @@ class Bus:
         finally:
             self._part(reader, session_key)
 
-    async def _events(self, reader: "_Reader", since: str | None) -> AsyncGenerator[Event, None]:
-        if since is not None:
-            position = await self._position(since)
-            if position is None:
-                yield Event(kind="reset", data={"cursor": await self.head()})
-            else:
-                async for event in self._replay(reader, position, reader.joined_at):
-                    yield event
-        while True:
-            for event in reader.take():
-                yield event
-            if reader.is_behind:
-                reader.is_behind = False
-                through = self._last_seq
-                yield Event(kind="gap")
-                async for event in self._replay(reader, reader.seen, through):
-                    yield event
-            await reader.wait()
-
     def _join(self, topics: Sequence[str], session_key: str | None) -> "_Reader":
         reader = _Reader(tuple(topics), session_key, self._last_seq)
         self._group(session_key).add(reader)
@@ -146,31 +127,37 @@ class Bus:
             return self._everywhere
         return self._by_session.setdefault(session_key, set())
 
-    async def _position(self, cursor: str) -> int | None:
+    async def position(self, cursor: str) -> int | None:
         """Return the sequence number a cursor stands at, or None if it means nothing here."""
         epoch, _, text = cursor.rpartition("-")
         ((known, seq, pruned_through),) = await self._store.read(
             "SELECT epoch, seq, pruned_through FROM bus_head"
         )
-        if epoch != known or not text.isdecimal():
+        if epoch != known or not (text.isascii() and text.isdecimal() and len(text) < 20):
             return None
         return int(text) if pruned_through <= int(text) <= seq else None
 
-    async def _replay(self, reader: "_Reader", position: int, through: int) -> AsyncIterator[Event]:
-        """Yield the stored events after `position`; those after `through` come live, in place."""
-        reader.seen = position
-        while reader.seen < through:
-            rows = await self._store.read(_PAGE, after=reader.seen, page=PAGE_LIMIT)
-            if rows[0][1] > reader.seen:
-                reader.seen = rows[0][1]
-                yield Event(kind="reset", data={"cursor": f"{rows[0][0]}-{reader.seen}"})
-            for row in rows:
-                if row[2] is None or row[2] > through:
-                    return
-                reader.seen = row[2]
-                event = _read(row)
-                if reader.wants(event):
-                    yield event
+    async def page(self, reader: "_Reader", through: int) -> list[Event]:
+        """Return stored events after what the reader has seen; those after `through` come live."""
+        rows = await self._store.read(_PAGE, after=reader.seen, page=PAGE_LIMIT)
+        found: list[Event] = []
+        if rows[0][1] > reader.seen:
+            reader.seen = rows[0][1]
+            found.append(Event(kind="reset", data={"cursor": f"{rows[0][0]}-{reader.seen}"}))
+        for row in rows:
+            if row[2] is None or row[2] > through:
+                reader.seen = max(reader.seen, through)
+                break
+            reader.seen = row[2]
+            event = _read(row)
+            if reader.wants(event):
+                found.append(event)
+        return found
+
+    @property
+    def last_seq(self) -> int:
+        """The number of the newest event that readers here were offered."""
+        return self._last_seq
 
     def _insert(self, tx: Tx, events: Sequence[Event]) -> Sequence[None]:
         head = tx.one(
@@ -227,19 +214,55 @@ class Bus:
 class Subscription:
     """Events as they come, from the moment it was made; close it, or let it go, to leave."""
 
-    def __init__(self, events: AsyncGenerator[Event, None], part: Callable[[], None]) -> None:
-        self._events = events
+    def __init__(
+        self, bus: Bus, reader: "_Reader", since: str | None, part: Callable[[], None]
+    ) -> None:
+        self._bus = bus
+        self._reader = reader
+        self._since = since
         self._part = part
+        self._through = reader.joined_at  # stored events up to here are read from the ledger
+        self._taken: deque[Event] = deque()
 
     def __aiter__(self) -> "Subscription":
         return self
 
     async def __anext__(self) -> Event:
-        return await anext(self._events)
+        while not self._taken:
+            self._taken.extend(await self.batch())
+        return self._taken.popleft()
+
+    async def batch(self) -> list[Event]:
+        """Wait for events and return all there are; none if somebody nudged instead.
+
+        May be cancelled and called again: nothing is lost.
+        """
+        reader = self._reader
+        if self._since is not None:
+            position = await self._bus.position(self._since)
+            epoch = (await self._bus.head()).rpartition("-")[0]
+            self._since = None
+            if position is None:
+                return [Event(kind="reset", data={"cursor": f"{epoch}-{reader.joined_at}"})]
+            reader.seen = position
+            return []
+        if reader.seen < self._through:
+            return await self._bus.page(reader, self._through)
+        if events := list(reader.take()):
+            return events
+        if reader.is_behind:
+            reader.is_behind = False
+            self._through = self._bus.last_seq
+            return [Event(kind="gap")]
+        await reader.wait()
+        return list(reader.take())
+
+    def nudge(self) -> None:
+        """Let whoever waits for a batch look up."""
+        self._reader.wake()
 
     async def aclose(self) -> None:
         self._part()
-        await self._events.aclose()
 
     def __del__(self) -> None:
         self._part()
