@@ -1,6 +1,7 @@
 """One group: many callers' writes in one transaction, and what became of each."""
 
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,7 +34,7 @@ class Call:
         fn: Callable[[Tx], Any] | None,
         verb: Verb[Any, Any] | None = None,
         row: Any = None,
-        locks: Iterable[Lock] = (),
+        locks: Sequence[Lock] = (),
     ) -> None:
         self.future = future
         self.fn = fn
@@ -77,9 +78,22 @@ def settle(backend: Backend, calls: Sequence[Call], clock: Callable[[], int]) ->
             error = stopped.__cause__
             assert error is not None
             if len(group) == 1 or isinstance(error, _EVERYBODY):
-                yield Settled(errors=[(call, error) for call in group])
+                yield rejected(group, error)
             else:
                 waiting.extend(reversed(_split(group, stopped)))
+
+
+def rejected(calls: Sequence[Call], error: BaseException) -> Settled:
+    """Answer every call with an error of its own: raising one adds to its traceback."""
+    if len(calls) == 1 or not isinstance(error, _EVERYBODY):
+        return Settled(errors=[(call, error) for call in calls])
+    return Settled(errors=[(call, _copied(error)) for call in calls])
+
+
+def _copied(error: Exception) -> Exception:
+    twin = copy(error)
+    twin.__cause__ = error.__cause__
+    return twin
 
 
 def _split(group: list[Call], stopped: _Stopped) -> list[list[Call]]:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from wakeful.store.backend import Backend
 from wakeful.store.database import In, Lock, Out, Row, Tx, Verb
@@ -11,6 +11,7 @@ from wakeful.store.readers import Reader, Readers
 from wakeful.store.urgency import Urgency
 from wakeful.store.writer import Outcome, ReadCall, Writer
 from wakeful.vocabulary.clock import Clock
+from wakeful.vocabulary.errors import StoreDamaged, StoreFailed
 
 T = TypeVar("T")
 
@@ -37,22 +38,26 @@ class GroupedStore:
 
     async def write(self, fn: Callable[[Tx], T], *, locks: Iterable[Lock] = ()) -> T:
         outcome = Outcome(loop=self._loop)
-        self._writer.put(Call(outcome, fn, locks=locks))
+        self._writer.put(Call(outcome, fn, locks=tuple(locks)))
         self._urgency.asked()
-        return await _outcome(outcome)
+        return await outcome.known()
 
     async def batch(self, verb: Verb[In, Out], row: In) -> Out:
         outcome = Outcome(loop=self._loop)
         self._writer.put(Call(outcome, None, verb, row))
         self._urgency.asked()
-        return await _outcome(outcome)
+        return await outcome.known()
 
     async def read(self, sql: str, /, **params: object) -> Sequence[Row]:
-        if self._readers is not None:
+        if self._readers is None:
+            outcome = Outcome(loop=self._loop)
+            self._writer.put(ReadCall(outcome, sql, params))
+            return await outcome.known()
+        try:
             return await self._readers.read(sql, params)
-        outcome = Outcome(loop=self._loop)
-        self._writer.put(ReadCall(outcome, sql, params))
-        return await _outcome(outcome)
+        except (StoreFailed, StoreDamaged) as error:
+            self._writer.notice(error)
+            raise
 
     def listen(self, channel: str, act: Callable[[str], object]) -> Callable[[], None]:
         listeners = self._listeners.setdefault(channel, {})
@@ -71,6 +76,7 @@ class GroupedStore:
         if self._readers is not None:
             await self._readers.close()
         await self._writer.close()
+        self._urgency.end()
 
     def _deliver(self, settled: Settled) -> None:
         self._urgency.answered(len(settled.results) + len(settled.errors))
@@ -93,15 +99,6 @@ class GroupedStore:
             self._loop.call_exception_handler(
                 {"message": f"{act!r} raised after a commit", "exception": error}
             )
-
-
-async def _outcome(outcome: Outcome) -> Any:
-    try:
-        return await outcome
-    except asyncio.CancelledError:
-        if outcome.done():
-            outcome.exception()  # seen, so that the loop does not report it as forgotten
-        raise
 
 
 def _raisable(error: BaseException) -> BaseException:

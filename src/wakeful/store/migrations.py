@@ -42,11 +42,16 @@ class Migration:
         """Split at the semicolons that end a statement, not at those inside of one."""
         statements: list[str] = []
         rest = ""
-        for piece in self.sql.split(";"):
+        *pieces, tail = self.sql.split(";")
+        for piece in pieces:
             rest += piece + ";"
             if apsw.complete(rest):
                 statements.append(rest.strip())
                 rest = ""
+        if not all(
+            line.lstrip().startswith("--") for line in (rest + tail).split("\n") if line.strip()
+        ):
+            raise Invariant(f"migration {self.number} ends inside a statement")
         return statements
 
 

@@ -8,9 +8,10 @@ from typing import Any, Protocol
 
 from wakeful.store.database import Row
 from wakeful.store.urgency import Urgency
-from wakeful.vocabulary.errors import StoreRefused
+from wakeful.vocabulary.errors import Overloaded, StoreRefused
 
 READERS = 4
+WAITING_LIMIT = 10_000  # reads that wait for a thread; beyond it callers are refused
 
 _Job = tuple[asyncio.Future[Any], str, Mapping[str, object]]
 
@@ -39,6 +40,8 @@ class Readers:
     async def read(self, sql: str, params: Mapping[str, object]) -> Sequence[Row]:
         if self._is_closed:
             raise StoreRefused("the store is closed")
+        if self._unfinished >= WAITING_LIMIT:
+            raise Overloaded(f"{WAITING_LIMIT} reads are waiting", retry_after_s=1.0)
         future: asyncio.Future[Any] = self._loop.create_future()
         self._unfinished += 1
         if self._unfinished > len(self._threads) < self._count:
@@ -54,6 +57,7 @@ class Readers:
             self._jobs.put(None)
         for thread in self._threads:
             await asyncio.to_thread(thread.join)
+        self._urgency.end()
 
     def _start_thread(self) -> None:
         name = f"wakeful-reader-{len(self._threads)}"

@@ -23,7 +23,10 @@ _json = msgspec.json.Encoder()
 
 def connect(name: str, flags: int, vfs: str | None = None) -> apsw.Connection:
     """Connect without ever checkpointing on the way out."""
-    connection = apsw.Connection(name, flags=flags, vfs=vfs)
+    try:
+        connection = apsw.Connection(name, flags=flags, vfs=vfs)
+    except apsw.Error as error:
+        raise translated(error, None, name) from error
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     # One plan per statement, whatever is bound to it: without this SQLite may plan anew each time
     # a statement runs, which costs more than the statement (28 % of the CPU of a turn).

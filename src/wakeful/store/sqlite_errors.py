@@ -21,7 +21,7 @@ _SYNC_FAILED = {apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC}
 _NO_ROOM_FOR_INDEX = {apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_SHMMAP}
 
 
-def translated(error: apsw.Error, connection: apsw.Connection, where: str) -> WakefulError:
+def translated(error: apsw.Error, connection: apsw.Connection | None, where: str) -> WakefulError:
     """Return our error for one of SQLite's; `where` is the statement or the file."""
     match error:
         case apsw.FullError():
@@ -44,9 +44,11 @@ def translated(error: apsw.Error, connection: apsw.Connection, where: str) -> Wa
             return Invariant(f"{error} in {where!r}")
 
 
-def _is_full(error: apsw.Error, connection: apsw.Connection) -> bool:
+def _is_full(error: apsw.Error, connection: apsw.Connection | None) -> bool:
     # A sync that fails is never "full": what it was to make durable may be gone.
     code: int = getattr(error, "extendedresult", 0)
     if code in _SYNC_FAILED:
         return False
-    return code in _NO_ROOM_FOR_INDEX or connection.system_errno in _NO_ROOM
+    if code in _NO_ROOM_FOR_INDEX:
+        return True
+    return connection is not None and connection.system_errno in _NO_ROOM

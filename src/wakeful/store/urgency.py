@@ -38,6 +38,13 @@ class Urgency:
         self._waiting -= count
         self._answers += 1
 
+    def end(self) -> None:
+        """Leave the interval as it was; nobody will look any more."""
+        self._waiting = 0
+        if self._looks_left:
+            self._looks_left = 0
+            sys.setswitchinterval(_usual_interval_s)
+
     def _look(self) -> None:
         if self._waiting and self._answers == self._answers_seen:
             self._looks_left = CALM_LOOKS

@@ -8,7 +8,7 @@ from typing import Any
 
 from wakeful.store.backend import Backend
 from wakeful.store.database import GROUP_LIMIT, Row
-from wakeful.store.group import Call, Settled, settle
+from wakeful.store.group import Call, Settled, rejected, settle
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import Overloaded, StoreDamaged, StoreFailed, StoreRefused
 
@@ -25,6 +25,15 @@ class Outcome(asyncio.Future[Any]):
 
     def cancel(self, msg: Any | None = None) -> bool:
         return False
+
+    async def known(self) -> Any:
+        """Wait for the outcome, whatever happens meanwhile."""
+        try:
+            return await self
+        except asyncio.CancelledError:
+            if self.done():
+                self.exception()  # seen, so that the loop does not report it as forgotten
+            raise
 
 
 class ReadCall:
@@ -67,7 +76,7 @@ class Writer:
         """Open the database on the writer thread; raise what kept it from opening."""
         self._thread.start()
         try:
-            await self._opened
+            await self._opened.known()
         except asyncio.CancelledError:
             await self.close()
             raise
@@ -87,8 +96,16 @@ class Writer:
         if not self._is_closing:
             self._is_closing = True
             self._awaken()
-        await asyncio.shield(self._closed)
+        await self._closed.known()
         self._thread.join()
+
+    def notice(self, error: BaseException) -> None:
+        """Stop for good if this error, met by anybody, means that the disk cannot be trusted."""
+        # After a failed sync the kernel may drop the dirty pages and report the next sync as
+        # good, so the first failure is final whatever later calls say.
+        if self._failure is None and isinstance(error, StoreFailed | StoreDamaged):
+            self._failure = error
+            self._tell(self._fail)
 
     def _awaken(self) -> None:
         self._is_asleep = False
@@ -148,19 +165,18 @@ class Writer:
         if not group:
             return reads
         if self._failure is not None:
-            self._tell(self._deliver, Settled(errors=[(call, self._failure) for call in group]))
+            self._tell(self._deliver, rejected(group, self._failure))
             return reads
         try:
             for settled in settle(backend, group, self._clock.now):
                 for _, error in settled.errors:
-                    self._notice(error)
+                    self.notice(error)
                 self._tell(self._deliver, settled)
         except BaseException as error:
             # A bug below: without an answer the callers would wait for ever.
-            failure = StoreFailed(f"the writer failed: {error!r}")
-            failure.__cause__ = error
-            self._notice(failure)
-            self._tell(self._deliver, Settled(errors=[(call, failure) for call in group]))
+            failure = _failed(error)
+            self.notice(failure)
+            self._tell(self._deliver, rejected(group, failure))
         return reads
 
     def _run_reads(self, backend: Backend, reads: Iterable[ReadCall]) -> None:
@@ -177,22 +193,23 @@ class Writer:
             return False
         try:
             return backend.tidy(is_idle=is_idle)
-        except (StoreFailed, StoreDamaged) as error:
-            self._notice(error)
+        except Exception as error:
+            self.notice(error if isinstance(error, StoreDamaged) else _failed(error))
             return False
-
-    def _notice(self, error: BaseException) -> None:
-        # After a failed sync the kernel may drop the dirty pages and report the next sync as
-        # good, so the first failure is final whatever later calls say.
-        if self._failure is None and isinstance(error, StoreFailed | StoreDamaged):
-            self._failure = error
-            self._tell(self._fail)
 
     def _tell(self, act: Callable[..., object], *args: Any) -> None:
         try:
             self._loop.call_soon_threadsafe(act, *args)
         except RuntimeError:  # the event loop is closed: nobody is left to be told
             self._is_closing = True
+
+
+def _failed(error: BaseException) -> StoreFailed:
+    if isinstance(error, StoreFailed):
+        return error
+    failure = StoreFailed(f"the writer failed: {error!r}")
+    failure.__cause__ = error
+    return failure
 
 
 def _resolve(future: Outcome, value: object) -> None:
