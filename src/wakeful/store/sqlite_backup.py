@@ -1,6 +1,5 @@
 """Whole copies of a SQLite database, taken beside a running store, and put back in its place."""
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from wakeful.store.migrations import refuse_unknown
 from wakeful.store.sqlite_check import check, refuse_damaged_file
 from wakeful.store.sqlite_connection import connect, connected_read_only, execute
 from wakeful.store.sqlite_errors import translated
-from wakeful.store.sqlite_home import Home, beside, file_errors
+from wakeful.store.sqlite_home import Home, beside, create_private, file_errors, sync
 from wakeful.vocabulary.errors import InvalidInput, StoreDamaged, StoreRefused
 
 STEP_PAGES = 2048  # 8 MiB between two reports of progress
@@ -39,15 +38,15 @@ def copy_out(source: Path, target: Path, progress: Progress) -> Copy:
     draft = beside(target, ".partial")
     with file_errors(target):
         draft.unlink(missing_ok=True)
-        _create_private(draft)
+        create_private(draft)
     try:
         with connected_read_only(source) as connection:
             _copy(connection, draft, progress, {})
         found = inspected(draft)
         with file_errors(target):
-            _sync(draft)
+            sync(draft)
             draft.rename(target)
-            _sync(target.parent)
+            sync(target.parent)
         return found
     finally:
         draft.unlink(missing_ok=True)
@@ -128,19 +127,3 @@ def _copy(
         raise translated(error, target, str(draft)) from error
     finally:
         target.close()
-
-
-def _create_private(file: Path) -> None:
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        os.fchmod(descriptor, 0o600)
-    finally:
-        os.close(descriptor)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -57,18 +57,18 @@ class Home:
             draft = beside(self.path, ".new")
             for leftover in self.path.parent.glob(f"{draft.name}*"):
                 leftover.unlink()
-            _create_private(draft)
+            create_private(draft)
             build(draft)
-            _sync(draft)
+            sync(draft)
             draft.rename(self.path)
-            _sync(self.path.parent)
+            sync(self.path.parent)
 
     def mark_open(self) -> None:
         """Note that the write-ahead log is needed from now on; it must exist."""
         with file_errors(self.path):
-            _sync(self.path.parent)
+            sync(self.path.parent)
             if not self._marker.exists():
-                _create_private(self._marker)
+                create_private(self._marker)
             self._mark(_OPEN)
 
     def mark_closed(self) -> None:
@@ -128,13 +128,8 @@ def has_content(file: Path) -> bool:
     return file.exists() and file.stat().st_size > 0
 
 
-def _make_folder(folder: Path) -> None:
-    if not folder.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        folder.chmod(0o700)  # mkdir's mode is cut by the umask
-
-
-def _create_private(file: Path) -> None:
+def create_private(file: Path) -> None:
+    """Create an empty file that only its owner may use, whatever the umask says."""
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         os.fchmod(descriptor, 0o600)
@@ -142,12 +137,19 @@ def _create_private(file: Path) -> None:
         os.close(descriptor)
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Make a file, or the names in a folder, durable."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _make_folder(folder: Path) -> None:
+    if not folder.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)  # mkdir's mode is cut by the umask
 
 
 def _is_shared(descriptor: int) -> bool:
