@@ -123,11 +123,12 @@ class Writer:
         self._tell(_resolve, self._opened, None)
         try:
             self._work(backend)
+            backend.close()
+        except Exception as error:
+            # Whatever was acknowledged is on disk; there is nobody to tell but whoever waits.
+            self.notice(_failed(error))
         finally:
-            try:
-                backend.close()
-            finally:
-                self._tell(_resolve, self._closed, None)
+            self._tell(_resolve, self._closed, None)
 
     def _work(self, backend: Backend) -> None:
         wants_idle = True

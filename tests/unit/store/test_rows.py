@@ -1,4 +1,4 @@
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import Any, Literal, NewType
 
 import msgspec
@@ -13,6 +13,15 @@ LaneId = NewType("LaneId", str)
 class Colour(StrEnum):
     RED = "red"
     BLUE = "blue"
+
+
+class Rank(IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+class Ranked(msgspec.Struct, frozen=True):
+    rank: Rank
 
 
 class Point(msgspec.Struct, frozen=True):
@@ -94,6 +103,20 @@ def test_the_insert_statement_names_every_column_once() -> None:
 
     assert table.columns == "id, count"
     assert table.insert == "INSERT INTO named (id, count) VALUES (:id, :count)"
+
+
+def test_whole_rows_are_selected_in_the_order_of_the_fields() -> None:
+    assert Table("named", Named).select("WHERE id = :id") == (
+        "SELECT id, count FROM named WHERE id = :id"
+    )
+
+
+def test_a_numbered_enumeration_is_stored_as_its_number() -> None:
+    table = Table("ranked", Ranked)
+    row = Ranked(rank=Rank.HIGH)
+
+    assert table.params(row) == {"rank": 2}
+    assert table.read((2,)) == row
 
 
 def test_an_unknown_enumeration_text_names_its_column() -> None:

@@ -1,0 +1,166 @@
+"""The writer answers every caller, whatever happens to it."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from wakeful.store.backend import Backend, Rerun
+from wakeful.store.database import Lock, Row
+from wakeful.store.grouped import GroupedStore
+from wakeful.vocabulary.clock import ManualClock
+from wakeful.vocabulary.errors import StoreBusy, StoreDamaged, StoreFailed, Transient
+
+
+class Fragile(Backend):
+    """A database that does nothing, or fails where it is told to."""
+
+    def __init__(self, failures: dict[str, BaseException] | None = None) -> None:
+        super().__init__()
+        self.failures = failures or {}
+        self.log: list[str] = []
+
+    def all(self, sql: str, /, **params: object) -> Sequence[Row]:
+        return [(self.now,)]
+
+    def one(self, sql: str, /, **params: object) -> Row | None:
+        return (self.now,)
+
+    def run(self, sql: str, /, **params: object) -> int:
+        return 1
+
+    def many(self, sql: str, rows: Sequence[Mapping[str, object]]) -> None:
+        pass
+
+    def begin(self) -> None:
+        self._do("begin")
+
+    def take(self, locks: Sequence[Lock]) -> None:
+        self._do("take")
+
+    def commit(self) -> None:
+        self._do("commit")
+
+    def rollback(self) -> None:
+        self._do("rollback")
+
+    def read(self, sql: str, params: Mapping[str, object]) -> Sequence[Row]:
+        self._do("read")
+        return []
+
+    def tidy(self, *, is_idle: bool) -> bool:
+        self._do("tidy")
+        return False
+
+    def close(self) -> None:
+        self._do("close")
+
+    def _do(self, act: str) -> None:
+        self.log.append(act)
+        if act in self.failures:
+            raise self.failures[act]
+
+
+async def started(backend: Backend) -> GroupedStore:
+    store = GroupedStore(lambda: backend, clock=ManualClock(), open_reader=None)
+    await store.start()
+    return store
+
+
+async def test_a_bug_in_the_writer_fails_the_store_and_leaves_nobody_waiting() -> None:
+    backend = Fragile({"commit": ValueError("x"), "rollback": RuntimeError("a bug")})
+    store = await started(backend)
+
+    results = await asyncio.gather(
+        *(store.write(lambda tx: None) for _ in range(3)), return_exceptions=True
+    )
+    await store.wait_failed()
+
+    assert [type(result) for result in results] == [StoreFailed] * 3
+    with pytest.raises(StoreFailed, match="a bug"):
+        await store.write(lambda tx: None)
+    await store.close()
+
+
+@pytest.mark.parametrize("error", [StoreFailed("disk"), StoreDamaged("page"), OSError("odd")])
+async def test_a_failure_between_groups_fails_the_store(error: Exception) -> None:
+    store = await started(Fragile({"tidy": error}))
+
+    await store.write(lambda tx: None)
+    await store.wait_failed()
+
+    with pytest.raises((StoreFailed, StoreDamaged)):
+        await store.write(lambda tx: None)
+    await store.close()
+
+
+async def test_a_rollback_that_finds_the_disk_broken_says_so() -> None:
+    store = await started(Fragile({"commit": ValueError(), "rollback": StoreFailed("disk")}))
+
+    with pytest.raises(StoreFailed, match="disk"):
+        await store.write(lambda tx: None)
+    await store.close()
+
+
+async def test_callers_of_a_busy_database_each_get_their_own_error() -> None:
+    store = await started(Fragile({"begin": StoreBusy("held", retry_after_s=2.0)}))
+
+    first, second = await asyncio.gather(
+        store.write(lambda tx: None), store.write(lambda tx: None), return_exceptions=True
+    )
+
+    assert isinstance(first, StoreBusy)
+    assert isinstance(second, StoreBusy)
+    assert first.retry_after_s == second.retry_after_s == 2.0
+    assert first is not second
+    await store.close()
+
+
+async def test_a_write_that_the_database_keeps_undoing_is_given_up_one_day() -> None:
+    store = await started(Fragile({"commit": Rerun()}))
+
+    with pytest.raises(Transient, match="kept undoing"):
+        await store.write(lambda tx: None)
+    await store.close()
+
+
+async def test_a_read_that_fails_on_the_writer_thread_reaches_its_caller() -> None:
+    store = await started(Fragile({"read": ValueError("mine")}))
+
+    with pytest.raises(ValueError, match="mine"):
+        await store.read("SELECT 1")
+    await store.close()
+
+
+async def test_a_database_that_cannot_be_opened_says_why() -> None:
+    def fail() -> Backend:
+        raise StoreDamaged("the reason")
+
+    store = GroupedStore(fail, clock=ManualClock(), open_reader=None)
+
+    with pytest.raises(StoreDamaged, match="the reason"):
+        await store.start()
+    await store.close()
+
+
+async def test_cancelling_the_opening_closes_what_was_opened() -> None:
+    backend = Fragile()
+    store = GroupedStore(lambda: backend, clock=ManualClock(), open_reader=None)
+
+    async with asyncio.TaskGroup() as tasks:
+        opening = tasks.create_task(store.start())
+        await tasks.create_task(_nothing())
+        opening.cancel()
+
+    assert opening.cancelled()
+    assert backend.log == ["close"]
+
+
+async def test_a_close_that_fails_still_ends() -> None:
+    store = await started(Fragile({"close": StoreFailed("too late")}))
+
+    await store.close()
+
+
+async def _nothing() -> None:
+    pass
