@@ -159,6 +159,8 @@ async def running(
         *("--home", str(place.home), "--ledgers", str(place.ledgers)),
         *("--database", place.database, *options),
     ]
+    armed = {name: (env or {}).get(name, "") for name in ("WAKEFUL_FAIL", "WAKEFUL_MUTANT")}
+    place.faults.note("armed", **armed, options=options)
     with (place.ledgers / "stderr.log").open("ab") as errors:
         process = await asyncio.create_subprocess_exec(
             *command,
