@@ -4,9 +4,7 @@ import re
 
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.stimulus import Trust
-
-OPERATOR = "operator"
+from wakeful.vocabulary.stimulus import OPERATOR, Trust
 
 _SCOPE = re.compile(r"operator|send|read|hub|(?:inbox|a2a):[a-z0-9][a-z0-9_.-]{0,63}")
 
@@ -19,6 +17,7 @@ class Principal(Record):
     scopes: tuple[str, ...]
     owner: str
     trust: Trust
+    expires_at: int | None = None
 
     def may(self, scope: str) -> bool:
         """Tell whether this principal has a scope; the operator has them all."""

@@ -5,13 +5,13 @@ import re
 import secrets
 from collections.abc import Sequence
 
-from wakeful.access.principal import OPERATOR, Principal, checked_scopes
+from wakeful.access.principal import Principal, checked_scopes
 from wakeful.store.database import Tx
 from wakeful.store.rows import Table
 from wakeful.vocabulary.errors import InvalidInput, NotFound
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.stimulus import Trust
+from wakeful.vocabulary.stimulus import OPERATOR, Trust
 
 CHANGED = "access.changed"  # a credential was made or revoked: its id
 
@@ -43,6 +43,7 @@ class Token(Record):
             scopes=self.scopes,
             owner=self.owner,
             trust=self.trust,
+            expires_at=self.expires_at,
         )
 
     def is_valid(self, now: int) -> bool:

@@ -33,6 +33,7 @@ from wakeful.turns.turns import Interrupt, Turn
 from wakeful.vocabulary import queueing
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.agent import Agents
+from wakeful.vocabulary.errors import NotFound
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.queueing import RULES, Drop, QueueOverrides, QueueSettings
@@ -42,6 +43,7 @@ from wakeful.vocabulary.stimulus import (
     GUARDED,
     HUMAN,
     INNER,
+    OPERATOR,
     Draft,
     Outcome,
     Place,
@@ -110,11 +112,7 @@ class Acceptance:
         claims = self._claim_keys(tx, drafts)
         works = self._look(
             tx,
-            {
-                draft.session_key: draft.binding
-                for draft, claim in zip(drafts, claims, strict=True)
-                if isinstance(claim, str)
-            },
+            [draft for draft, claim in zip(drafts, claims, strict=True) if isinstance(claim, str)],
         )
         halted = halts.scopes(tx)
         receipts: list[Receipt] = []
@@ -150,14 +148,15 @@ class Acceptance:
             claims[index] = dedup.claim(tx, drafts[index], new_id) or new_id
         return claims
 
-    def _look(self, tx: Tx, bindings: dict[str, str | None]) -> dict[str, _Work]:
+    def _look(self, tx: Tx, drafts: Sequence[Draft]) -> dict[str, _Work]:
         """Read everything the decisions depend on, making lanes and sessions that are new."""
-        session_keys = sorted(bindings)
+        firsts = {draft.session_key: draft for draft in reversed(drafts)}
+        session_keys = sorted(firsts)
         found = lanes.get_all(tx, session_keys)
         missing = [key for key in session_keys if key not in found]
         if missing:
             lanes.add_missing(tx, missing)
-            sessions.add_missing(tx, [self._new_session(tx, key, bindings[key]) for key in missing])
+            sessions.add_missing(tx, [self._new_session(tx, firsts[key]) for key in missing])
             found |= lanes.get_all(tx, missing)
             for key in missing:
                 self._publish(tx, "session.created", key)
@@ -173,21 +172,25 @@ class Acceptance:
             works[key].waiting, works[key].capped = total, capped
         return works
 
-    def _new_session(self, tx: Tx, key: str, binding: str | None) -> Session:
+    def _new_session(self, tx: Tx, draft: Draft) -> Session:
         transcript_id = self._ids.new("tr")
         return Session(
-            key=key,
-            agent_id=keys.agent_of(key),
+            key=draft.session_key,
+            agent_id=keys.agent_of(draft.session_key),
             transcript_id=transcript_id,
             branch=transcript_id,
             created_at=tx.now,
             started_at=tx.now,
-            binding=binding,
+            binding=draft.binding,
+            owner=draft.owner,
         )
 
     def _accept(
         self, tx: Tx, draft: Draft, stimulus_id: str, work: _Work, *, is_halted: bool
     ) -> Receipt:
+        if draft.owner not in (OPERATOR, work.session.owner):
+            # Said as if it did not exist: whose session this is, is nobody else's business.
+            raise NotFound("session_key", f"no session {draft.session_key!r}")
         if draft.route is None and draft.origin in INNER:
             draft = replace(draft, route=work.session.route)
         settings = self.queue_settings(work.session, draft)

@@ -10,6 +10,7 @@ from wakeful.vocabulary.message import Usage
 from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.route import Route
+from wakeful.vocabulary.stimulus import OPERATOR
 
 
 class SessionPolicy(Record):
@@ -20,6 +21,7 @@ class SessionPolicy(Record):
     binding: str | None = None  # that opened it
     route: Route | None = None  # of the last human message
     queue: QueueOverrides = NO_OVERRIDES
+    owner: str = OPERATOR  # who made it
 
 
 class Session(SessionPolicy):

@@ -104,6 +104,9 @@ INNER = frozenset(  # filed by the runtime itself: answers go where the session'
 SELF_WAKING = frozenset({Origin.TICK, Origin.WAKE, Origin.HEARTBEAT})  # suppressed, never parked
 
 
+OPERATOR = "operator"  # the owner who may enter every session
+
+
 class Attachment(Record):
     """Something that came along with the text."""
 
@@ -133,6 +136,7 @@ class Draft(Record):
     expires_at: int | None = None
     attachments: tuple[Attachment, ...] = ()
     binding: str | None = None  # what sent it to its session
+    owner: str = OPERATOR  # whose sessions it may enter, and whose a new one is
 
 
 class Stimulus(Record):
