@@ -153,14 +153,18 @@ class Acceptance:
         firsts = {draft.session_key: draft for draft in reversed(drafts)}
         session_keys = sorted(firsts)
         found = lanes.get_all(tx, session_keys)
-        missing = [key for key in session_keys if key not in found]
-        if missing:
-            lanes.add_missing(tx, missing)
-            sessions.add_missing(tx, [self._new_session(tx, firsts[key]) for key in missing])
-            found |= lanes.get_all(tx, missing)
-            for key in missing:
-                self._publish(tx, "session.created", key)
+        # A lane that another node made after this group took its locks is not ours yet either.
+        new = [key for key in session_keys if key not in found or not tx.holds(lanes.lock(key))]
+        if new:
+            lanes.add_missing(tx, new)
+            found |= lanes.get_all(tx, new)
         rows = sessions.policies(tx, session_keys)
+        unknown = [key for key in session_keys if key not in rows]
+        if unknown:
+            sessions.add_missing(tx, [self._new_session(tx, firsts[key]) for key in unknown])
+            rows |= sessions.policies(tx, unknown)
+            for key in unknown:
+                self._publish(tx, "session.created", key)
         turn_ids = [lane.turn_id for lane in found.values() if lane.turn_id is not None]
         open_turns = turns.get_all(tx, turn_ids) if turn_ids else {}
         asleep = sleeps.get_all(tx, session_keys)

@@ -25,6 +25,9 @@ class Backend(ABC):
         self.notes: dict[tuple[str, str], None] = {}
         self.acts: list[Callable[[], object]] = []
 
+    def holds(self, lock: Lock) -> bool:
+        return True  # where there is one writer, it holds everything
+
     def gather(self, verb: Verb[In, Any], row: In) -> None:
         rows = self.gathered.get(verb)
         if rows is None:

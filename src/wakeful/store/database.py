@@ -66,6 +66,10 @@ class Tx(Protocol):
         """Execute one statement once per row, as one round trip."""
         ...
 
+    def holds(self, lock: Lock) -> bool:
+        """Tell whether a lock of this group found its row; a row made since then is not held."""
+        ...
+
     def gather(self, verb: "Verb[In, Any]", row: In) -> None:
         """Leave a row to a verb that runs once for the whole group, before COMMIT."""
         ...

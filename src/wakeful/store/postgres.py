@@ -54,6 +54,7 @@ class PostgresBackend(Backend):
         super().__init__()
         self._session = session
         self._void: Exception | None = None
+        self._held: set[tuple[str, str]] = set()
         try:
             self._migrate(migrations)
         except BaseException:
@@ -80,6 +81,7 @@ class PostgresBackend(Backend):
 
     def begin(self) -> None:
         self._void = None
+        self._held.clear()
         try:
             self._session.connection.control("BEGIN")
         except Exception as error:
@@ -93,7 +95,11 @@ class PostgresBackend(Backend):
             keys = [lock.key for lock in held]
             if space.ensure is not None:
                 self.many(space.ensure, [{"key": key} for key in keys])
-            self.all(space.lock, keys=keys)
+            rows = self.all(space.lock, keys=keys)
+            self._held.update((space.name, row[0]) for row in rows)
+
+    def holds(self, lock: Lock) -> bool:
+        return (lock.space.name, lock.key) in self._held
 
     def commit(self) -> None:
         found = self.one("SELECT CAST(pg_current_xact_id_if_assigned() AS TEXT)")
