@@ -1,0 +1,44 @@
+"""Every kind of event that the code publishes is in the reference, and the other way round."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/reference/events.md").read_text()
+KINDS = re.compile(r'"((?:stimulus|turn|delivery|sleep|storm|loop|halt|timer|session)\.[a-z_]+)"')
+# Published with the state in their name.
+STATES = {
+    "stimulus": [
+        "done",
+        "merged",
+        "failed",
+        "cancelled",
+        "suppressed",
+        "expired",
+        "parked",
+        "held",
+    ],
+    "delivery": ["acknowledged", "failed", "expired"],
+}
+NOTIFICATIONS = {"turn.interrupt", "delivery.filed", "timer.set"}  # inside the process only
+
+
+def documented() -> set[str]:
+    found: set[str] = set()
+    for cell in re.findall(r"^\| (`[^|]+`) \|", PAGE, re.M):
+        names = re.findall(r"`([^`]+)`", cell)
+        family = names[0].partition(".")[0]
+        found |= {name if not name.startswith(".") else f"{family}{name}" for name in names}
+    return found - {"gap", "reset"}
+
+
+def published() -> set[str]:
+    found = {f"{family}.{state}" for family, states in STATES.items() for state in states}
+    for path in (ROOT / "src/wakeful").rglob("*.py"):
+        if not {"testing", "settings", "cli"} & set(path.parts):
+            found |= set(KINDS.findall(path.read_text()))
+    return found - NOTIFICATIONS
+
+
+def test_the_reference_names_just_what_is_published():
+    assert documented() == published()
