@@ -3,10 +3,8 @@
 import asyncio
 
 from wakeful.testing.checker.check import Report
-from wakeful.testing.client import OUT, Client, gather
+from wakeful.testing.client import OUT, Client, Load, gather
 from wakeful.testing.process import Gone, Place, RigProcess, running
-
-HUNG_S = 1.0
 
 
 async def everything(rig: RigProcess, client: Client) -> None:
@@ -41,6 +39,18 @@ async def live_and_die(
             return await rig.stop() != 0
     except (Gone, TimeoutError):
         return True
+
+
+async def killed_under_load(place: Place, client: Client, load: Load, *, after_s: float) -> None:
+    """Live under load for a while, then die."""
+    try:
+        async with running(place) as rig, asyncio.TaskGroup() as group:
+            group.create_task(client.repeat_unknown(rig))
+            group.create_task(load.run(rig, 400))
+            await asyncio.sleep(after_s)
+            rig.kill()
+    except Gone:
+        pass
 
 
 def assert_kept(report: Report) -> None:

@@ -1,13 +1,12 @@
 """Kill the real process wherever it may be, start it again, and check every promise."""
 
-import asyncio
 import random
 import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.acceptance.scenes import assert_kept, live_and_die
+from tests.acceptance.scenes import assert_kept, killed_under_load, live_and_die
 from wakeful.testing.checker.history import History, read_ledgers, read_sqlite
 from wakeful.testing.client import Client, Load
 from wakeful.testing.process import Gone, Place, running
@@ -27,7 +26,7 @@ async def test_nothing_is_lost_or_done_twice_when_killed_at_a_failpoint(
     died = await live_and_die(place, client, fail=f"{point}:kill:{passage}")
     await come_to_rest(place, client)
 
-    report = judged(place, must=("I7", "I11"))
+    report = await judged(place, must=("I7", "I11"))
     assert died, f"{point} was not passed {passage} times"
     assert report.crashes == 1
     assert_kept(report)
@@ -40,7 +39,7 @@ async def test_an_error_at_a_failpoint_leaves_nothing_behind(place: Place, point
     await live_and_die(place, client, fail=f"{point}:raise:2")
     await come_to_rest(place, client)
 
-    assert_kept(judged(place))
+    assert_kept(await judged(place))
 
 
 @pytest.mark.parametrize("point", ["P2", "P5", "P8", "P13"])
@@ -51,7 +50,7 @@ async def test_a_process_that_hangs_may_be_killed(place: Place, point: str) -> N
     await come_to_rest(place, client)
 
     assert hung
-    assert_kept(judged(place))
+    assert_kept(await judged(place))
 
 
 @pytest.mark.parametrize("where", ["before", "after"])
@@ -64,7 +63,7 @@ async def test_nothing_is_lost_when_killed_around_a_commit(
     await live_and_die(place, client, options=("--die", f"{where}:{number}"))
     await come_to_rest(place, client)
 
-    assert_kept(judged(place))
+    assert_kept(await judged(place))
 
 
 @pytest.mark.parametrize("seed", [11, 12, 13])
@@ -77,22 +76,10 @@ async def test_random_kills_under_load_lose_nothing(place: Place, seed: int) -> 
         await killed_under_load(place, client, load, after_s=chance.uniform(0.05, 0.9))
     await come_to_rest(place, client)
 
-    report = judged(place, must=("I7", "I11"))
+    report = await judged(place, must=("I7", "I11"))
     assert report.crashes == 4
     assert report.accepted > 50
     assert_kept(report)
-
-
-async def killed_under_load(place: Place, client: Client, load: Load, *, after_s: float) -> None:
-    """Live under load for a while, then die."""
-    try:
-        async with running(place) as rig, asyncio.TaskGroup() as group:
-            group.create_task(client.repeat_unknown(rig))
-            group.create_task(load.run(rig, 400))
-            await asyncio.sleep(after_s)
-            rig.kill()
-    except Gone:
-        pass
 
 
 async def test_a_poisonous_stimulus_is_given_up_and_the_lane_goes_on(place: Place) -> None:
@@ -107,7 +94,7 @@ async def test_a_poisonous_stimulus_is_given_up_and_the_lane_goes_on(place: Plac
 
     await come_to_rest(place, client)
 
-    report = judged(place)
+    report = await judged(place)
     history = History(read_sqlite(place.home / "wakeful.db"), read_ledgers(place.ledgers))
     first, second = history.db.stimuli.values()
     assert (first.state, first.state_reason) == (State.FAILED, "poisoned")
@@ -132,4 +119,4 @@ async def test_nothing_is_lost_when_killed_at_a_sync_of_the_disk(
     await come_to_rest(place, client)
 
     assert died
-    assert_kept(judged(place))
+    assert_kept(await judged(place))

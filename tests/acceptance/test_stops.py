@@ -40,7 +40,7 @@ async def test_a_stop_at_a_random_time_under_load_is_clean(place: Place, seed: i
             assert await rig.stop() == 0
     await come_to_rest(place, client)
 
-    report = judged(place)
+    report = await judged(place)
     assert report.crashes == 0
     assert_kept(report)
 
@@ -60,7 +60,7 @@ async def test_the_first_signal_waits_for_running_turns_and_starts_no_other(plac
     assert code == 0
     assert states == {LANE: TurnState.DONE}
     await come_to_rest(place, client)
-    assert_kept(judged(place))
+    assert_kept(await judged(place))
 
 
 async def test_the_second_signal_leaves_at_once_and_loses_nothing(place: Place) -> None:
@@ -78,7 +78,7 @@ async def test_the_second_signal_leaves_at_once_and_loses_nothing(place: Place) 
     assert code == 0
     assert only_turn(place) is TurnState.OPEN
     await come_to_rest(place, client)
-    report = judged(place, must=("I7", "I11"))
+    report = await judged(place, must=("I7", "I11"))
     cut = next(call for call in stored(place).calls if call.name == "act")
     assert only_turn(place) is TurnState.DONE
     assert cut.state is CallState.UNKNOWN
@@ -100,7 +100,7 @@ async def test_what_is_not_done_when_the_patience_ends_goes_on_at_the_next_start
     assert only_turn(place) is TurnState.OPEN
     await come_to_rest(place, client)
     assert only_turn(place) is TurnState.DONE
-    assert_kept(judged(place))
+    assert_kept(await judged(place))
 
 
 async def test_a_tool_that_stops_its_own_process_is_finished_first(place: Place) -> None:
@@ -112,7 +112,7 @@ async def test_a_tool_that_stops_its_own_process_is_finished_first(place: Place)
     assert code == 0
     assert only_turn(place) is TurnState.DONE
     await come_to_rest(place, client)
-    report = judged(place, must=("I7",))
+    report = await judged(place, must=("I7",))
     assert report.crashes == 0
     assert_kept(report)
 
@@ -141,7 +141,7 @@ async def test_stopped_and_halted_sessions_stay_so_over_a_kill(place: Place) -> 
         await rig.rest()
         assert await rig.stop() == 0
 
-    report = judged(place, must=("I22",))
+    report = await judged(place, must=("I22",))
     assert halted["running"] == 0
     assert_kept(report)
 
@@ -158,4 +158,4 @@ async def test_a_second_process_on_the_same_home_is_refused(place: Place, tmp_pa
         await first.rest()
         assert await first.stop() == 0
     assert "in use" in (place.ledgers / "stderr.log").read_text()
-    assert_kept(judged(place))
+    assert_kept(await judged(place))

@@ -78,7 +78,7 @@ class Chaos:
         for _ in range(LIVES_PER_ROUND):
             await self._life(place, client, load)
         await come_to_rest(place, client)
-        return judged(place)
+        return await judged(place)
 
     async def _life(self, place: Place, client: Client, load: Load) -> None:
         """Live under load until one of several deaths."""

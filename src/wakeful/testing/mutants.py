@@ -71,6 +71,17 @@ def acknowledge_before_commit() -> None:
     SqliteBackend.commit = commit_some
 
 
+def commits_not_synced() -> None:
+    """Leave it to the kernel when a commit reaches the disk."""
+    start = SqliteBackend.start
+
+    def start_unsynced(self: SqliteBackend, *args: Any, **rest: Any) -> None:
+        start(self, *args, **rest)
+        self._live_cursor.execute("PRAGMA synchronous = OFF")
+
+    SqliteBackend.start = start_unsynced
+
+
 def no_fencing() -> None:
     lanes.is_held = lambda *_: True
 
@@ -353,6 +364,7 @@ MUTANTS: dict[str, Mutant] = {
     mutant.__name__: mutant
     for mutant in (
         acknowledge_before_commit,
+        commits_not_synced,
         no_fencing,
         event_outside_the_transaction,
         dedup_in_memory,

@@ -44,6 +44,7 @@ class Place:
         self.ledgers = folder / "ledgers"
         self.database = database
         self.ledgers.mkdir(parents=True, exist_ok=True)
+        self.address = self.home / "wakeful.db" if database == "sqlite" else database
         self.faults = Ledger(self.ledgers / "faults.jsonl")
 
 
@@ -150,12 +151,13 @@ async def running(
     *,
     env: Mapping[str, str] | None = None,
     wrap: Sequence[str] = (),
+    program: Sequence[str] = ("-m", "wakeful.testing.rig"),
     options: Sequence[str] = (),
 ) -> AsyncGenerator[RigProcess, None]:
     """Run one life of the rig for as long as the block lasts; Gone if it dies while starting."""
     command = [
         *wrap,
-        *(sys.executable, "-m", "wakeful.testing.rig"),
+        *(sys.executable, *program),
         *("--home", str(place.home), "--ledgers", str(place.ledgers)),
         *("--database", place.database, *options),
     ]

@@ -23,7 +23,9 @@ import msgspec
 from wakeful.broker import lanes
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import Settings
+from wakeful.store.backend import Backend
 from wakeful.store.database import Tx
+from wakeful.store.opening import is_postgres
 from wakeful.store.sqlite import SqliteBackend
 from wakeful.testing import deaths, ledger
 from wakeful.testing.gates import Gates
@@ -212,6 +214,12 @@ def say(answer: dict[str, object]) -> None:
         left = left[os.write(1, left) :]
 
 
+def _backend(options: argparse.Namespace) -> type[Backend]:
+    if not is_postgres(options.database):
+        return SqliteBackend
+    return import_module("wakeful.store.postgres").PostgresBackend
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m wakeful.testing.rig", description=__doc__)
     parser.add_argument("--home", type=Path, required=True)
@@ -222,7 +230,7 @@ def main() -> None:
     options = parser.parse_args()
     options.ledgers.mkdir(parents=True, exist_ok=True)
     if options.die:  # before any mutant: what a broken build does too early, it has done by then
-        deaths.arm(options.die, SqliteBackend, Ledger(options.ledgers / "faults.jsonl"))
+        deaths.arm(options.die, _backend(options), Ledger(options.ledgers / "faults.jsonl"))
     if mutant := os.environ.get(MUTANT):
         import_module("wakeful.testing.mutants").apply(mutant)
     asyncio.run(serve(options))

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-from wakeful.testing.checker.check import Report, check_files
+from wakeful.testing.checker.check import Report, check_place
 from wakeful.testing.client import Client
 from wakeful.testing.process import Gone, Place, running
 from wakeful.vocabulary.clock import SystemClock, time_limit
@@ -38,6 +38,6 @@ async def come_to_rest(
     raise AssertionError(f"the process was still dying after {LIVES_UNTIL_REST} starts")
 
 
-def judged(place: Place, *, must: Collection[str] = ()) -> Report:
+async def judged(place: Place, *, must: Collection[str] = ()) -> Report:
     """Check what everybody wrote down against the database."""
-    return check_files(place.ledgers, place.home / "wakeful.db", must=must)
+    return await check_place(place.ledgers, place.address, must=must)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from wakeful.testing.checker import deliveries, events, steps, stimuli, store, transcripts, turns
 from wakeful.testing.checker.finding import Finding, Violation
-from wakeful.testing.checker.history import Database, History, read_ledgers, read_sqlite
+from wakeful.testing.checker.history import History, read_ledgers, read_postgres, read_sqlite
 from wakeful.vocabulary.errors import StoreDamaged
 from wakeful.vocabulary.record import Record
 
@@ -81,26 +81,24 @@ def check(history: History, *, must: Collection[str] = ()) -> Report:
     )
 
 
-def check_files(ledgers: Path, database: Path, *, must: Collection[str] = ()) -> Report:
-    """Check the ledgers in a folder against a SQLite database."""
-    return check_database(ledgers, lambda: read_sqlite(database), must=must)
-
-
-def check_database(
-    ledgers: Path, read: Callable[[], Database], *, must: Collection[str] = ()
-) -> Report:
-    """Check the ledgers in a folder against a database that `read` reads."""
+async def check_place(ledgers: Path, database: Path | str, *, must: Collection[str] = ()) -> Report:
+    """Check the ledgers in a folder against the database at a path or at a URL."""
     try:
-        database = read()
-    except StoreDamaged as error:
-        violation = Violation(invariant="I20", message=str(error))
-        return Report(
-            facts={"I20": 1},
-            broken={"I20": 1},
-            violations=(violation,),
-            crashes=0,
-            accepted=0,
-            stimuli=0,
-            turns=0,
+        rows = (
+            read_sqlite(database) if isinstance(database, Path) else await read_postgres(database)
         )
-    return check(History(database, read_ledgers(ledgers)), must=must)
+    except StoreDamaged as error:
+        return _unreadable(error)
+    return check(History(rows, read_ledgers(ledgers)), must=must)
+
+
+def _unreadable(error: StoreDamaged) -> Report:
+    return Report(
+        facts={"I20": 1},
+        broken={"I20": 1},
+        violations=(Violation(invariant="I20", message=str(error)),),
+        crashes=0,
+        accepted=0,
+        stimuli=0,
+        turns=0,
+    )

@@ -4,15 +4,15 @@ import shutil
 import sqlite3
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
-
-import msgspec
 
 from wakeful.broker.lanes import LANES, Lane
 from wakeful.broker.stimuli import STIMULI
 from wakeful.outbox.outbox import DELIVERIES, Delivery
+from wakeful.store.database import Row
+from wakeful.store.opening import open_store
 from wakeful.store.rows import Table
 from wakeful.testing import ledger
 from wakeful.testing.ledger import Line
@@ -20,14 +20,13 @@ from wakeful.transcript.entries import ENTRIES
 from wakeful.transcript.sessions import SESSIONS, Session
 from wakeful.turns.tool_calls import CALLS, Call
 from wakeful.turns.turns import TURNS, Turn
+from wakeful.vocabulary.clock import SystemClock
 from wakeful.vocabulary.entry import Entry
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import Stimulus
 
-S = TypeVar("S", bound=msgspec.Struct)
 Key = TypeVar("Key")
 Item = TypeVar("Item")
-Select = Callable[[str], Sequence[Sequence[Any]]]
 
 
 class AskRow(Record):
@@ -189,37 +188,59 @@ def read_sqlite(path: Path) -> Database:
                 shutil.copy(part, Path(folder, path.name + suffix))
         connection = sqlite3.connect(Path(folder, path.name))
         try:
-            return read_tables(lambda sql: connection.execute(sql).fetchall(), _sqlite_problems)
+            rows = {name: connection.execute(sql).fetchall() for name, sql in _SELECTS.items()}
+            return _database(rows, _sqlite_problems(connection))
         finally:
             connection.close()
 
 
-def read_tables(select: Select, look_for_problems: Callable[[Select], list[str]]) -> Database:
-    """Read every table through `select`."""
+async def read_postgres(url: str) -> Database:
+    """Read a PostgreSQL database at rest."""
+    store = await open_store(url, clock=SystemClock())
+    try:
+        rows = {name: await store.read(sql) for name, sql in _SELECTS.items()}
+    finally:
+        await store.close()
+    return _database(rows, [])
+
+
+_SELECTS = {
+    "stimuli": STIMULI.select("ORDER BY session_key, seq"),
+    "turns": TURNS.select("ORDER BY opened_at, id"),
+    "lanes": LANES.select(""),
+    "sessions": SESSIONS.select(""),
+    "entries": ENTRIES.select("ORDER BY branch, depth"),
+    "asks": _ASKS.select("ORDER BY turn_id, step, attempt"),
+    "calls": CALLS.select("ORDER BY turn_id, step, position"),
+    "deliveries": DELIVERIES.select("ORDER BY id"),
+    "events": _EVENTS.select("ORDER BY seq"),
+    "head": _HEAD.select(""),
+    "halts": "SELECT scope FROM halts",
+}
+
+
+def _database(rows: Mapping[str, Sequence[Row]], problems: list[str]) -> Database:
     return Database(
-        stimuli={row.id: row for row in _rows(select, STIMULI, "ORDER BY session_key, seq")},
-        turns={row.id: row for row in _rows(select, TURNS, "ORDER BY opened_at, id")},
-        lanes={row.session_key: row for row in _rows(select, LANES)},
-        sessions={row.key: row for row in _rows(select, SESSIONS)},
-        entries=_rows(select, ENTRIES, "ORDER BY branch, depth"),
-        asks=_rows(select, _ASKS, "ORDER BY turn_id, step, attempt"),
-        calls=_rows(select, CALLS, "ORDER BY turn_id, step, position"),
-        deliveries={row.id: row for row in _rows(select, DELIVERIES, "ORDER BY id")},
-        events=_rows(select, _EVENTS, "ORDER BY seq"),
-        head=_rows(select, _HEAD)[0],
-        halts=[row[0] for row in select("SELECT scope FROM halts")],
-        problems=look_for_problems(select),
+        stimuli={row.id: row for row in map(STIMULI.read, rows["stimuli"])},
+        turns={row.id: row for row in map(TURNS.read, rows["turns"])},
+        lanes={row.session_key: row for row in map(LANES.read, rows["lanes"])},
+        sessions={row.key: row for row in map(SESSIONS.read, rows["sessions"])},
+        entries=[ENTRIES.read(row) for row in rows["entries"]],
+        asks=[_ASKS.read(row) for row in rows["asks"]],
+        calls=[CALLS.read(row) for row in rows["calls"]],
+        deliveries={row.id: row for row in map(DELIVERIES.read, rows["deliveries"])},
+        events=[_EVENTS.read(row) for row in rows["events"]],
+        head=_HEAD.read(rows["head"][0]),
+        halts=[row[0] for row in rows["halts"]],
+        problems=problems,
     )
 
 
-def _rows(select: Select, table: Table[S], rest: str = "") -> list[S]:
-    return [table.read(row) for row in select(table.select(rest))]
-
-
-def _sqlite_problems(select: Select) -> list[str]:
-    integrity = [str(row[0]) for row in select("PRAGMA integrity_check") if row[0] != "ok"]
-    foreign = [f"foreign key: {row!r}" for row in select("PRAGMA foreign_key_check")]
-    return integrity + foreign
+def _sqlite_problems(connection: sqlite3.Connection) -> list[str]:
+    checks = connection.execute("PRAGMA integrity_check").fetchall()
+    foreign = connection.execute("PRAGMA foreign_key_check").fetchall()
+    broken = [str(row[0]) for row in checks if row[0] != "ok"]
+    return broken + [f"foreign key: {row!r}" for row in foreign]
 
 
 def _is_receipt(line: Line) -> bool:

@@ -1,0 +1,55 @@
+"""The same promises on PostgreSQL: kill the process, start it again, check."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.scenes import assert_kept, killed_under_load, live_and_die
+from wakeful.testing.client import Client, Load
+from wakeful.testing.process import Place
+from wakeful.testing.trial import come_to_rest, judged
+
+
+@pytest.fixture
+def place(tmp_path: Path, postgres_url: str) -> Place:
+    return Place(tmp_path, postgres_url)
+
+
+@pytest.mark.parametrize("point", ["P1", "P2", "P4", "P6", "P7", "P8", "P9", "P10", "P11", "P13"])
+async def test_nothing_is_lost_or_done_twice_when_killed_at_a_failpoint(
+    place: Place, point: str
+) -> None:
+    client = Client(place)
+
+    died = await live_and_die(place, client, fail=f"{point}:kill:2")
+    await come_to_rest(place, client)
+
+    report = await judged(place, must=("I7", "I11"))
+    assert died
+    assert report.crashes == 1
+    assert_kept(report)
+
+
+@pytest.mark.parametrize("where", ["before:12", "after:12", "before:27", "after:27"])
+async def test_nothing_is_lost_when_killed_around_a_commit(place: Place, where: str) -> None:
+    client = Client(place)
+
+    await live_and_die(place, client, options=("--die", where))
+    await come_to_rest(place, client)
+
+    assert_kept(await judged(place))
+
+
+async def test_random_kills_under_load_lose_nothing(place: Place) -> None:
+    chance = random.Random(41)
+    client = Client(place, 41)
+    load = Load(client, 41)
+
+    for _ in range(3):
+        await killed_under_load(place, client, load, after_s=chance.uniform(0.1, 0.9))
+    await come_to_rest(place, client)
+
+    report = await judged(place, must=("I7", "I11"))
+    assert report.crashes == 3
+    assert_kept(report)

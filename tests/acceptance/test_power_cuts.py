@@ -1,0 +1,63 @@
+"""Cut the power: what was not synced is gone, what was acknowledged is there."""
+
+import asyncio
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance import lossy_disk
+from tests.acceptance.scenes import assert_kept
+from wakeful.testing.client import Client, Load
+from wakeful.testing.process import Gone, Place, running
+from wakeful.testing.trial import come_to_rest, judged
+
+
+@pytest.mark.parametrize("seed", [31, 32, 33])
+async def test_everything_acknowledged_survives_a_power_cut(
+    place: Place, tmp_path: Path, seed: int
+) -> None:
+    chance = random.Random(seed)
+    client = Client(place, seed)
+    load = Load(client, seed)
+
+    for number in range(3):
+        durable = tmp_path / f"durable{number}"
+        durable.mkdir()
+        await lose_power(place, client, load, durable, after_s=chance.uniform(0.05, 0.8))
+    await come_to_rest(place, client)
+
+    report = await judged(place, must=("I7", "I11"))
+    assert report.crashes == 3
+    assert report.accepted > 20
+    assert_kept(report)
+
+
+async def test_a_build_that_does_not_sync_is_caught(place: Place, tmp_path: Path) -> None:
+    client = Client(place)
+    durable = tmp_path / "durable"
+    durable.mkdir()
+    mutant = "commits_not_synced"
+
+    await lose_power(place, client, Load(client, 1), durable, after_s=0.5, mutant=mutant)
+    await come_to_rest(place, client)
+
+    report = await judged(place)
+    assert "I2" in report.caught, report.table()
+
+
+async def lose_power(
+    place: Place, client: Client, load: Load, durable: Path, *, after_s: float, mutant: str = ""
+) -> None:
+    """Live under load for a while on a disk that forgets, then lose power."""
+    program = (str(Path(lossy_disk.__file__)),)
+    env = {lossy_disk.VARIABLE: str(durable), "WAKEFUL_MUTANT": mutant}
+    try:
+        async with running(place, env=env, program=program) as rig, asyncio.TaskGroup() as group:
+            group.create_task(client.repeat_unknown(rig))
+            group.create_task(load.run(rig, 300))
+            await asyncio.sleep(after_s)
+            rig.kill()
+    except Gone:
+        pass
+    lossy_disk.cut_power(place.home, durable)
