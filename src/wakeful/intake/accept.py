@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from wakeful.broker import lanes, stimuli
-from wakeful.broker.lanes import NEVER, Lane, Overflow
+from wakeful.broker.lanes import Lane
 from wakeful.bus.bus import Bus
 from wakeful.gate import halts, storms
 from wakeful.gate.storms import StormLimits
@@ -23,6 +23,7 @@ from wakeful.intake.decide import (
     opens_turn,
 )
 from wakeful.intake.facts import arrival_of, lane_facts
+from wakeful.intake.filing import is_debounced, overflow_of, receipt_of, row_of
 from wakeful.sleeps import sleeps
 from wakeful.sleeps.sleeps import Sleep
 from wakeful.store.database import Tx
@@ -36,7 +37,7 @@ from wakeful.vocabulary.agent import Agents
 from wakeful.vocabulary.errors import NotFound
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.ids import Ids
-from wakeful.vocabulary.queueing import RULES, Drop, QueueOverrides, QueueSettings
+from wakeful.vocabulary.queueing import Drop, QueueOverrides, QueueSettings
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import (
     CAPPED,
@@ -45,31 +46,10 @@ from wakeful.vocabulary.stimulus import (
     INNER,
     OPERATOR,
     Draft,
-    Outcome,
-    Place,
     Receipt,
     State,
     Stimulus,
-    Trust,
 )
-from wakeful.vocabulary.text import one_line
-
-LONGEST_OVERFLOW_LINE = 160  # characters kept of a message that the cap dropped
-
-_STATES: dict[Action, State] = {
-    Action.HOLD: State.HELD,
-    Action.PARK: State.PARKED,
-    Action.SUPPRESS: State.SUPPRESSED,
-}
-_OUTCOMES: dict[Action, Outcome] = {
-    Action.START: Outcome.STARTED,
-    Action.DEBOUNCE: Outcome.DEBOUNCING,
-    Action.STEER: Outcome.STEERED,
-    Action.QUEUE: Outcome.QUEUED,
-    Action.HOLD: Outcome.HELD,
-    Action.PARK: Outcome.PARKED,
-    Action.SUPPRESS: Outcome.SUPPRESSED,
-}
 
 
 class IntakeRules(Record):
@@ -210,8 +190,8 @@ class Acceptance:
         decision = decide(arrival, facts, settings, self._guard(tx, draft, arrival, work))
         if decision.drops_oldest:
             self._drop_oldest(tx, work, settings)
-        stimulus = _row(tx, draft, stimulus_id, work, decision, settings)
-        receipt = _receipt(stimulus, decision, work)
+        stimulus = row_of(tx, draft, stimulus_id, work.lane, decision, settings)
+        receipt = receipt_of(stimulus, decision, work.turn, work.waiting)
         self._apply(tx, draft, decision, settings, work)
         work.added.append(stimulus)
         self._announce(tx, stimulus, receipt)
@@ -254,7 +234,9 @@ class Acceptance:
         work.capped -= 1
         work.waiting -= 1
         if settings.drop is Drop.SUMMARIZE:
-            work.lane = replace(work.lane, overflow=_overflow(work.lane.overflow, oldest, settings))
+            work.lane = replace(
+                work.lane, overflow=overflow_of(work.lane.overflow, oldest, settings)
+            )
         self._publish(tx, "stimulus.suppressed", oldest.session_key, oldest.id, reason="queue-cap")
 
     def _apply(
@@ -265,7 +247,7 @@ class Acceptance:
         if decision.action in WAITS:
             work.waiting += 1
             work.capped += draft.origin in CAPPED
-            if _is_debounced(draft, decision, settings):
+            if is_debounced(draft, decision, settings):
                 is_open = lane.debounce_until is not None and lane.debounce_until > tx.now
                 since = lane.debounce_from if is_open and lane.debounce_from else tx.now
                 until = min(tx.now + settings.debounce_ms, since + settings.debounce_max_ms)
@@ -348,83 +330,3 @@ class Acceptance:
         """Write the rows of a lane that statements about it must see."""
         stimuli.add(tx, work.added)
         work.added.clear()
-
-
-def _row(
-    tx: Tx,
-    draft: Draft,
-    stimulus_id: str,
-    work: _Work,
-    decision: Decision,
-    settings: QueueSettings,
-) -> Stimulus:
-    state = _STATES.get(decision.action, State.PENDING)
-    not_before = max(tx.now, draft.not_before or 0)
-    due_at = not_before
-    if state is State.PARKED:
-        due_at = NEVER if decision.look_at is None else decision.look_at
-    goes_first = decision.action is Action.STEER or decision.interrupt is Interrupt.SUPERSEDE
-    return Stimulus(
-        id=stimulus_id,
-        session_key=draft.session_key,
-        agent_id=work.lane.agent_id,
-        origin=draft.origin,
-        priority=draft.priority,
-        place=Place.STEER if goes_first else Place.REST,
-        seq=work.lane.seq + 1,
-        text=draft.text,
-        attachments=draft.attachments,
-        trust=draft.trust,
-        source=draft.source,
-        scope=draft.scope,
-        cause_id=draft.cause_id,
-        root_id=draft.root_id or stimulus_id,
-        depth=draft.depth,
-        route=draft.route,
-        mode=draft.mode,
-        not_before=not_before,
-        due_at=due_at,
-        expires_at=draft.expires_at,
-        is_debounced=_is_debounced(draft, decision, settings),
-        state=state,
-        state_reason=decision.reason,
-        turn_id=None,
-        preemptions=0,
-        accepted_at=tx.now,
-        settled_at=tx.now if state is State.SUPPRESSED else None,
-    )
-
-
-def _overflow(known: Overflow | None, dropped: Stimulus, settings: QueueSettings) -> Overflow:
-    """Add a dropped message to what the next turn is told; no text from outside gets in here."""
-    is_external = dropped.trust is Trust.EXTERNAL
-    line = "(a message from outside)" if is_external else dropped.text
-    known = known or Overflow(count=0, lines=())
-    lines = (*known.lines, one_line(line, LONGEST_OVERFLOW_LINE))
-    return Overflow(count=known.count + 1, lines=lines[-settings.cap :])
-
-
-def _is_debounced(draft: Draft, decision: Decision, settings: QueueSettings) -> bool:
-    """Tell whether a stimulus waits for the window, now or when the running turn has ended."""
-    if decision.action is Action.DEBOUNCE:
-        return True
-    return (
-        decision.action is Action.QUEUE
-        and draft.origin in HUMAN
-        and settings.debounce_ms > 0
-        and RULES[settings.mode].debounces_drain
-    )
-
-
-def _receipt(stimulus: Stimulus, decision: Decision, work: _Work) -> Receipt:
-    outcome = _OUTCOMES[decision.action]
-    if outcome is Outcome.STARTED and work.waiting:
-        outcome = Outcome.QUEUED
-    return Receipt(
-        stimulus_id=stimulus.id,
-        session_key=stimulus.session_key,
-        outcome=outcome,
-        turn_id=work.turn.id if work.turn and outcome is Outcome.STEERED else None,
-        position=work.waiting + 1 if outcome is Outcome.QUEUED else None,
-        reason=decision.reason,
-    )

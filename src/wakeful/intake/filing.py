@@ -1,0 +1,118 @@
+"""What is filed for a stimulus: its row, and what its sender is told."""
+
+from wakeful.broker.lanes import NEVER, Lane, Overflow
+from wakeful.intake.decide import (
+    Action,
+    Decision,
+)
+from wakeful.store.database import Tx
+from wakeful.turns.turns import Interrupt, Turn
+from wakeful.vocabulary.queueing import RULES, QueueSettings
+from wakeful.vocabulary.stimulus import (
+    HUMAN,
+    Draft,
+    Outcome,
+    Place,
+    Receipt,
+    State,
+    Stimulus,
+    Trust,
+)
+from wakeful.vocabulary.text import one_line
+
+LONGEST_OVERFLOW_LINE = 160  # characters kept of a message that the cap dropped
+
+_STATES: dict[Action, State] = {
+    Action.HOLD: State.HELD,
+    Action.PARK: State.PARKED,
+    Action.SUPPRESS: State.SUPPRESSED,
+}
+_OUTCOMES: dict[Action, Outcome] = {
+    Action.START: Outcome.STARTED,
+    Action.DEBOUNCE: Outcome.DEBOUNCING,
+    Action.STEER: Outcome.STEERED,
+    Action.QUEUE: Outcome.QUEUED,
+    Action.HOLD: Outcome.HELD,
+    Action.PARK: Outcome.PARKED,
+    Action.SUPPRESS: Outcome.SUPPRESSED,
+}
+
+
+def row_of(
+    tx: Tx,
+    draft: Draft,
+    stimulus_id: str,
+    lane: Lane,
+    decision: Decision,
+    settings: QueueSettings,
+) -> Stimulus:
+    state = _STATES.get(decision.action, State.PENDING)
+    not_before = max(tx.now, draft.not_before or 0)
+    due_at = not_before
+    if state is State.PARKED:
+        due_at = NEVER if decision.look_at is None else decision.look_at
+    goes_first = decision.action is Action.STEER or decision.interrupt is Interrupt.SUPERSEDE
+    return Stimulus(
+        id=stimulus_id,
+        session_key=draft.session_key,
+        agent_id=lane.agent_id,
+        origin=draft.origin,
+        priority=draft.priority,
+        place=Place.STEER if goes_first else Place.REST,
+        seq=lane.seq + 1,
+        text=draft.text,
+        attachments=draft.attachments,
+        trust=draft.trust,
+        source=draft.source,
+        scope=draft.scope,
+        cause_id=draft.cause_id,
+        root_id=draft.root_id or stimulus_id,
+        depth=draft.depth,
+        route=draft.route,
+        mode=draft.mode,
+        not_before=not_before,
+        due_at=due_at,
+        expires_at=draft.expires_at,
+        is_debounced=is_debounced(draft, decision, settings),
+        state=state,
+        state_reason=decision.reason,
+        turn_id=None,
+        preemptions=0,
+        accepted_at=tx.now,
+        settled_at=tx.now if state is State.SUPPRESSED else None,
+    )
+
+
+def overflow_of(known: Overflow | None, dropped: Stimulus, settings: QueueSettings) -> Overflow:
+    """Add a dropped message to what the next turn is told; no text from outside gets in here."""
+    is_external = dropped.trust is Trust.EXTERNAL
+    line = "(a message from outside)" if is_external else dropped.text
+    known = known or Overflow(count=0, lines=())
+    lines = (*known.lines, one_line(line, LONGEST_OVERFLOW_LINE))
+    return Overflow(count=known.count + 1, lines=lines[-settings.cap :])
+
+
+def is_debounced(draft: Draft, decision: Decision, settings: QueueSettings) -> bool:
+    """Tell whether a stimulus waits for the window, now or when the running turn has ended."""
+    if decision.action is Action.DEBOUNCE:
+        return True
+    return (
+        decision.action is Action.QUEUE
+        and draft.origin in HUMAN
+        and settings.debounce_ms > 0
+        and RULES[settings.mode].debounces_drain
+    )
+
+
+def receipt_of(stimulus: Stimulus, decision: Decision, turn: Turn | None, waiting: int) -> Receipt:
+    outcome = _OUTCOMES[decision.action]
+    if outcome is Outcome.STARTED and waiting:
+        outcome = Outcome.QUEUED
+    return Receipt(
+        stimulus_id=stimulus.id,
+        session_key=stimulus.session_key,
+        outcome=outcome,
+        turn_id=turn.id if turn and outcome is Outcome.STEERED else None,
+        position=waiting + 1 if outcome is Outcome.QUEUED else None,
+        reason=decision.reason,
+    )
