@@ -1,0 +1,6 @@
+"""`python -m wakeful`."""
+
+from wakeful.cli.app import main
+
+if __name__ == "__main__":
+    main()

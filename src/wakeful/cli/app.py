@@ -1,0 +1,34 @@
+"""The command `wakeful`: every verb, in one tree."""
+
+import os
+import sys
+
+import typer
+
+from wakeful.cli import begin, care, config, logs
+from wakeful.cli.verb import verb
+
+_WANTS_COLOURS = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+app = typer.Typer(
+    name="wakeful",
+    help="Keep agents alive: start the server, talk to them, look at what they did and why.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    # Rich is loaded only for a terminal that wants colours.
+    rich_markup_mode="rich" if _WANTS_COLOURS else None,
+)
+
+verb(app, "init")(begin.init)
+verb(app, "logs")(logs.logs)
+verb(app, "doctor")(care.doctor)
+verb(app, "completion", prints_data=False)(begin.completion)
+verb(app, "version")(begin.version)
+app.add_typer(config.app, name="config")
+app.add_typer(care.backups, name="backup")
+app.add_typer(care.databases, name="db")
+
+
+def main() -> None:
+    """Run the command line; the exit codes stand in `wakeful.cli.exits`."""
+    app(prog_name="wakeful")

@@ -1,0 +1,86 @@
+"""`init`, `version`, `completion`: before anything runs."""
+
+import os
+import platform
+import subprocess
+import sys
+from enum import StrEnum
+from pathlib import Path
+
+from wakeful import __version__
+from wakeful.cli.desk import Desk
+from wakeful.cli.exits import CommandFailed
+from wakeful.store.migrations import BINARY_VERSION, packaged
+
+TEMPLATE = """\
+# Settings of wakeful. Every key has a default: this file may as well be empty.
+# All keys: `wakeful config schema`, or the reference page. Check with `wakeful config validate`.
+
+# timezone: Europe/Berlin          # default: the machine's
+
+# server:
+#   host: 127.0.0.1                # another address needs an operator token
+#   port: 8484
+
+agents:
+  main:
+    model: demo                    # needs no network and no key
+    # instructions: You are brief.
+    # queue: {mode: steer}         # what a message does that arrives while the agent is busy
+"""
+
+
+class Shell(StrEnum):
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+def init(desk: Desk) -> None:
+    """Make the home folder and a settings file with comments; nothing is ever overwritten."""
+    made = [str(desk.home)] if make_home(desk.home) else []
+    if not desk.file.exists():
+        desk.file.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(desk.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(TEMPLATE)
+        made.append(str(desk.file))
+    lines = [f"made {path}" for path in made] or [f"{desk.home} is there already"]
+    desk.out.data(
+        {"home": str(desk.home), "file": str(desk.file), "made": made},
+        [*lines, "next: `wakeful up`"],
+    )
+
+
+def version(desk: Desk) -> None:
+    """Show the versions of wakeful and of what it stands on."""
+    found = {
+        "wakeful": __version__,
+        "python": platform.python_version(),
+        "schema": str(len(packaged())),
+        "binary": str(BINARY_VERSION),
+    }
+    desk.out.data(found, [f"wakeful {__version__} (Python {found['python']})"])
+
+
+def completion(desk: Desk, shell: Shell = Shell.BASH) -> None:
+    """Print the completion script of a shell, to be sourced or installed by you."""
+    answer = subprocess.run(
+        [sys.executable, "-m", "wakeful"],
+        env={**desk.environ, "_WAKEFUL_COMPLETE": f"source_{shell}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if answer.returncode or not answer.stdout:
+        raise CommandFailed(f"no completion script for {shell}")
+    desk.out.line(answer.stdout.rstrip())
+
+
+def make_home(home: Path) -> bool:
+    """Make the home folder, private whatever the umask; False if it was there."""
+    if home.is_dir():
+        return False
+    home.mkdir(parents=True)
+    home.chmod(0o700)
+    return True

@@ -1,0 +1,155 @@
+"""`doctor`, `backup`, `db`: what keeps a home healthy."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wakeful.cli.desk import Desk
+from wakeful.cli.exits import CommandFailed
+from wakeful.cli.output import GREEN, RED, YELLOW
+from wakeful.cli.times import size
+from wakeful.cli.verb import verb
+from wakeful.operations import backup
+from wakeful.operations.doctor import Finding, Health, Patient, examine
+from wakeful.runtime import DATABASE_NAME
+from wakeful.settings.load import load
+from wakeful.settings.problems import BadSettings
+from wakeful.store.opening import is_postgres, open_store
+from wakeful.store.sqlite_check import check
+from wakeful.vocabulary.errors import StoreRefused
+
+backups = typer.Typer(help="Copies of the database.", no_args_is_help=True)
+databases = typer.Typer(help="The database itself.", no_args_is_help=True)
+
+COLOURS = {
+    Health.OK: GREEN,
+    Health.FIXED: GREEN,
+    Health.WARNING: YELLOW,
+    Health.BROKEN: RED,
+}
+
+File = Annotated[Path, typer.Argument(help="The file of the backup.")]
+Force = Annotated[bool, typer.Option("--force", help="Move the present database aside.")]
+Fix = Annotated[bool, typer.Option("--fix", help="Mend what can be mended without loss.")]
+
+
+def doctor(desk: Desk, fix: Fix = False) -> None:
+    """Look at everything the runtime stands on, and say what to do about it."""
+    findings = [_settings(desk)]
+    if findings[0].health is Health.OK:
+        server = desk.server()
+        patient = Patient(
+            home=desk.home,
+            address=desk.loaded.settings.database,
+            database=desk.database,
+            host=desk.loaded.server.host,
+            port=desk.loaded.server.port,
+            is_running=server is not None and server.is_ready(),
+        )
+        findings += examine(patient, desk.clock, fix=fix)
+        if server is not None:
+            findings.append(_answers(is_ready=patient.is_running))
+    lines = [
+        f"{desk.out.styled(found.health.value.ljust(8), COLOURS[found.health])} "
+        f"{found.subject.ljust(9)} {found.told}"
+        for found in findings
+    ]
+    desk.out.data(findings, lines)
+    broken = [found.subject for found in findings if found.health is Health.BROKEN]
+    if broken:
+        raise CommandFailed(f"something is wrong with: {', '.join(broken)}")
+
+
+@verb(backups, "create")
+def create(
+    desk: Desk, file: Annotated[Path | None, typer.Argument(help="A new file.")] = None
+) -> None:
+    """Copy the database to a new file, also while the server runs, and check the copy."""
+    target = file or backup.default_file(desk.home, desk.clock)
+    made = backup.create(
+        desk.loaded.settings.database, desk.database, target.absolute(), desk.out.progress
+    )
+    desk.out.data(made, [f"{made.file} ({size(made.size_bytes)}) is whole"])
+
+
+@verb(backups, "verify")
+def verify(desk: Desk, file: File) -> None:
+    """Check that a backup is whole and can be put back by this release."""
+    found = backup.verify(file)
+    desk.out.data(
+        found, [f"{file} ({size(found.size_bytes)}, schema {found.schema_version}) is whole"]
+    )
+
+
+@verb(backups, "restore")
+def restore(desk: Desk, file: File, force: Force = False) -> None:
+    """Put a backup in place of the database; the server must be stopped."""
+    done = backup.restore(
+        desk.loaded.settings.database,
+        file,
+        desk.database,
+        desk.clock,
+        desk.out.progress,
+        force=force,
+    )
+    lines = [f"{done.database} is restored from {file}"]
+    if done.moved:
+        lines.append(f"what was there before is now {done.moved[0]}")
+    desk.out.data(done, lines)
+
+
+@verb(databases, "migrate")
+def migrate(desk: Desk) -> None:
+    """Bring the database up to this release; a start does the same."""
+    address = desk.loaded.settings.database
+    where = address if is_postgres(address) else desk.home / DATABASE_NAME
+
+    async def opened() -> int:
+        store = await open_store(where, clock=desk.clock)
+        try:
+            return (await store.read("SELECT version FROM schema"))[0][0]
+        finally:
+            await store.close()
+
+    version = asyncio.run(opened())
+    desk.out.data({"schema_version": version}, [f"the database has schema {version}"])
+
+
+@verb(databases, "check")
+def check_(desk: Desk) -> None:
+    """Check the whole database; nothing is changed, and the server may be running."""
+    if is_postgres(desk.loaded.settings.database):
+        raise StoreRefused("the database is PostgreSQL: use pg_amcheck")
+    if not desk.database.exists():
+        raise StoreRefused(f"there is no database in {desk.home}; `wakeful up` creates one")
+    complaints = check(desk.database)
+    desk.out.data(
+        {"database": str(desk.database), "complaints": complaints},
+        complaints or [f"{desk.database} is whole"],
+    )
+    if complaints:
+        raise CommandFailed(
+            f"{desk.database} is damaged; stop the server and restore a backup with "
+            "`wakeful backup restore FILE --force`"
+        )
+
+
+def _settings(desk: Desk) -> Finding:
+    try:
+        loaded = load(None, desk.environ)
+    except BadSettings as bad:
+        return Finding(subject="settings", health=Health.BROKEN, told=str(bad.problems[0]))
+    told = str(loaded.file) if loaded.file else "no file: every key has its default"
+    return Finding(subject="settings", health=Health.OK, told=told)
+
+
+def _answers(*, is_ready: bool) -> Finding:
+    if is_ready:
+        return Finding(subject="answers", health=Health.OK, told="the server can commit a row")
+    return Finding(
+        subject="answers",
+        health=Health.BROKEN,
+        told="the server's process lives but does not answer; look at `wakeful logs`",
+    )

@@ -1,0 +1,75 @@
+"""The desk: what every verb has at hand: home, settings, output, and the server."""
+
+from collections.abc import Mapping
+from datetime import tzinfo
+from functools import cached_property
+from pathlib import Path
+
+from wakeful.cli import running
+from wakeful.cli.client import Client
+from wakeful.cli.exits import Unreachable
+from wakeful.cli.output import Output
+from wakeful.cli.times import relative, shown, zone_named
+from wakeful.operations import token_file
+from wakeful.runtime import DATABASE_NAME
+from wakeful.settings.load import Loaded, file_of, home_of, load
+from wakeful.vocabulary.clock import Clock, SystemClock
+
+
+class Desk:
+    """One run of one command; everything is looked up when it is first needed."""
+
+    def __init__(
+        self, environ: Mapping[str, str], output: Output, *, is_debug: bool = False
+    ) -> None:
+        self.environ = environ
+        self.out = output
+        self.is_debug = is_debug
+        self.clock: Clock = SystemClock()
+        self.home = home_of(environ)
+        self.file = file_of(environ)
+
+    @cached_property
+    def loaded(self) -> Loaded:
+        return load(None, self.environ)
+
+    @property
+    def database(self) -> Path:
+        """The file of the database, if it is one."""
+        return self.home / DATABASE_NAME
+
+    @cached_property
+    def zone(self) -> tzinfo | None:
+        return zone_named(self.loaded.settings.timezone)
+
+    @cached_property
+    def token(self) -> str | None:
+        """The operator's token: from the environment, else from the home folder."""
+        return self.environ.get("WAKEFUL_TOKEN") or token_file.read(self.home)
+
+    @property
+    def url(self) -> str | None:
+        """Where the server listens, as far as anybody here knows; None: there is none."""
+        if given := self.environ.get("WAKEFUL_URL"):
+            return given
+        found = running.find(self.home)
+        return None if found is None else found.url
+
+    def server(self) -> Client | None:
+        """Return the running server, None if there is none."""
+        return None if self.url is None else Client(self.url, self.token)
+
+    def needed_server(self) -> Client:
+        """Return the running server; raise if there is none."""
+        found = self.server()
+        if found is None:
+            raise Unreachable(f"no server runs in {self.home}; start one with `wakeful up`")
+        return found
+
+    def when(self, value: str | int | None) -> str:
+        """Return an instant in the user's zone."""
+        return shown(value, self.zone)
+
+    def how_long(self, value: str | int | None) -> str:
+        """Return how far away an instant is."""
+        return "–" if value is None else relative(value, self.clock.now())

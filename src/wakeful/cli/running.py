@@ -1,0 +1,60 @@
+"""Where the server of a home listens: a small file that it writes, and others believe with care."""
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from wakeful.vocabulary.record import Record
+
+NAME = "server.json"
+
+
+class Running(Record):
+    """A server that was started in a home."""
+
+    pid: int
+    url: str
+    started_at: int
+
+
+def note(home: Path, running: Running) -> None:
+    """Write down where the server listens; only its owner can read it."""
+    draft = home / f"{NAME}.new"
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        os.fchmod(descriptor, 0o600)
+        file.write(msgspec.json.encode(running))
+    draft.rename(home / NAME)
+
+
+def forget(home: Path) -> None:
+    """Remove the note, if it is still this process's own."""
+    found = _read(home)
+    if found is not None and found.pid == os.getpid():
+        (home / NAME).unlink(missing_ok=True)
+
+
+def find(home: Path) -> Running | None:
+    """Return the server of a home if its process is alive; a killed one leaves its note behind."""
+    found = _read(home)
+    return found if found is not None and _is_alive(found.pid) else None
+
+
+def _read(home: Path) -> Running | None:
+    try:
+        return msgspec.json.decode((home / NAME).read_bytes(), type=Running)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def _is_alive(pid: int) -> bool:
+    if pid <= 0:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # somebody else's: the number was given again
+        return False
+    return True

@@ -1,0 +1,209 @@
+"""The doctor: looks at everything a runtime stands on, says what is wrong, mends what is safe."""
+
+import os
+import shutil
+import socket
+import stat
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from pathlib import Path
+
+from wakeful.operations import token_file
+from wakeful.store.migrations import packaged
+from wakeful.store.opening import is_postgres
+from wakeful.store.sqlite import open_read_only
+from wakeful.store.sqlite_check import check
+from wakeful.store.sqlite_home import beside
+from wakeful.vocabulary.clock import Clock
+from wakeful.vocabulary.errors import WakefulError
+from wakeful.vocabulary.record import Record
+
+OLDEST_SQLITE = (3, 51, 3)  # earlier ones may lose writes when a log is reset
+LARGE_LOG = 256 * 1024 * 1024
+LITTLE_SPACE = 1024 * 1024 * 1024
+NO_SPACE = 100 * 1024 * 1024
+EARLIEST_MS = 1_735_689_600_000  # 2025: a clock before that was never set
+AHEAD_MS = 60_000
+
+PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
+SECRET_FILES = ("wakeful.db*", "operator.token*", "server.json*", "*.log*", "backups/*")
+
+
+class Health(StrEnum):
+    OK = "ok"
+    WARNING = "warning"
+    BROKEN = "broken"
+    FIXED = "fixed"
+
+
+class Finding(Record):
+    """What the doctor says about one thing."""
+
+    subject: str
+    health: Health
+    told: str
+
+
+class Patient(Record):
+    """What is looked at."""
+
+    home: Path
+    address: str  # of the database
+    database: Path  # its file, if it is one
+    host: str
+    port: int
+    is_running: bool
+
+
+def examine(patient: Patient, clock: Clock, *, fix: bool = False) -> Iterator[Finding]:
+    """Yield one finding per subject; with `fix`, mend what can be mended without loss."""
+    yield _home(patient.home, fix=fix)
+    if not patient.home.is_dir():
+        return
+    yield _files(patient.home, fix=fix)
+    yield _token(patient.home)
+    yield _space(patient.home)
+    if is_postgres(patient.address):
+        yield Finding(
+            subject="database", health=Health.OK, told="PostgreSQL: checked by the server itself"
+        )
+    else:
+        yield from _database(patient.database, clock)
+    yield _port(patient)
+
+
+def _home(home: Path, *, fix: bool) -> Finding:
+    if not home.exists():
+        if not fix:
+            return _warning("home", f"{home} does not exist yet; `wakeful init` makes it")
+        home.mkdir(parents=True)
+        home.chmod(PRIVATE_FOLDER)
+        return _fixed("home", f"{home} was made")
+    if not home.is_dir():
+        return _broken("home", f"{home} is not a folder; set WAKEFUL_HOME")
+    if home.stat().st_uid != os.getuid():
+        return _broken("home", f"{home} belongs to another user; run as that user")
+    if (mode := _mode(home)) & 0o077:
+        if not fix:
+            return _broken("home", f"{home} is open to others ({mode:04o}); `doctor --fix`")
+        home.chmod(PRIVATE_FOLDER)
+        return _fixed("home", f"{home} is now 0700")
+    return _ok("home", str(home))
+
+
+def _files(home: Path, *, fix: bool) -> Finding:
+    found = sorted({file for pattern in SECRET_FILES for file in home.glob(pattern)})
+    is_open = [file for file in found if file.is_file() and _mode(file) & 0o077]
+    if not is_open:
+        return _ok("files", "only their owner can read them")
+    names = ", ".join(file.name for file in is_open[:5])
+    if not fix:
+        return _broken("files", f"{names}: others can read them; `doctor --fix`")
+    for file in is_open:
+        file.chmod(PRIVATE_FILE)
+    return _fixed("files", f"{names}: now 0600")
+
+
+def _token(home: Path) -> Finding:
+    try:
+        token = token_file.read(home)
+    except (OSError, UnicodeDecodeError) as error:
+        return _broken("token", f"{token_file.NAME} cannot be read: {error}")
+    if token is None:
+        return _ok("token", "none yet; the first `wakeful up` creates it")
+    return _ok("token", str(home / token_file.NAME))
+
+
+def _space(home: Path) -> Finding:
+    free = shutil.disk_usage(home).free
+    told = f"{free // (1024 * 1024)} MiB free"
+    if free < NO_SPACE:
+        return _broken("disk", f"{told}; make room, or nothing can be accepted")
+    return _warning("disk", told) if free < LITTLE_SPACE else _ok("disk", told)
+
+
+def _database(database: Path, clock: Clock) -> Iterator[Finding]:
+    if not database.exists():
+        yield _clock(clock, None)
+        yield _ok("database", "none yet; the first `wakeful up` creates it")
+        return
+    try:
+        complaints = check(database)
+        newest, version, schema = _looked_into(database)
+    except WakefulError as error:
+        yield _broken("database", str(error))
+        return
+    if complaints:
+        yield _broken("database", f"{complaints[0]}; `wakeful backup restore` brings back a copy")
+    else:
+        yield _ok("database", f"{database} is whole, schema {schema} of {len(packaged())}")
+    yield _clock(clock, newest)
+    yield _sqlite(version)
+    yield _log(beside(database, "-wal"))
+
+
+def _looked_into(database: Path) -> tuple[int | None, str, int]:
+    with open_read_only(database) as reader:
+        newest = reader.read("SELECT at FROM events ORDER BY seq DESC LIMIT 1", {})
+        version = reader.read("SELECT sqlite_version()", {})[0][0]
+        schema = reader.read("SELECT version FROM schema", {})[0][0]
+    return (newest[0][0] if newest else None), version, schema
+
+
+def _clock(clock: Clock, newest_event_at: int | None) -> Finding:
+    now = clock.now()
+    if now < EARLIEST_MS:
+        return _broken("clock", "the clock was never set; set it, or timers fire at wrong times")
+    if newest_event_at is not None and newest_event_at > now + AHEAD_MS:
+        ahead_s = (newest_event_at - now) // 1000
+        return _warning("clock", f"the newest event is {ahead_s} s in the future: it went back")
+    return _ok("clock", "plausible")
+
+
+def _sqlite(version: str) -> Finding:
+    if tuple(int(part) for part in version.split(".")) < OLDEST_SQLITE:
+        wanted = ".".join(map(str, OLDEST_SQLITE))
+        return _broken("sqlite", f"{version} may lose writes; install apsw with {wanted} or newer")
+    return _ok("sqlite", version)
+
+
+def _log(wal: Path) -> Finding:
+    size = wal.stat().st_size if wal.exists() else 0
+    told = f"{size // 1024} KiB"
+    if size > LARGE_LOG:
+        return _warning("log", f"{told}: a long reader may keep it from being copied back")
+    return _ok("log", told)
+
+
+def _port(patient: Patient) -> Finding:
+    where = f"{patient.host}:{patient.port}"
+    if patient.is_running:
+        return _ok("server", "running")
+    if patient.port and not _can_listen(patient.host, patient.port):
+        return _broken("server", f"{where} is taken by another program; choose another port")
+    return _ok("server", f"not running; {where} is free")
+
+
+def _can_listen(host: str, port: int) -> bool:
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except OSError:
+        return False
+    return True
+
+
+def _mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def _finding(health: Health) -> Callable[[str, str], Finding]:
+    return lambda subject, told: Finding(subject=subject, health=health, told=told)
+
+
+_ok, _warning = _finding(Health.OK), _finding(Health.WARNING)
+_broken, _fixed = _finding(Health.BROKEN), _finding(Health.FIXED)

@@ -1,0 +1,63 @@
+"""Data is JSON when asked for; a terminal is never made to obey what somebody wrote."""
+
+import io
+import json
+
+from wakeful.cli.output import BOLD, Output, safe_lines
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def output(
+    *, is_json: bool = False, environ: dict[str, str] | None = None
+) -> tuple[Output, Terminal]:
+    out = Terminal()
+    return Output(is_json=is_json, environ=environ or {}, out=out, error=Terminal()), out
+
+
+def test_data_is_one_document_or_lines():
+    plain, out = output()
+    plain.data({"a": 1}, ["a is 1"])
+    assert out.getvalue() == "a is 1\n"
+
+    machine, out = output(is_json=True)
+    machine.data({"a": 1}, ["a is 1"])
+    assert json.loads(out.getvalue()) == {"a": 1}
+
+
+def test_a_stream_is_one_document_per_line():
+    machine, out = output(is_json=True)
+
+    machine.item({"a": 1}, "")
+    machine.item({"a": 2}, "")
+
+    assert [json.loads(line) for line in out.getvalue().splitlines()] == [{"a": 1}, {"a": 2}]
+
+
+def test_colours_are_for_terminals_that_want_them():
+    assert output()[0].styled("x", BOLD) == "\x1b[1mx\x1b[0m"
+    assert output(environ={"NO_COLOR": "1"})[0].styled("x", BOLD) == "x"
+    assert output(environ={"TERM": "dumb"})[0].styled("x", BOLD) == "x"
+    assert Output(is_json=False, environ={}, out=io.StringIO()).styled("x", BOLD) == "x"
+
+
+def test_a_table_is_aligned_and_holds_nothing_a_terminal_obeys():
+    plain, _ = output(environ={"NO_COLOR": "1"})
+
+    lines = plain.table(["name", "text"], [["ann", "a\nb\x1b[2J"], ["bartholomew", "c"]])
+
+    assert lines == ["name         text", "ann          a b [2J", "bartholomew  c"]
+    assert safe_lines("a\x1b]0;t\x07\n\tb\u202e") == "a]0;t\n\tb"
+
+
+def test_progress_is_shown_on_a_terminal_only():
+    error = Terminal()
+    Output(is_json=False, environ={}, out=io.StringIO(), error=error).progress(1, 2)
+    assert error.getvalue() == "\r 50 %"
+
+    quiet = io.StringIO()
+    Output(is_json=False, environ={}, out=io.StringIO(), error=quiet).progress(1, 2)
+    assert quiet.getvalue() == ""

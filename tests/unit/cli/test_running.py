@@ -1,0 +1,49 @@
+"""The note about a running server is believed only while its process lives."""
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from wakeful.cli import running
+from wakeful.cli.running import Running
+
+
+def test_a_note_of_a_living_process_is_found_and_private(tmp_path: Path):
+    here = Running(pid=os.getpid(), url="http://127.0.0.1:1", started_at=1)
+
+    running.note(tmp_path, here)
+
+    assert running.find(tmp_path) == here
+    assert stat.S_IMODE((tmp_path / running.NAME).stat().st_mode) == 0o600
+
+
+def test_a_note_of_a_dead_process_is_not_believed(tmp_path: Path):
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+
+    running.note(tmp_path, Running(pid=child.pid, url="http://127.0.0.1:1", started_at=1))
+
+    assert running.find(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b'{"pid": "x"}', b'{"pid":-1,"url":"","started_at":1}']
+)
+def test_a_broken_note_is_no_note(tmp_path: Path, content: bytes):
+    (tmp_path / running.NAME).write_bytes(content)
+
+    assert running.find(tmp_path) is None
+
+
+def test_only_its_own_process_removes_a_note(tmp_path: Path):
+    running.note(tmp_path, Running(pid=1, url="http://127.0.0.1:1", started_at=1))
+    running.forget(tmp_path)
+    assert (tmp_path / running.NAME).exists()
+
+    running.note(tmp_path, Running(pid=os.getpid(), url="http://127.0.0.1:1", started_at=1))
+    running.forget(tmp_path)
+    assert not (tmp_path / running.NAME).exists()

@@ -1,0 +1,122 @@
+"""The doctor finds what is wrong and mends only what cannot hurt."""
+
+import os
+import socket
+import stat
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from wakeful.operations import token_file
+from wakeful.operations.doctor import Finding, Health, Patient, examine
+from wakeful.runtime import Runtime
+from wakeful.vocabulary.clock import ManualClock, SystemClock
+
+
+def patient(home: Path) -> Patient:
+    return Patient(
+        home=home,
+        address="sqlite",
+        database=home / "wakeful.db",
+        host="127.0.0.1",
+        port=0,
+        is_running=False,
+    )
+
+
+def found(home: Path, subject: str, *, fix: bool = False, **changes: object) -> Finding:
+    who = msgspec.structs.replace(patient(home), **changes)
+    return next(one for one in examine(who, SystemClock(), fix=fix) if one.subject == subject)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture
+async def home(tmp_path: Path) -> Path:
+    async with Runtime(home=tmp_path / "home") as runtime:
+        await runtime.wait(await runtime.send("hello"))
+    return tmp_path / "home"
+
+
+def test_a_healthy_home_has_nothing_to_mend(home: Path):
+    findings = list(examine(patient(home), SystemClock()))
+
+    assert [one for one in findings if one.health is not Health.OK] == []
+    assert {one.subject for one in findings} >= {"home", "files", "token", "disk", "database"}
+    assert {one.subject for one in findings} >= {"clock", "sqlite", "log", "server"}
+
+
+def test_a_missing_home_is_made_only_on_request(tmp_path: Path):
+    home = tmp_path / "new"
+
+    assert found(home, "home").health is Health.WARNING
+    assert not home.exists()
+    assert found(home, "home", fix=True).health is Health.FIXED
+    assert mode(home) == 0o700
+
+
+def test_open_doors_are_found_and_closed(home: Path):
+    home.chmod(0o755)
+    (home / "wakeful.db").chmod(0o644)
+
+    assert found(home, "home").health is Health.BROKEN
+    assert found(home, "files").told.startswith("wakeful.db: others can read")
+
+    assert found(home, "home", fix=True).health is Health.FIXED
+    assert found(home, "files", fix=True).health is Health.FIXED
+    assert (mode(home), mode(home / "wakeful.db")) == (0o700, 0o600)
+
+
+def test_a_home_that_is_a_file_is_told(tmp_path: Path):
+    (tmp_path / "home").write_text("")
+
+    assert found(tmp_path / "home", "home", fix=True).health is Health.BROKEN
+
+
+def test_a_damaged_database_is_told_with_the_way_back(home: Path):
+    database = home / "wakeful.db"
+    content = bytearray(database.read_bytes())
+    content[4096 * 2 : 4096 * 3] = b"\xff" * 4096
+    database.write_bytes(content)
+
+    told = found(home, "database", fix=True)
+
+    assert told.health is Health.BROKEN
+    assert "backup" in told.told
+    assert database.read_bytes() == content
+
+
+def test_a_clock_that_went_back_is_noticed(home: Path):
+    early = next(
+        one
+        for one in examine(patient(home), ManualClock(1_750_000_000_000))
+        if one.subject == "clock"
+    )
+    unset = next(one for one in examine(patient(home), ManualClock(0)) if one.subject == "clock")
+
+    assert (early.health, unset.health) == (Health.WARNING, Health.BROKEN)
+
+
+def test_a_taken_port_is_told(home: Path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+
+        assert found(home, "server", port=port).health is Health.BROKEN
+        assert found(home, "server", port=port, is_running=True).health is Health.OK
+
+
+def test_a_token_is_kept_where_only_its_owner_reads_it(tmp_path: Path):
+    old = os.umask(0)
+    try:
+        token_file.write(tmp_path, "secret")
+    finally:
+        os.umask(old)
+
+    assert token_file.read(tmp_path) == "secret"
+    assert mode(tmp_path / token_file.NAME) == 0o600
+    assert [file.name for file in tmp_path.iterdir()] == [token_file.NAME]
