@@ -8,6 +8,7 @@ from typing import Any
 from wakeful.testing.ledger import Ledger
 from wakeful.testing.plans import marked
 from wakeful.testing.process import Failed, Gone, Place, Refused, RigProcess
+from wakeful.vocabulary.clock import SystemClock
 
 PLANS = (
     "",
@@ -27,14 +28,28 @@ PLANS = (
     "nothing",
     "look,long+say",
     "silent+say",
+    "look.slow&look.slow&look,put.slow",
+    "act.slow,act.slow,act",
+    "tell,tell&tell",
+    "transient+look",
+    "garbled+say",
+    "broken+look",
+    "refuse+say",
 )
 MODES = (None, None, None, "steer", "followup", "collect", "queue", "steer-backlog", "interrupt")
 PRIORITIES = (1, 1, 1, 1, 1, 2, 0)  # next, mostly
 ORIGINS = ("user", "user", "user", "user", "a2a", "automation", "subagent", "inbox", "webhook")
 OUT: dict[str, str] = {"door": "out", "address": "somebody"}
-SHARE_STOPPED = 0.02
-SHARE_REPEATED = 0.05
-SHARE_BAD = 0.02
+SHARES = {
+    "stop": 0.02,
+    "repeat": 0.05,
+    "refused": 0.02,
+    "cancel": 0.02,
+    "abort": 0.02,
+    "halt": 0.003,
+}
+HALTED_MS = 30
+LATER_MS = 40
 
 Sent = dict[str, Any]
 
@@ -48,6 +63,7 @@ class Client:
         self._count = 0
         self._unknown: list[Sent] = []
         self.accepted = 0
+        self.may_be_halted = False
 
     def draft(self, session: str, plan: str = "", **fields: object) -> Sent:
         """Return a message with a mark that is its dedup key, too."""
@@ -90,12 +106,14 @@ class Client:
     async def tell(self, rig: RigProcess, do: str, **fields: object) -> Any:
         """Give another command (stop, halt, resume); None if nobody knows what became of it."""
         self._lines.note("request", do=do, **fields)
+        self.may_be_halted = do == "halt" or self.may_be_halted
         try:
             answer = await rig.ask(do, **fields)
         except (Gone, Failed, Refused) as lost:
             self._lines.note("answer", do=do, unknown=repr(lost), **fields)
             return None
         self._lines.note("answer", do=do, ok=answer, **fields)
+        self.may_be_halted = do != "resume" and self.may_be_halted
         return answer
 
 
@@ -121,15 +139,41 @@ class Load:
         await gather(*(work() for _ in range(workers)))
 
     async def _one(self, rig: RigProcess, draft: Sent) -> None:
+        client = self._client
+        match self._what():
+            case "stop":
+                await client.tell(rig, "stop", session=draft["session_key"])
+            case "repeat":
+                await gather(*(client.send(rig, draft) for _ in range(2)))
+            case "refused":
+                await client.send(rig, {**draft, "depth": -1})
+            case "cancel":
+                receipt = await client.send(rig, draft)
+                if receipt is not None:
+                    await client.tell(rig, "cancel", stimulus=receipt["stimulus_id"])
+            case "halt":
+                await self._halt(rig)
+            case "abort":
+                receipt = await client.send(rig, draft)
+                if receipt is not None and receipt["turn_id"] is not None:
+                    await client.tell(rig, "abort", turn=receipt["turn_id"])
+            case _:
+                await client.send(rig, draft)
+
+    def _what(self) -> str:
         dice = self._chance.random()
-        if dice < SHARE_STOPPED:
-            await self._client.tell(rig, "stop", session=draft["session_key"])
-        elif dice < SHARE_STOPPED + SHARE_REPEATED:
-            await gather(*(self._client.send(rig, draft) for _ in range(2)))
-        elif dice < SHARE_STOPPED + SHARE_REPEATED + SHARE_BAD:
-            await self._client.send(rig, {**draft, "depth": -1})
-        else:
-            await self._client.send(rig, draft)
+        for what, share in SHARES.items():
+            dice -= share
+            if dice < 0:
+                return what
+        return "send"
+
+    async def _halt(self, rig: RigProcess) -> None:
+        """Halt everything for a moment."""
+        clock = SystemClock()
+        if await self._client.tell(rig, "halt") is not None:
+            await clock.sleep_until(clock.now() + HALTED_MS)
+        await self._client.tell(rig, "resume")
 
     def _draft(self) -> Sent:
         pick = self._chance.choice
@@ -144,6 +188,10 @@ class Load:
             fields["route"] = OUT
         if fields["origin"] in ("inbox", "webhook", "a2a"):
             fields["trust"] = "external"
+        if self._chance.random() < 0.03:
+            fields["not_before"] = SystemClock().now() + LATER_MS
+        if self._chance.random() < 0.02:
+            fields["expires_at"] = SystemClock().now() + LATER_MS * 2
         return self._client.draft(pick(self._sessions), pick(PLANS), **fields)
 
 

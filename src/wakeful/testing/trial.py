@@ -26,6 +26,8 @@ async def come_to_rest(
         try:
             async with running(place, env=env) as rig:
                 await client.repeat_unknown(rig)
+                if client.may_be_halted:
+                    await client.tell(rig, "resume")
                 async with time_limit(SystemClock(), patience_s):
                     await rig.rest()
                 code = await rig.stop()
