@@ -1,11 +1,13 @@
 """Whatever text arrives is stored as it is or refused by name; it harms nobody else."""
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.conformance.store.tables import ADD_NOTES, INSERT_NOTE, add_note, together
-from wakeful.store.database import Store, Tx
+from wakeful.store.database import Store, Tx, Verb
 from wakeful.vocabulary.errors import InvalidInput
 
 HOSTILE = st.text(
@@ -87,6 +89,20 @@ async def test_a_text_of_ten_megabytes_comes_back(store: Store) -> None:
     await store.write(lambda tx: add_note(tx, "big", body=BIG))
 
     assert await store.read("SELECT body FROM notes") == [(BIG,)]
+    assert await store.write(lambda tx: tx.one("SELECT body FROM notes")) == (BIG,)
+    assert await store.read("SELECT id FROM notes WHERE body IN :all", all=[BIG]) == [("big",)]
+
+
+async def test_ten_megabytes_in_one_row_of_a_verb_harm_no_other_row(store: Store) -> None:
+    def run(tx: Tx, bodies: Sequence[str]) -> Sequence[int]:
+        rows = [{"id": str(n), "value": 0, "body": body} for n, body in enumerate(bodies)]
+        tx.many(INSERT_NOTE, rows)
+        return [len(body) for body in bodies]
+
+    verb = Verb("bodies", run)
+    sizes = await together(store, store.batch(verb, "small"), store.batch(verb, BIG))
+
+    assert sizes == [5, len(BIG)]
 
 
 @pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**40])

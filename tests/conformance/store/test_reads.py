@@ -6,8 +6,9 @@ import pytest
 
 from tests.conformance.store.conftest import Opener
 from tests.conformance.store.tables import SLOW, Hold, add_note, names_of
+from wakeful.store import readers
 from wakeful.store.database import Store
-from wakeful.vocabulary.errors import Transient, WakefulError
+from wakeful.vocabulary.errors import Overloaded, Transient, WakefulError
 
 
 async def test_a_read_that_takes_too_long_is_interrupted(opener: Opener) -> None:
@@ -68,6 +69,21 @@ async def test_many_reads_at_once_are_all_answered(store: Store) -> None:
     )
 
     assert found == [[(number,)] for number in range(200)]
+
+
+async def test_too_many_waiting_reads_are_refused_at_once(
+    lasting_opener: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readers, "WAITING_LIMIT", 3)
+    store = await lasting_opener()
+
+    results = await asyncio.gather(
+        *(store.read("SELECT 1") for _ in range(5)), return_exceptions=True
+    )
+    await store.close()
+
+    assert results[:3] == [[(1,)]] * 3
+    assert all(isinstance(result, Overloaded) for result in results[3:])
 
 
 async def test_a_read_cannot_write(store: Store) -> None:
