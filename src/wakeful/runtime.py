@@ -10,8 +10,13 @@ from typing import Any, Protocol, Self
 
 import msgspec
 
+from wakeful.access.credentials import Credentials, Made
+from wakeful.access.gatekeeper import Gatekeeper
 from wakeful.broker import lanes
 from wakeful.bus.bus import Bus, Subscription
+from wakeful.doors.http.door import open_door
+from wakeful.doors.http.rooms import Rooms
+from wakeful.doors.http.server import HttpOptions, HttpServer, is_loopback
 from wakeful.doors.sender import Door, Sender
 from wakeful.gate import halts
 from wakeful.gate.storms import StormLimits
@@ -40,14 +45,18 @@ from wakeful.turn.record import Recorder
 from wakeful.turn.sheet import Pen
 from wakeful.turn.turn import Thinker
 from wakeful.turns.turns import Turn
+from wakeful.views.agents import AgentCard, AgentView
 from wakeful.views.lanes import LaneStatus, LaneView
+from wakeful.views.ledger import LedgerView
+from wakeful.views.sessions import SessionView
 from wakeful.views.transcripts import TranscriptView
 from wakeful.views.turns import TurnView
+from wakeful.views.why import WhyView
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.agent import Agents
 from wakeful.vocabulary.clock import Clock, SystemClock, time_limit
 from wakeful.vocabulary.entry import Entry
-from wakeful.vocabulary.errors import InvalidInput, StoreFailed
+from wakeful.vocabulary.errors import InvalidInput, Permanent, StoreFailed
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.queueing import Mode, QueueOverrides
 from wakeful.vocabulary.route import Route
@@ -77,6 +86,7 @@ class Runtime:
         home: Path | str | None = None,
         settings: Settings | None = None,
         doors: Mapping[str, Door] | None = None,
+        http: HttpOptions | None = None,
         clock: Clock | None = None,
     ) -> None:
         settings = settings or Settings()
@@ -89,6 +99,9 @@ class Runtime:
         if len(self._agents) != len(agents or (1,)):
             raise InvalidInput("agents", "two agents have the same id")
         self._doors = dict(doors or {})
+        self._http_options = http
+        self.http: HttpServer | None = None  # the HTTP door, if there is one
+        self.operator: Made | None = None  # the token in the home folder, if there is a door
         self._stack = AsyncExitStack()
         self._services: list[asyncio.Task[None]] = []
 
@@ -124,6 +137,7 @@ class Runtime:
         self._stack.push_async_callback(store.close)
         self._bus = bus = Bus(store, ids, self.metrics)
         await bus.start()
+        self.credentials = Credentials(store, ids)
         minds = {agent.id: _mind(agent) for agent in self._agents.values()}
         agents = Agents({agent_id: mind.config for agent_id, mind in minds.items()})
         self._intake = intake = Intake(
@@ -167,6 +181,9 @@ class Runtime:
             "sender": sender,
             "janitor": janitor,
         }
+        if self._http_options is not None:
+            self.http = await self._open_door(self._http_options, minds)
+            services["http"] = self.http
         for name, service in services.items():
             self._services.append(group.create_task(service.run(), name=name))
         self._services.append(group.create_task(self._watch_store(), name="store watch"))
@@ -310,6 +327,34 @@ class Runtime:
         except TimeoutError:
             pass
 
+    async def _open_door(self, options: HttpOptions, minds: Mapping[str, Mind]) -> HttpServer:
+        """Take the port of the HTTP door, and make the operator's token if there is none yet."""
+        if not is_loopback(options.host) and not await self.credentials.has_valid():
+            raise Permanent(
+                f"listening on {options.host!r} needs a token: start on 127.0.0.1 once, or add one"
+            )
+        if self.settings.home is not None:
+            self.operator = await self.credentials.operator(self.settings.home)
+        store, sessions = self.store, SessionView(self.store)
+        rooms = Rooms(
+            default_agent=next(iter(self._agents)),
+            store=store,
+            bus=self._bus,
+            clock=self.clock,
+            metrics=self.metrics,
+            intake=self._intake,
+            gatekeeper=Gatekeeper(store, self.clock),
+            credentials=self.credentials,
+            turns=self._views,
+            ledger=LedgerView(store),
+            sessions=sessions,
+            transcripts=self._transcripts,
+            lanes=self._lanes,
+            agents=AgentView(store, [_card(mind) for mind in minds.values()]),
+            why=WhyView(store, sessions),
+        )
+        return open_door(rooms, options)
+
     async def _open_store(self) -> Store:
         database, home = self.settings.database, self.settings.home
         if is_postgres(database):
@@ -352,6 +397,10 @@ def _mind(agent: Agent) -> Mind:
     builtin = default_tools() if agent.has_default_tools else ()
     tools = [*agent.tools, *(tool for tool in builtin if tool.name not in own)]
     return Mind(agent, find(agent.model), Toolbox(tools))
+
+
+def _card(mind: Mind) -> AgentCard:
+    return AgentCard(config=mind.config, model=mind.model.name, tools=tuple(mind.toolbox.all()))
 
 
 def _text(value: Any, field: str) -> str:  # callers without a type checker pass anything

@@ -25,6 +25,7 @@ class Gatekeeper:
         self._store = store
         self._clock = clock
         self._known: OrderedDict[str, tuple[Token, int]] = OrderedDict()
+        self._changes = 0
         self._failures: OrderedDict[str, list[int]] = OrderedDict()
         self._open: dict[str, set[Callable[[], object]]] = {}
         store.listen(tokens.CHANGED, self._changed)
@@ -49,39 +50,66 @@ class Gatekeeper:
             return None
         return (recent[0] + WINDOW_MS - now) / 1000
 
-    def while_valid(self, token_id: str, close: Callable[[], object]) -> Callable[[], None]:
-        """Call `close` when the token is revoked; returns the undo."""
-        group = self._open.setdefault(token_id, set())
+    def while_valid(self, principal: Principal, close: Callable[[], object]) -> Callable[[], None]:
+        """Call `close` when the token is revoked or expires; returns the undo.
+
+        Whoever calls this must then ask `is_valid`: the token may have gone in between.
+        """
+        group = self._open.setdefault(principal.token_id, set())
         group.add(close)
+        alarm = None
+        if principal.expires_at is not None:
+            left_s = max(0, principal.expires_at - self._clock.now()) / 1000
+            alarm = self._clock.call_later(left_s, close)
 
         def undo() -> None:
             group.discard(close)
-            if not group and self._open.get(token_id) is group:
-                del self._open[token_id]
+            if not group and self._open.get(principal.token_id) is group:
+                del self._open[principal.token_id]
+            if alarm is not None:
+                alarm.cancel()
 
         return undo
+
+    async def is_valid(self, token_id: str) -> bool:
+        """Ask the ledger whether a token may still be used."""
+        token = await self._store.write(lambda tx: tokens.by_id(tx, token_id))
+        return token is not None and token.is_valid(self._clock.now())
 
     async def _find(
         self, secret_hash: str, look_up: Callable[[Tx, str], Token | None]
     ) -> Principal | None:
         now = self._clock.now()
         known = self._known.get(secret_hash)
-        if known is None or known[1] <= now:
-            token = await self._store.write(lambda tx: look_up(tx, secret_hash))
-            if token is None:
-                self._known.pop(secret_hash, None)
-                return None
-            known = (token, now + FRESH_MS)
-            self._known[secret_hash] = known
-            while len(self._known) > REMEMBERED:
-                self._known.popitem(last=False)
-        token = known[0]
+        if known is not None and known[1] > now:
+            token = known[0]
+        else:
+            token = await self._ask(secret_hash, look_up)
+        if token is None:
+            return None
         # A cookie's hash is not the token's: only a bearer secret is compared once more.
         if look_up is tokens.by_hash and not hmac.compare_digest(token.hash, secret_hash):
             return None
         return token.principal() if token.is_valid(now) else None
 
+    async def _ask(
+        self, secret_hash: str, look_up: Callable[[Tx, str], Token | None]
+    ) -> Token | None:
+        while True:
+            changes = self._changes
+            token = await self._store.write(lambda tx: look_up(tx, secret_hash))
+            # What was read before a revocation must not be remembered after it.
+            if changes == self._changes:
+                break
+        self._known.pop(secret_hash, None)
+        if token is not None:
+            self._known[secret_hash] = (token, self._clock.now() + FRESH_MS)
+            while len(self._known) > REMEMBERED:
+                self._known.popitem(last=False)
+        return token
+
     def _changed(self, token_id: str) -> None:
+        self._changes += 1
         self._known.clear()
         for close in tuple(self._open.get(token_id, ())):
             close()

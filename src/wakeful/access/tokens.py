@@ -5,6 +5,8 @@ import re
 import secrets
 from collections.abc import Sequence
 
+import msgspec
+
 from wakeful.access.principal import Principal, checked_scopes
 from wakeful.store.database import Tx
 from wakeful.store.rows import Table
@@ -115,8 +117,33 @@ def revoke(tx: Tx, name_or_id: str) -> Token:
     return token
 
 
+def renew(tx: Tx, name: str, secret: str) -> Token:
+    """Give a token a new secret; the old one is worth nothing from then on."""
+    token = by_name(tx, name)
+    if token is None:
+        raise NotFound("token", f"no token {name!r}")
+    tx.run(
+        "UPDATE tokens SET hash = :hash, revoked_at = NULL WHERE id = :id",
+        id=token.id,
+        hash=digest(secret),
+    )
+    tx.run("DELETE FROM logins WHERE token_id = :id", id=token.id)
+    tx.notify(CHANGED, token.id)
+    return msgspec.structs.replace(token, hash=digest(secret), revoked_at=None)
+
+
 def by_hash(tx: Tx, secret_hash: str) -> Token | None:
     row = tx.one(TOKENS.select("WHERE hash = :hash"), hash=secret_hash)
+    return None if row is None else TOKENS.read(row)
+
+
+def by_id(tx: Tx, token_id: str) -> Token | None:
+    row = tx.one(TOKENS.select("WHERE id = :id"), id=token_id)
+    return None if row is None else TOKENS.read(row)
+
+
+def by_name(tx: Tx, name: str) -> Token | None:
+    row = tx.one(TOKENS.select("WHERE name = :name"), name=name)
     return None if row is None else TOKENS.read(row)
 
 
@@ -129,8 +156,7 @@ def by_login(tx: Tx, cookie_hash: str) -> Token | None:
     )
     if row is None:
         return None
-    found = tx.one(TOKENS.select("WHERE id = :id"), id=row[0])
-    return None if found is None else TOKENS.read(found)
+    return by_id(tx, row[0])
 
 
 def add_code(tx: Tx, token_id: str, code: str) -> None:

@@ -1,5 +1,6 @@
 """Endpoints: one row each says path, scope, what goes in, what comes out and who answers."""
 
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -11,8 +12,10 @@ from starlette.responses import Response
 from wakeful.access.principal import Principal
 from wakeful.doors.http.problems import Problem
 from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.text import clean_json
 
 LARGEST_BODY = 1024 * 1024
+ANYBODY = "any"  # every valid credential; the answer holds what its owner may see
 
 Query = TypeVar("Query")
 Body = TypeVar("Body")
@@ -20,7 +23,11 @@ Body = TypeVar("Body")
 _json = msgspec.json.Encoder()
 
 
-class Nothing(Record):
+class Given(Record, forbid_unknown_fields=True):
+    """A query or a body; a field that nobody knows is refused, since it would be ignored."""
+
+
+class Nothing(Given):
     """No query, or no body."""
 
 
@@ -49,19 +56,26 @@ class Endpoint:
     answer: Callable[[Call[Any, Any]], Awaitable[Answer]]
     query: type[Any] = Nothing
     body: type[Any] = Nothing
-    returns: Mapping[int, type[Any] | None] = field(default_factory=dict[int, type[Any] | None])
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])  # that it reads, and why
+    returns: Mapping[int, type[Any] | str] = field(default_factory=dict[int, type[Any] | str])
     largest_body: int = LARGEST_BODY
+    streams: bool = False  # the answer has no end of its own
 
     @property
     def takes_body(self) -> bool:
         return self.body is not Nothing
 
+    def lets_in(self, principal: Principal) -> bool:
+        return self.scope in (None, ANYBODY) or principal.may(self.scope or "")
 
-async def respond(endpoint: Endpoint, request: Request, principal: Principal) -> Response:
+
+async def respond(
+    endpoint: Endpoint, request: Request, path: Mapping[str, str], principal: Principal
+) -> Response:
     """Read a request by its endpoint's types, have it answered, and write the answer."""
     call = Call(
         principal=principal,
-        path=request.path_params,
+        path=path,
         query=_read_query(endpoint, request),
         body=await _read_body(endpoint, request),
         request=request,
@@ -75,10 +89,11 @@ async def respond(endpoint: Endpoint, request: Request, principal: Principal) ->
 
 def _read_query(endpoint: Endpoint, request: Request) -> Any:
     given: dict[str, str] = {}
-    for name, value in request.query_params.multi_items():
-        if name in given:
-            raise Problem("invalid-input", f"{name}: must be given once", field=name)
-        given[name] = value
+    if request.scope["query_string"]:
+        for name, value in request.query_params.multi_items():
+            if name in given:
+                raise Problem("invalid-input", f"{name}: must be given once", field=name)
+            given[name] = value
     try:
         return msgspec.convert(given, endpoint.query, strict=False)
     except msgspec.ValidationError as error:
@@ -93,8 +108,20 @@ async def _read_body(endpoint: Endpoint, request: Request) -> Any:
         return msgspec.json.decode(raw, type=endpoint.body)
     except msgspec.ValidationError as error:
         raise _invalid(error, "body") from None
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise Problem("bad-request", f"the body is not JSON: {error}") from None
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return _read_mended(raw, endpoint.body)
+
+
+def _read_mended(raw: bytes, kind: type[Any]) -> Any:
+    """Read JSON with lone surrogates, which msgspec refuses; they are replaced."""
+    try:
+        if b"\\u" not in raw:
+            raise ValueError("it is cut off, too deep or garbled")
+        return msgspec.convert(clean_json(json.loads(raw)), kind)
+    except msgspec.ValidationError as error:
+        raise _invalid(error, "body") from None
+    except (ValueError, RecursionError):
+        raise Problem("bad-request", "the body is not JSON that can be read") from None
 
 
 def _invalid(error: msgspec.ValidationError, where: str) -> Problem:

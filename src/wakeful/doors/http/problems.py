@@ -1,9 +1,11 @@
 """Errors as problem documents (RFC 9457) with codes that do not change."""
 
 import logging
-from typing import Any
+import traceback
+from collections.abc import Mapping
 
 import msgspec
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from wakeful.vocabulary.errors import (
@@ -14,8 +16,10 @@ from wakeful.vocabulary.errors import (
     StoreFailed,
     StoreFull,
     Transient,
-    WakefulError,
 )
+from wakeful.vocabulary.record import Record
+
+log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -29,8 +33,10 @@ TITLES: dict[str, tuple[int, str]] = {
     "method-not-allowed": (405, "This address does not take that method"),
     "timeout": (408, "The request took too long to arrive"),
     "conflict": (409, "The same key came with another body"),
+    "too-late": (409, "What should be changed has ended already"),
     "too-large": (413, "The request is too large"),
     "unsupported-media-type": (415, "The body must be JSON"),
+    "headers-too-large": (431, "The headers are too large"),
     "foreign-host": (421, "This host is not served here"),
     "invalid-input": (422, "A value breaks a rule"),
     "too-many-requests": (429, "Too many requests"),
@@ -38,6 +44,21 @@ TITLES: dict[str, tuple[int, str]] = {
     "unavailable": (503, "The runtime cannot take this now"),
     "full": (507, "The disk is full"),
 }
+
+
+# Whoever is told this may still be sending; nothing more of it is read.
+_LAST_WORDS = frozenset({"too-large", "timeout", "headers-too-large"})
+
+
+class ProblemDocument(Record, omit_defaults=True):
+    """What went wrong, for people and for programs."""
+
+    type: str
+    title: str
+    status: int
+    code: str
+    detail: str = ""
+    field: str | None = None
 
 
 class Problem(Exception):
@@ -50,36 +71,39 @@ class Problem(Exception):
         *,
         field: str | None = None,
         retry_after_s: float | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(detail)
         self.code = code
         self.detail = detail
         self.field = field
         self.retry_after_s = retry_after_s
+        self.headers = dict(headers or {})
 
     def response(self) -> Response:
         status, title = TITLES[self.code]
-        body: dict[str, Any] = {
-            "type": "about:blank",
-            "title": title,
-            "status": status,
-            "code": self.code,
-        }
-        if self.detail:
-            body["detail"] = self.detail
-        if self.field is not None:
-            body["field"] = self.field
+        document = ProblemDocument(
+            type="about:blank",
+            title=title,
+            status=status,
+            code=self.code,
+            detail=self.detail,
+            field=self.field,
+        )
         headers: dict[str, str] = {}
         if self.retry_after_s is not None:
             headers["Retry-After"] = str(max(1, round(self.retry_after_s)))
         if status == 401:
             headers["WWW-Authenticate"] = "Bearer"
+        if self.code in _LAST_WORDS:
+            headers["Connection"] = "close"
+        headers |= self.headers
         return Response(
-            msgspec.json.encode(body), status_code=status, headers=headers, media_type=MEDIA_TYPE
+            msgspec.json.encode(document),
+            status_code=status,
+            headers=headers,
+            media_type=MEDIA_TYPE,
         )
-
-
-log = logging.getLogger(__name__)
 
 
 def problem_of(error: Exception) -> Problem:
@@ -87,6 +111,8 @@ def problem_of(error: Exception) -> Problem:
     match error:
         case Problem():
             return error
+        case ClientDisconnect():
+            return Problem("bad-request", "the request was cut off")
         case NotFound():
             return Problem("not-found", str(error), field=error.field)
         case InvalidInput():
@@ -97,8 +123,8 @@ def problem_of(error: Exception) -> Problem:
             return Problem("unavailable", str(error), retry_after_s=error.retry_after_s or 1)
         case StoreFailed():
             return Problem("unavailable", str(error), retry_after_s=30)
-        case WakefulError():
-            return Problem("internal", str(error))
         case _:
-            log.exception("a request failed", exc_info=error)
+            # Where it broke, without its words: they may quote what somebody sent.
+            where = "".join(traceback.format_tb(error.__traceback__))
+            log.error("a request failed: %s\n%s", type(error).__name__, where)
             return Problem("internal")

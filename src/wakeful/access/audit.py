@@ -1,0 +1,25 @@
+"""The audit: who did what to the runtime, written before it takes effect."""
+
+from wakeful.store.database import Tx
+from wakeful.store.rows import Table
+from wakeful.vocabulary.ids import Ids
+from wakeful.vocabulary.record import Record
+
+
+class Act(Record):
+    """One act of an administrator."""
+
+    id: str
+    at: int
+    who: str  # the name of the credential
+    action: str
+    target: str
+
+
+ACTS = Table("audit", Act)
+
+
+def note(tx: Tx, ids: Ids, *, who: str, action: str, target: str) -> None:
+    """Write down an act; the act itself comes in the same commit or a later one."""
+    act = Act(id=ids.new("au"), at=tx.now, who=who, action=action, target=target)
+    tx.run(ACTS.insert, **ACTS.params(act))

@@ -1,0 +1,140 @@
+"""Agents: what they are and do, and the switch that halts them."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from wakeful.doors.http.endpoint import Call, Endpoint, Given, Nothing
+from wakeful.doors.http.rooms import Rooms
+from wakeful.doors.http.shapes import Page, time_of, time_or_none
+from wakeful.gate.halts import EVERYTHING
+from wakeful.views.agents import AgentStatus
+from wakeful.vocabulary.agent import Limits
+from wakeful.vocabulary.queueing import QueueOverrides
+from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.stimulus import OPERATOR
+
+
+class SleepShape(Record):
+    """A session that sleeps."""
+
+    session_key: str | None
+    reason: str
+    wake_at: datetime
+
+
+class AgentShape(Record):
+    """An agent."""
+
+    id: str
+    model: str
+    tools: Sequence[str]
+    queue: QueueOverrides
+    limits: Limits
+    is_halted: bool
+    lanes: Mapping[str, int]
+    sleep: Sequence[SleepShape]
+    budget: None  # there is none yet
+    next_wake_at: datetime | None
+
+
+class HaltBody(Given):
+    """Whom to halt or resume; nobody named: everybody."""
+
+    agent: str | None = None
+
+
+class Halted(Record):
+    """What became of the switch."""
+
+    scope: str
+    is_halted: bool
+    is_changed: bool
+
+
+class Agents:
+    """Who lives here."""
+
+    def __init__(self, rooms: Rooms) -> None:
+        self._rooms = rooms
+
+    def endpoints(self) -> list[Endpoint]:
+        return [
+            Endpoint(
+                method="GET",
+                path="/api/agents",
+                scope="read",
+                summary="List the agents",
+                answer=self.page,
+                returns={200: Page[AgentShape]},
+            ),
+            Endpoint(
+                method="GET",
+                path="/api/agents/{id}",
+                scope="read",
+                summary="Look at an agent",
+                answer=self.get,
+                returns={200: AgentShape},
+            ),
+            Endpoint(
+                method="POST",
+                path="/api/halt",
+                scope=OPERATOR,
+                summary="Stop every model and tool call of an agent, or of all",
+                answer=self.halt,
+                body=HaltBody,
+                returns={200: Halted},
+            ),
+            Endpoint(
+                method="POST",
+                path="/api/resume",
+                scope=OPERATOR,
+                summary="Lift a halt; everything goes on where it was",
+                answer=self.resume,
+                body=HaltBody,
+                returns={200: Halted},
+            ),
+        ]
+
+    async def page(self, call: Call[Nothing, Nothing]) -> Page[AgentShape]:
+        return Page(items=[_shape(status) for status in await self._rooms.agents.all()], next=None)
+
+    async def get(self, call: Call[Nothing, Nothing]) -> AgentShape:
+        return _shape(await self._rooms.agents.get(call.path["id"]))
+
+    async def halt(self, call: Call[Nothing, HaltBody]) -> Halted:
+        scope = await self._audited(call, "halt")
+        is_changed = await self._rooms.intake.halt(call.body.agent, by=call.principal.name)
+        return Halted(scope=scope, is_halted=True, is_changed=is_changed)
+
+    async def resume(self, call: Call[Nothing, HaltBody]) -> Halted:
+        scope = await self._audited(call, "resume")
+        is_changed = await self._rooms.intake.resume(call.body.agent)
+        return Halted(scope=scope, is_halted=False, is_changed=is_changed)
+
+    async def _audited(self, call: Call[Nothing, HaltBody], action: str) -> str:
+        """Check the agent, write the act down, and name its scope."""
+        agent = call.body.agent
+        scope = EVERYTHING if agent is None else self._rooms.agents.card(agent).config.id
+        await self._rooms.credentials.note(who=call.principal.name, action=action, target=scope)
+        return scope
+
+
+def _shape(status: AgentStatus) -> AgentShape:
+    card = status.card
+    return AgentShape(
+        id=card.config.id,
+        model=card.model,
+        tools=card.tools,
+        queue=card.config.queue,
+        limits=card.config.limits,
+        is_halted=status.is_halted,
+        lanes=status.lanes,
+        sleep=[
+            SleepShape(
+                session_key=sleep.session_key, reason=sleep.reason, wake_at=time_of(sleep.wake_at)
+            )
+            for sleep in status.sleeps
+        ],
+        budget=None,
+        next_wake_at=time_or_none(status.next_wake_at),
+    )

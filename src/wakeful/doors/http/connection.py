@@ -1,0 +1,137 @@
+"""Connections: bounded in number, in the time and size of their headers, and cut off on request."""
+
+from asyncio import BaseTransport
+from collections.abc import Callable
+from typing import Any, cast
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from wakeful.doors.http.addresses import canonical_address
+from wakeful.doors.http.problems import TITLES
+from wakeful.vocabulary.clock import Alarm, Clock
+
+HEADER_SECONDS = 10.0
+LARGEST_HEAD = 64 * 1024  # bytes of the request line and the headers together
+CONNECTIONS_EACH = 256  # per address
+CONNECTIONS = 2048
+
+ABORT = "abort"  # in the request's state: cuts the connection, whatever it still had to send
+
+
+class Connections:
+    """How many connections there are, and from where."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self._count: dict[str, int] = {}
+        self._total = 0
+
+    def enter(self, address: str) -> bool:
+        """Count a connection; False if there are too many."""
+        if self._total >= CONNECTIONS or self._count.get(address, 0) >= CONNECTIONS_EACH:
+            return False
+        self._total += 1
+        self._count[address] = self._count.get(address, 0) + 1
+        return True
+
+    def leave(self, address: str) -> None:
+        self._total -= 1
+        self._count[address] -= 1
+        if not self._count[address]:
+            del self._count[address]
+
+
+def protocol(connections: Connections) -> Callable[..., HttpToolsProtocol]:
+    """Return what makes the connections of one server."""
+
+    class Bound(Connection):
+        _connections = connections
+
+    return Bound
+
+
+class Connection(HttpToolsProtocol):
+    """One connection; uvicorn's own waits for headers for ever and takes them at any length."""
+
+    _connections: Connections
+    _address: str | None = None
+    _alarm: Alarm | None = None
+    _head = 0
+
+    def connection_made(self, transport: BaseTransport) -> None:
+        super().connection_made(cast("Any", transport))
+        address = canonical_address(self.client[0] if self.client else "unknown")
+        if not self._connections.enter(address):
+            self._refuse(429, "too-many-requests")
+            return
+        self._address = address
+        self._expect_headers()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._headers_came()
+        if self._address is not None:
+            self._connections.leave(self._address)
+            self._address = None
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self.transport.is_closing():
+            return
+        super().data_received(data)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._head = 0
+        self.scope.setdefault("state", {})[ABORT] = self.transport.abort
+        if self._alarm is None:
+            self._expect_headers()
+
+    def on_url(self, url: bytes) -> None:
+        super().on_url(url)
+        self._measure(len(url))
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        super().on_header(name, value)
+        self._measure(len(name) + len(value))
+
+    def on_headers_complete(self) -> None:
+        self._headers_came()
+        if not self.transport.is_closing():
+            super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        if not self.transport.is_closing():
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        if not self.transport.is_closing():
+            super().on_message_complete()
+
+    def _measure(self, size: int) -> None:
+        self._head += size
+        if self._head > LARGEST_HEAD and not self.transport.is_closing():
+            self._refuse(431, "headers-too-large")
+
+    def _expect_headers(self) -> None:
+        self._alarm = self._connections.clock.call_later(HEADER_SECONDS, self._late)
+
+    def _headers_came(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+
+    def _late(self) -> None:
+        self._alarm = None
+        self._refuse(408, "timeout")
+
+    def _refuse(self, status: int, code: str) -> None:
+        body = b'{"type":"about:blank","title":"%b","status":%d,"code":"%b"}' % (
+            TITLES[code][1].encode(),
+            status,
+            code.encode(),
+        )
+        self.transport.write(
+            b"HTTP/1.1 %d Refused\r\ncontent-type: application/problem+json\r\n"
+            b"content-length: %d\r\nconnection: close\r\n\r\n%b" % (status, len(body), body)
+        )
+        self.transport.close()

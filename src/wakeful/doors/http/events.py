@@ -1,0 +1,145 @@
+"""`GET /api/events`: everything that happens, resumable."""
+
+import re
+from collections import OrderedDict
+from typing import Annotated, Any
+
+import msgspec
+from starlette.responses import Response
+
+from wakeful.access.principal import Principal
+from wakeful.bus.bus import Subscription
+from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Given, Nothing
+from wakeful.doors.http.lasting import Lasting
+from wakeful.doors.http.rooms import Rooms
+from wakeful.doors.http.shapes import Cursor, time_of
+from wakeful.doors.http.sse import MEDIA_TYPE, EventStream, frame
+from wakeful.views.sessions import SessionView
+from wakeful.vocabulary.errors import InvalidInput
+from wakeful.vocabulary.event import Event
+from wakeful.vocabulary.stimulus import OPERATOR
+
+LAST_EVENT_ID = "Last-Event-ID"
+REMEMBERED = 2048  # frames kept for the other readers of the same event
+MOST_TOPICS = 50
+
+_TOPIC = re.compile(r"[a-z_]+(\.[a-z_]+)*(\.?\*)?|\*")
+_ABOUT_THE_STREAM = frozenset({"gap", "reset"})
+
+
+class EventsQuery(Given):
+    """Which events, and from where on."""
+
+    topics: Annotated[str, msgspec.Meta(max_length=2000)] | None = None
+    since: Cursor | None = None
+
+
+class Events:
+    """The bus, as server-sent events."""
+
+    def __init__(self, rooms: Rooms, lasting: Lasting) -> None:
+        self._rooms = rooms
+        self._lasting = lasting
+        self._frames = Frames()
+
+    def endpoints(self) -> list[Endpoint]:
+        return [
+            Endpoint(
+                method="GET",
+                path="/api/events",
+                scope=ANYBODY,
+                summary="Follow events: those after a position, then live ones",
+                answer=self.follow,
+                query=EventsQuery,
+                headers={LAST_EVENT_ID: "Where a reader that comes back left off."},
+                returns={200: MEDIA_TYPE},
+                streams=True,
+            )
+        ]
+
+    async def follow(self, call: Call[EventsQuery, Nothing]) -> Response:
+        topics = _topics(call.query.topics)
+        since = call.request.headers.get(LAST_EVENT_ID) or call.query.since
+        # A new reader begins at a known position too: it may be cut off before its first event.
+        subscription = self._rooms.bus.follow(
+            topics=topics, since=since or await self._rooms.bus.head()
+        )
+        source = EventSource(subscription, call.principal, self._rooms.sessions, self._frames)
+        return EventStream(source, call.principal, self._lasting, self._rooms.clock)
+
+
+class EventSource:
+    """The events of the bus that a principal may see."""
+
+    def __init__(
+        self,
+        subscription: Subscription,
+        principal: Principal,
+        sessions: SessionView,
+        frames: "Frames",
+    ) -> None:
+        self._subscription = subscription
+        self._principal = principal
+        self._sessions = sessions
+        self._frames = frames
+
+    async def next(self) -> bytes | None:
+        events = await self._subscription.batch()
+        if self._principal.owner != OPERATOR:
+            events = [event for event in events if await self._may_see(event)]
+        return b"".join([self._frames.of(event) for event in events])
+
+    def nudge(self) -> None:
+        self._subscription.nudge()
+
+    async def close(self) -> None:
+        await self._subscription.aclose()
+
+    async def _may_see(self, event: Event) -> bool:
+        if event.session_key is None:
+            return event.kind in _ABOUT_THE_STREAM
+        return await self._sessions.owner_of(event.session_key) == self._principal.owner
+
+
+class Frames:
+    """Frames of events, each encoded once for all who read it."""
+
+    def __init__(self) -> None:
+        # By identity; the event is kept with its frame, so that no other can have its number.
+        self._known: OrderedDict[int, tuple[Event, bytes]] = OrderedDict()
+
+    def of(self, event: Event) -> bytes:
+        known = self._known.get(id(event))
+        if known is not None:
+            return known[1]
+        encoded = encode(event)
+        self._known[id(event)] = (event, encoded)
+        if len(self._known) > REMEMBERED:
+            self._known.popitem(last=False)
+        return encoded
+
+
+def encode(event: Event) -> bytes:
+    """Return an event's frame: its names and its data in one object."""
+    data: dict[str, Any] = {}
+    if event.at:
+        data["at"] = time_of(event.at)
+    for name in ("session_key", "turn_id", "stimulus_id"):
+        if (value := getattr(event, name)) is not None:
+            data[name] = value
+    if event.seq is None:
+        data["live"] = True
+    cursor = event.data["cursor"] if event.kind == "reset" else event.cursor
+    return frame(event.kind, data | event.data, cursor)
+
+
+def _topics(text: str | None) -> tuple[str, ...]:
+    if text is None or not text.strip():
+        return ("*",)
+    topics = tuple(topic.strip() for topic in text.split(","))
+    if len(topics) > MOST_TOPICS:
+        raise InvalidInput("topics", f"must be at most {MOST_TOPICS}")
+    for topic in topics:
+        if not _TOPIC.fullmatch(topic):
+            raise InvalidInput("topics", f"must be kinds, each may end in '*', not {topic[:40]!r}")
+    return topics

@@ -1,0 +1,160 @@
+"""The OpenAPI document, made from the table of endpoints, and a page that shows it."""
+
+import re
+from collections.abc import Sequence
+from importlib import metadata, resources
+from typing import Any
+
+import msgspec
+from starlette.responses import Response
+
+from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Nothing
+from wakeful.doors.http.problems import MEDIA_TYPE as PROBLEM
+from wakeful.doors.http.problems import ProblemDocument
+
+VERSION = "3.1.0"
+CSP = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+_REFS = "#/components/schemas/{name}"
+_PARAMETER = re.compile(r"\{(\w+)\}")
+_PAGES = {
+    "/docs": ("docs.html", "text/html; charset=utf-8"),
+    "/docs/docs.js": ("docs.js", "text/javascript; charset=utf-8"),
+    "/docs/docs.css": ("docs.css", "text/css; charset=utf-8"),
+}
+
+
+class OpenApi:
+    """Describes the other endpoints, and itself."""
+
+    def __init__(self, others: Sequence[Endpoint]) -> None:
+        self._others = others
+        self._document: bytes | None = None
+
+    def endpoints(self) -> list[Endpoint]:
+        own = Endpoint(
+            method="GET",
+            path="/openapi.json",
+            scope=ANYBODY,
+            summary="This document",
+            answer=self.document,
+            returns={200: dict[str, Any]},
+        )
+        return [own, *(self._page(path, *page) for path, page in _PAGES.items())]
+
+    async def document(self, call: Call[Nothing, Nothing]) -> Response:
+        if self._document is None:
+            self._document = msgspec.json.encode(describe([*self._others, *self.endpoints()]))
+        return Response(self._document, media_type="application/json")
+
+    def _page(self, path: str, name: str, media_type: str) -> Endpoint:
+        async def answer(call: Call[Nothing, Nothing]) -> Response:
+            content = resources.files("wakeful.doors.http").joinpath("pages", name).read_bytes()
+            headers = {"Content-Security-Policy": CSP, "Content-Type": media_type}
+            return Response(content, headers=headers)
+
+        return Endpoint(
+            method="GET",
+            path=path,
+            scope=ANYBODY,
+            summary="The page that shows this document, or a part of it",
+            answer=answer,
+            returns={200: media_type.partition(";")[0]},
+        )
+
+
+def describe(table: Sequence[Endpoint]) -> dict[str, Any]:
+    """Return the OpenAPI document of a table."""
+    types: list[Any] = [ProblemDocument]
+    for endpoint in table:
+        types += [endpoint.query, *endpoint.returns.values()]
+        types += [endpoint.body] if endpoint.takes_body else []
+    kinds = [kind for kind in types if not isinstance(kind, str)]
+    schemas, components = msgspec.json.schema_components(kinds, ref_template=_REFS)
+    by_type = dict(zip(map(id, kinds), schemas, strict=True))
+    paths: dict[str, dict[str, Any]] = {}
+    for endpoint in table:
+        operation = _operation(endpoint, by_type, components)
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = operation
+    bearer = {"type": "http", "scheme": "bearer"}
+    return {
+        "openapi": VERSION,
+        "info": {"title": "wakeful", "version": metadata.version("wakeful")},
+        "paths": paths,
+        "components": {"schemas": components, "securitySchemes": {"token": bearer}},
+    }
+
+
+def _operation(
+    endpoint: Endpoint, schemas: dict[int, Any], components: dict[str, Any]
+) -> dict[str, Any]:
+    words = [word for word in re.split(r"\W+", endpoint.path) if word]
+    operation: dict[str, Any] = {
+        "operationId": "_".join([endpoint.method.lower(), *words]),
+        "summary": endpoint.summary,
+        "security": [] if endpoint.scope is None else [{"token": []}],
+        "responses": {
+            **{str(status): _response(kind, schemas) for status, kind in endpoint.returns.items()},
+            "default": {
+                "description": "A problem (RFC 9457)",
+                "content": {PROBLEM: {"schema": schemas[id(ProblemDocument)]}},
+            },
+        },
+    }
+    if endpoint.scope is not None:
+        operation["x-scope"] = endpoint.scope
+    parameters = _parameters(endpoint, schemas, components)
+    if parameters:
+        operation["parameters"] = parameters
+    if endpoint.takes_body:
+        content = {"application/json": {"schema": schemas[id(endpoint.body)]}}
+        operation["requestBody"] = {"required": True, "content": content}
+    return operation
+
+
+def _response(kind: Any, schemas: dict[int, Any]) -> dict[str, Any]:
+    if kind == "":
+        return {"description": "Done"}
+    if isinstance(kind, str):
+        return {"description": "As it is", "content": {kind: {"schema": {"type": "string"}}}}
+    return {
+        "description": "Done",
+        "content": {"application/json": {"schema": schemas[id(kind)]}},
+    }
+
+
+def _parameters(
+    endpoint: Endpoint, schemas: dict[int, Any], components: dict[str, Any]
+) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+        for name in _PARAMETER.findall(endpoint.path)
+    ]
+    reference: str = schemas[id(endpoint.query)]["$ref"]
+    query = components[reference.rpartition("/")[2]]
+    found += [
+        {"name": name, "in": "query", "required": False, "schema": _without_null(schema)}
+        for name, schema in query.get("properties", {}).items()
+    ]
+    found += [
+        {
+            "name": name,
+            "in": "header",
+            "required": False,
+            "description": why,
+            "schema": {"type": "string", "minLength": 1, "maxLength": 256},
+        }
+        for name, why in endpoint.headers.items()
+    ]
+    return found
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a parameter: one that is missing is not null."""
+    options = [option for option in schema.get("anyOf", []) if option != {"type": "null"}]
+    rest = {name: value for name, value in schema.items() if name not in ("anyOf", "default")}
+    if rest.get("default", 0) is None:
+        del rest["default"]
+    if len(options) == 1:
+        return {**rest, **options[0]}
+    return {**rest, "anyOf": options} if options else rest

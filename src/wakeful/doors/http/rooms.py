@@ -1,0 +1,82 @@
+"""What the door reaches of the runtime: the way in, the views, and who may use them."""
+
+from dataclasses import dataclass
+
+from wakeful.access.credentials import Credentials
+from wakeful.access.gatekeeper import Gatekeeper
+from wakeful.access.principal import Principal
+from wakeful.bus.bus import Bus
+from wakeful.intake.intake import Intake
+from wakeful.store.database import Store
+from wakeful.telemetry.metrics import Metrics
+from wakeful.turns.turns import Turn
+from wakeful.views.agents import AgentView
+from wakeful.views.lanes import LaneView
+from wakeful.views.ledger import LedgerView
+from wakeful.views.sessions import SessionView
+from wakeful.views.transcripts import TranscriptView
+from wakeful.views.turns import TurnView
+from wakeful.views.why import WhyView
+from wakeful.vocabulary import session_key as keys
+from wakeful.vocabulary.clock import Clock
+from wakeful.vocabulary.errors import InvalidInput, NotFound
+from wakeful.vocabulary.session_key import SessionKey
+from wakeful.vocabulary.stimulus import OPERATOR
+
+OPEN_TO_ALL = ("web", "api")  # first words of sessions that anybody who may send may make
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rooms:
+    """Everything a route may touch; built by the runtime."""
+
+    default_agent: str
+    store: Store
+    bus: Bus
+    clock: Clock
+    metrics: Metrics
+    intake: Intake
+    gatekeeper: Gatekeeper
+    credentials: Credentials
+    turns: TurnView
+    ledger: LedgerView
+    sessions: SessionView
+    transcripts: TranscriptView
+    lanes: LaneView
+    agents: AgentView
+    why: WhyView
+
+    def key(self, words: str) -> SessionKey:
+        """Return the session key that a path or a query names."""
+        return keys.canonical(words, self.default_agent)
+
+    async def entered(self, principal: Principal, words: str) -> SessionKey:
+        """Return the key of a session that this principal may write to, or make.
+
+        Intake looks again in the accepting transaction, since two may make one at once.
+        """
+        if principal.owner == OPERATOR:
+            return self.key(words)
+        try:
+            key = self.key(words)
+            self.agents.card(keys.agent_of(key))
+        except InvalidInput:
+            raise NotFound("session", f"no session {words[:120]!r}") from None
+        owner = await self.sessions.owner_of(key)
+        is_allowed = (
+            keys.rest_of(key).partition(":")[0] in OPEN_TO_ALL and ":" in keys.rest_of(key)
+            if owner is None
+            else owner == principal.owner
+        )
+        if not is_allowed:
+            raise NotFound("session", f"no session {key!r}")
+        return key
+
+    async def turn(self, principal: Principal, turn_id: str) -> Turn:
+        """Return a turn that this principal may see."""
+        turn = await self.turns.turn(turn_id)
+        if principal.owner == OPERATOR:
+            return turn
+        if await self.sessions.owner_of(turn.session_key) != principal.owner:
+            raise NotFound("turn_id", f"no turn {turn_id!r}")
+        return turn

@@ -1,0 +1,102 @@
+"""The server: listens for one app until it is cancelled."""
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from wakeful.doors.http.connection import Connections, protocol
+from wakeful.doors.http.lasting import Lasting
+from wakeful.vocabulary.clock import Clock
+from wakeful.vocabulary.errors import Permanent
+from wakeful.vocabulary.record import Record
+
+DEFAULT_PORT = 8484
+GRACE_S = 2  # for answers under way when the server stops
+IDLE_S = 30  # until a connection without a request is closed
+BACKLOG = 1024
+
+
+class HttpOptions(Record):
+    """Where the server listens, and under which names; port 0: any free one."""
+
+    host: str = "127.0.0.1"
+    port: int = DEFAULT_PORT
+    hosts: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+
+
+class HttpServer:
+    """A service; the port is taken when it is made, so that a failure stops the start."""
+
+    def __init__(self, app: ASGIApp, options: HttpOptions, clock: Clock, lasting: Lasting) -> None:
+        self._lasting = lasting
+        self._socket = _bound(options)
+        self.host, self.port = self._socket.getsockname()[:2]
+        self._server = _Server(
+            uvicorn.Config(
+                app,
+                http=protocol(Connections(clock)),  # pyright: ignore[reportArgumentType]
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                timeout_keep_alive=IDLE_S,
+                timeout_graceful_shutdown=GRACE_S,
+                backlog=BACKLOG,
+            )
+        )
+
+    @property
+    def url(self) -> str:
+        """The address as a person on this machine would type it."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}"
+
+    async def run(self) -> None:
+        """Serve until cancelled; then end what lasts and let the rest finish, for a moment."""
+        async with asyncio.TaskGroup() as group:
+            serving = group.create_task(self._server.serve(sockets=[self._socket]), name="uvicorn")
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self._lasting.close()
+                self._server.should_exit = True
+                await serving
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to the runtime."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+
+def _bound(options: HttpOptions) -> socket.socket:
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((options.host.strip("[]"), options.port))
+        listener.listen(BACKLOG)
+        listener.setblocking(False)
+    except OSError as error:
+        listener.close()
+        where = f"{options.host}:{options.port}"
+        raise Permanent(f"cannot listen on {where}: {error.strerror or error}") from error
+    return listener
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether only this machine can reach an address."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"

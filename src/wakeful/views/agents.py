@@ -1,0 +1,81 @@
+"""Look at agents: what they are, what they are doing, when they wake next."""
+
+from collections.abc import Mapping, Sequence
+
+from wakeful.gate import halts
+from wakeful.store.database import Store
+from wakeful.vocabulary.agent import AgentConfig
+from wakeful.vocabulary.errors import NotFound
+from wakeful.vocabulary.record import Record
+
+
+class AgentCard(Record):
+    """What an agent is, as far as anybody may know."""
+
+    config: AgentConfig
+    model: str
+    tools: tuple[str, ...] = ()
+
+
+class AsleepSession(Record):
+    """A session that sleeps."""
+
+    session_key: str | None
+    reason: str
+    wake_at: int
+
+
+class AgentStatus(Record):
+    """An agent and what it is doing now."""
+
+    card: AgentCard
+    is_halted: bool
+    lanes: Mapping[str, int]  # how many lanes are running, waiting and idle
+    sleeps: Sequence[AsleepSession]
+    next_wake_at: int | None
+
+
+class AgentView:
+    """Reads what the agents of this runtime are doing."""
+
+    def __init__(self, store: Store, cards: Sequence[AgentCard]) -> None:
+        self._store = store
+        self._cards = {card.config.id: card for card in cards}
+
+    def card(self, agent_id: str) -> AgentCard:
+        card = self._cards.get(agent_id)
+        if card is None:
+            raise NotFound("agent_id", f"no agent {agent_id!r}")
+        return card
+
+    async def all(self) -> list[AgentStatus]:
+        return [await self.get(agent_id) for agent_id in self._cards]
+
+    async def get(self, agent_id: str) -> AgentStatus:
+        card = self.card(agent_id)
+        halted = await self._store.read("SELECT scope FROM halts")
+        sleeps = [
+            AsleepSession(session_key=row[0], reason=row[1], wake_at=row[2])
+            for row in await self._store.read(
+                "SELECT session_key, reason, wake_at FROM sleeps WHERE agent_id = :id "
+                "ORDER BY wake_at LIMIT 100",
+                id=agent_id,
+            )
+        ]
+        ((running, waiting, every, ready_at),) = await self._store.read(
+            "SELECT SUM(CASE WHEN owner IS NOT NULL THEN 1 ELSE 0 END), "
+            "SUM(CASE WHEN owner IS NULL AND (ready_at IS NOT NULL OR turn_id IS NOT NULL) "
+            "THEN 1 ELSE 0 END), COUNT(*), MIN(ready_at) FROM lanes WHERE agent_id = :id",
+            id=agent_id,
+        )
+        running, waiting = int(running or 0), int(waiting or 0)
+        wakes = [sleep.wake_at for sleep in sleeps[:1]]
+        return AgentStatus(
+            card=card,
+            is_halted=halts.covers(frozenset(row[0] for row in halted), agent_id),
+            lanes={"running": running, "waiting": waiting, "idle": every - running - waiting},
+            sleeps=sleeps,
+            next_wake_at=min(
+                (*wakes, *((ready_at,) if ready_at is not None else ())), default=None
+            ),
+        )

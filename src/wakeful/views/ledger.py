@@ -1,0 +1,61 @@
+"""Look at the ledger of stimuli, newest first."""
+
+from collections.abc import Sequence
+
+from wakeful.broker.stimuli import STIMULI
+from wakeful.store.database import Store
+from wakeful.views.sessions import OWNED
+from wakeful.vocabulary.errors import NotFound
+from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.stimulus import OPERATOR, Origin, State, Stimulus
+
+
+class Filter(Record):
+    """Which stimuli are wanted; None: any."""
+
+    session_key: str | None = None
+    state: State | None = None
+    origin: Origin | None = None
+
+
+ANY = Filter()
+
+
+class LedgerView:
+    """Reads stimuli; what an owner may not see does not exist."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def get(self, stimulus_id: str, owner: str = OPERATOR) -> Stimulus:
+        found = await self._select(["id = :id"], owner, "", id=stimulus_id)
+        if not found:
+            raise NotFound("stimulus_id", f"no stimulus {stimulus_id!r}")
+        return found[0]
+
+    async def of_turn(self, turn_id: str) -> Sequence[Stimulus]:
+        """Return every stimulus that a turn took, in order."""
+        return await self._select(["turn_id = :turn_id"], OPERATOR, "ORDER BY id", turn_id=turn_id)
+
+    async def page(
+        self, owner: str, wanted: Filter, after: str | None, limit: int
+    ) -> Sequence[Stimulus]:
+        """Return stimuli from the newest on; `after` is the id of the last one seen."""
+        conditions: list[str] = ["id < :after"] if after is not None else []
+        params: dict[str, object] = {"after": after} if after is not None else {}
+        for field in wanted.__struct_fields__:
+            if (value := getattr(wanted, field)) is not None:
+                conditions.append(f"{field} = :{field}")
+                params[field] = str(value)
+        rest = "ORDER BY id DESC LIMIT :limit"
+        return await self._select(conditions, owner, rest, limit=limit, **params)
+
+    async def _select(
+        self, conditions: list[str], owner: str, rest: str, **params: object
+    ) -> list[Stimulus]:
+        if owner != OPERATOR:
+            conditions = [*conditions, f"session_key IN {OWNED}"]
+            params["owner"] = owner
+        where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+        rows = await self._store.read(STIMULI.select(f"{where} {rest}"), **params)
+        return [STIMULI.read(row) for row in rows]

@@ -1,0 +1,71 @@
+"""Look at sessions: which there are, and whose they are."""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from wakeful.store.database import Store
+from wakeful.transcript.sessions import SESSIONS, Session
+from wakeful.vocabulary.errors import InvalidInput, NotFound
+from wakeful.vocabulary.stimulus import OPERATOR
+
+REMEMBERED = 4096  # owners kept at hand
+
+# The second half is always true; it lets the database use its index of owned sessions.
+OWNED = "(SELECT key FROM sessions WHERE owner = :owner AND owner <> 'operator')"
+
+
+class SessionView:
+    """Reads sessions; what an owner may not see does not exist."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._owners: OrderedDict[str, str] = OrderedDict()
+
+    async def get(self, key: str, owner: str = OPERATOR) -> Session:
+        rows = await self._store.read(SESSIONS.select("WHERE key = :key"), key=key)
+        session = SESSIONS.read(rows[0]) if rows else None
+        if session is None or owner not in (OPERATOR, session.owner):
+            raise NotFound("session", f"no session {key!r}")
+        return session
+
+    async def owner_of(self, key: str) -> str | None:
+        """Return who made a session; an owner never changes."""
+        known = self._owners.get(key)
+        if known is None:
+            rows = await self._store.read("SELECT owner FROM sessions WHERE key = :key", key=key)
+            if not rows:
+                return None
+            known = self._owners[key] = rows[0][0]
+            while len(self._owners) > REMEMBERED:
+                self._owners.popitem(last=False)
+        return known
+
+    async def page(self, owner: str, after: str | None, limit: int) -> Sequence[Session]:
+        """Return sessions, the newest first; `after` is the `place` of the last one seen."""
+        conditions: list[str] = []
+        params: dict[str, object] = {"limit": limit}
+        if owner != OPERATOR:
+            conditions.append(f"key IN {OWNED}")
+            params["owner"] = owner
+        if after is not None:
+            created_at, key = _place(after)
+            conditions.append("(created_at < :at OR (created_at = :at AND key < :key))")
+            params |= {"at": created_at, "key": key}
+        where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+        rows = await self._store.read(
+            SESSIONS.select(f"{where} ORDER BY created_at DESC, key DESC LIMIT :limit"),
+            **params,
+        )
+        return [SESSIONS.read(row) for row in rows]
+
+
+def place(session: Session) -> str:
+    """Return the cursor after this session."""
+    return f"{session.created_at}.{session.key}"
+
+
+def _place(cursor: str) -> tuple[int, str]:
+    at, _, key = cursor.partition(".")
+    if not (at.isascii() and at.isdecimal() and len(at) < 16):
+        raise InvalidInput("after", f"is not a cursor of this list: {cursor[:80]!r}")
+    return int(at), key

@@ -1,0 +1,125 @@
+"""Shared by the tests of the HTTP door: a real server on a free port, tokens and clients."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import httpx2
+import msgspec
+
+from wakeful.access.tokens import NewToken
+from wakeful.doors.http.server import HttpOptions
+from wakeful.models.model import Model
+from wakeful.models.scripted import Line, Pause, Scripted
+from wakeful.runtime import Runtime
+from wakeful.settings.settings import Settings
+from wakeful.tools.tool import Tool
+from wakeful.turn.agent import Agent
+from wakeful.vocabulary.clock import Clock
+from wakeful.vocabulary.stimulus import Trust
+
+PATIENCE_S = 10.0
+
+
+@dataclass
+class House:
+    """A runtime with an open door, and the operator's token to it."""
+
+    runtime: Runtime
+    url: str
+    port: int
+    operator: str
+
+    async def token(self, *scopes: str, name: str = "", **wanted: Any) -> str:
+        """Return the secret of a new token."""
+        name = name or "-".join(scopes).replace(":", ".")
+        made = await self.runtime.credentials.add(
+            NewToken(name=name, scopes=scopes, **wanted), by="test"
+        )
+        return made.secret
+
+    def client(self, token: str | None = None, **options: Any) -> httpx2.AsyncClient:
+        """Return a client that shows a token, or none."""
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        return httpx2.AsyncClient(
+            base_url=self.url, headers=headers | options.pop("headers", {}), timeout=10, **options
+        )
+
+
+@asynccontextmanager
+async def house(
+    model: Model | Sequence[Line | Pause] | Callable[..., Line] = lambda _: "well",
+    *,
+    tools: Sequence[Tool] = (),
+    settings: Settings | None = None,
+    clock: Clock | None = None,
+    options: HttpOptions | None = None,
+) -> AsyncGenerator[House, None]:
+    """Run a server on a free port; answers are `well` unless a script is given."""
+    voice = model if isinstance(model, Model) else Scripted(model)
+    runtime = Runtime(
+        agents=[Agent(model=voice, tools=tools)],
+        settings=settings or Settings(drain_s=1),
+        clock=clock,
+        http=options or HttpOptions(port=0),
+    )
+    async with runtime:
+        assert runtime.http is not None
+        if runtime.operator is None:
+            made = await runtime.credentials.add(
+                NewToken(name="the operator", scopes=("operator",), trust=Trust.OPERATOR),
+                by="test",
+            )
+        else:
+            made = runtime.operator
+        port = runtime.http.port
+        yield House(runtime, f"http://127.0.0.1:{port}", port, made.secret)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One server-sent event."""
+
+    kind: str
+    data: dict[str, Any]
+    id: str | None = None
+
+
+async def frames(response: httpx2.Response) -> AsyncIterator[Frame | str]:
+    """Yield frames, and comments as text, as they come."""
+    lines: dict[str, str] = {}
+    async for line in response.aiter_lines():
+        if line.startswith(":"):
+            yield line
+        elif line:
+            name, _, value = line.partition(": ")
+            lines[name] = value
+        elif lines:
+            yield Frame(lines["event"], msgspec.json.decode(lines["data"]), lines.get("id"))
+            lines = {}
+
+
+async def take(source: AsyncIterator[Frame | str], count: int) -> list[Frame]:
+    """Return the next frames; comments are passed over."""
+    found: list[Frame] = []
+    async with asyncio.timeout(PATIENCE_S):
+        while len(found) < count:
+            one = await anext(source)
+            if isinstance(one, Frame):
+                found.append(one)
+    return found
+
+
+async def eventually(look: Callable[[], Awaitable[bool]]) -> None:
+    """Return once something holds; the event loop runs meanwhile."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not await look():
+            await asyncio.sleep(0.005)
+
+
+def is_time(text: str) -> bool:
+    """Tell whether a text is an RFC 3339 time with its offset."""
+    return datetime.fromisoformat(text).tzinfo is not None
