@@ -14,9 +14,7 @@ from wakeful.access.credentials import Credentials, Made
 from wakeful.access.gatekeeper import Gatekeeper
 from wakeful.broker import lanes
 from wakeful.bus.bus import Bus, Subscription
-from wakeful.doors.http.door import open_door
 from wakeful.doors.http.rooms import Rooms
-from wakeful.doors.http.server import HttpOptions, HttpServer, is_loopback
 from wakeful.doors.sender import Door, Sender
 from wakeful.gate import halts
 from wakeful.gate.storms import StormLimits
@@ -76,6 +74,34 @@ class Service(Protocol):
     async def run(self) -> None: ...
 
 
+class Listener(Service, Protocol):
+    """A service that others reach at an address."""
+
+    @property
+    def port(self) -> int: ...
+
+    @property
+    def url(self) -> str: ...
+
+
+class HttpDoor(Protocol):
+    """The door of `doors/http/door.py`, which only those who want it import."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine can reach it."""
+        ...
+
+    @property
+    def operator_token(self) -> str | None:
+        """The secret that the operator chose; None: the one in the home folder."""
+        ...
+
+    def open(self, rooms: Rooms) -> Listener:
+        """Take the port; the runtime runs what this returns."""
+        ...
+
+
 class Runtime:
     """Keeps agents alive; use it as `async with Runtime(...) as runtime`."""
 
@@ -86,7 +112,7 @@ class Runtime:
         home: Path | str | None = None,
         settings: Settings | None = None,
         doors: Mapping[str, Door] | None = None,
-        http: HttpOptions | None = None,
+        http: HttpDoor | None = None,
         clock: Clock | None = None,
     ) -> None:
         settings = settings or Settings()
@@ -99,8 +125,8 @@ class Runtime:
         if len(self._agents) != len(agents or (1,)):
             raise InvalidInput("agents", "two agents have the same id")
         self._doors = dict(doors or {})
-        self._http_options = http
-        self.http: HttpServer | None = None  # the HTTP door, if there is one
+        self._http_door = http
+        self.http: Listener | None = None  # the HTTP door, if there is one
         self.operator: Made | None = None  # the token in the home folder, if there is a door
         self._stack = AsyncExitStack()
         self._services: list[asyncio.Task[None]] = []
@@ -181,8 +207,8 @@ class Runtime:
             "sender": sender,
             "janitor": janitor,
         }
-        if self._http_options is not None:
-            self.http = await self._open_door(self._http_options, minds)
+        if self._http_door is not None:
+            self.http = await self._open_door(self._http_door, minds)
             services["http"] = self.http
         for name, service in services.items():
             self._services.append(group.create_task(service.run(), name=name))
@@ -327,14 +353,15 @@ class Runtime:
         except TimeoutError:
             pass
 
-    async def _open_door(self, options: HttpOptions, minds: Mapping[str, Mind]) -> HttpServer:
+    async def _open_door(self, door: HttpDoor, minds: Mapping[str, Mind]) -> Listener:
         """Take the port of the HTTP door, and make the operator's token if there is none yet."""
-        if not is_loopback(options.host) and not await self.credentials.has_valid():
+        has_token = door.operator_token is not None or await self.credentials.has_valid()
+        if not door.is_local and not has_token:
             raise Permanent(
-                f"listening on {options.host!r} needs a token: start on 127.0.0.1 once, or add one"
+                "an address that others reach needs a token: start on 127.0.0.1 once, or add one"
             )
         if self.settings.home is not None:
-            self.operator = await self.credentials.operator(self.settings.home)
+            self.operator = await self.credentials.operator(self.settings.home, door.operator_token)
         store, sessions = self.store, SessionView(self.store)
         rooms = Rooms(
             default_agent=next(iter(self._agents)),
@@ -353,7 +380,7 @@ class Runtime:
             agents=AgentView(store, [_card(mind) for mind in minds.values()]),
             why=WhyView(store, sessions),
         )
-        return open_door(rooms, options)
+        return door.open(rooms)
 
     async def _open_store(self) -> Store:
         database, home = self.settings.database, self.settings.home

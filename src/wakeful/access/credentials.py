@@ -71,13 +71,14 @@ class Credentials:
             lambda tx: audit.note(tx, self._ids, who=who, action=action, target=target)
         )
 
-    async def operator(self, home: Path) -> Made:
+    async def operator(self, home: Path, chosen: str | None = None) -> Made:
         """Return the operator's token, made on the first start and kept in a private file.
 
         A file without its token (a new database) gets one; a token without its file a new secret.
+        A secret that the operator chose (WAKEFUL_TOKEN) counts instead, and is kept nowhere.
         """
         file = home / FILE_NAME
-        secret = _read_secret(file)
+        secret = chosen or _read_secret(file)
         is_new = secret is None
         secret = secret or tokens.new_secret()
 

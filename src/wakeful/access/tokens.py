@@ -76,8 +76,7 @@ def add(tx: Tx, ids: Ids, wanted: NewToken, secret: str) -> Token:
     """Make a token; an operator's or reader's sees everything, any other only what it made."""
     if not _NAME.fullmatch(wanted.name):
         raise InvalidInput("name", "must be 1 to 64 letters, digits, spaces, '_', '.', '@', '-'")
-    if len(secret) < SHORTEST_SECRET:
-        raise InvalidInput("secret", f"must be at least {SHORTEST_SECRET} characters")
+    _check_secret(secret)
     if wanted.expires_at is not None and wanted.expires_at <= tx.now:
         raise InvalidInput("expires_at", "must be in the future")
     scopes = checked_scopes(wanted.scopes)
@@ -119,6 +118,7 @@ def revoke(tx: Tx, name_or_id: str) -> Token:
 
 def renew(tx: Tx, name: str, secret: str) -> Token:
     """Give a token a new secret; the old one is worth nothing from then on."""
+    _check_secret(secret)
     token = by_name(tx, name)
     if token is None:
         raise NotFound("token", f"no token {name!r}")
@@ -190,3 +190,8 @@ def exchange(tx: Tx, code: str, cookie: str) -> bool:
 
 def every(tx: Tx) -> Sequence[Token]:
     return [TOKENS.read(row) for row in tx.all(TOKENS.select("ORDER BY id"))]
+
+
+def _check_secret(secret: str) -> None:
+    if len(secret) < SHORTEST_SECRET:
+        raise InvalidInput("secret", f"must be at least {SHORTEST_SECRET} characters")

@@ -1,7 +1,7 @@
 """Shared by the tests of the HTTP door: a real server on a free port, tokens and clients."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,8 +11,9 @@ import httpx2
 import msgspec
 
 from wakeful.access.tokens import NewToken
+from wakeful.doors.http.door import HttpDoor
 from wakeful.doors.http.server import HttpOptions
-from wakeful.models.model import Model
+from wakeful.models.model import Model, Request
 from wakeful.models.scripted import Line, Pause, Scripted
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import Settings
@@ -51,7 +52,7 @@ class House:
 
 @asynccontextmanager
 async def house(
-    model: Model | Sequence[Line | Pause] | Callable[..., Line] = lambda _: "well",
+    model: Model | Sequence[Line | Pause] | Callable[[Request], Line] = lambda _: "well",
     *,
     tools: Sequence[Tool] = (),
     settings: Settings | None = None,
@@ -64,7 +65,7 @@ async def house(
         agents=[Agent(model=voice, tools=tools)],
         settings=settings or Settings(drain_s=1),
         clock=clock,
-        http=options or HttpOptions(port=0),
+        http=HttpDoor(options or HttpOptions(port=0)),
     )
     async with runtime:
         assert runtime.http is not None
@@ -113,10 +114,10 @@ async def take(source: AsyncIterator[Frame | str], count: int) -> list[Frame]:
     return found
 
 
-async def eventually(look: Callable[[], Awaitable[bool]]) -> None:
-    """Return once something holds; the event loop runs meanwhile."""
+async def eventually(look: Callable[[], bool]) -> None:
+    """Return once something holds that no event tells of."""
     async with asyncio.timeout(PATIENCE_S):
-        while not await look():
+        while not look():  # noqa: ASYNC110 (of a socket, a file or a gauge)
             await asyncio.sleep(0.005)
 
 

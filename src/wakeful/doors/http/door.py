@@ -12,7 +12,7 @@ from wakeful.doors.http.lasting import Lasting
 from wakeful.doors.http.messages import Messages
 from wakeful.doors.http.openapi import OpenApi
 from wakeful.doors.http.rooms import Rooms
-from wakeful.doors.http.server import HttpOptions, HttpServer
+from wakeful.doors.http.server import HttpOptions, HttpServer, is_loopback
 from wakeful.doors.http.sessions import Sessions
 from wakeful.doors.http.stimuli import Stimuli
 from wakeful.doors.http.tokens import Tokens
@@ -37,14 +37,29 @@ def endpoints(rooms: Rooms, lasting: Lasting) -> Sequence[Endpoint]:
     return [*table, *OpenApi(table).endpoints()]
 
 
-def open_door(rooms: Rooms, options: HttpOptions) -> HttpServer:
-    """Build the app and take its port; the caller runs the server as a service."""
-    lasting = Lasting(rooms.gatekeeper, rooms.metrics.registry)
-    app = App(endpoints(rooms, lasting), rooms.metrics.registry)
-    own: set[str] = set() if options.host in _EVERYWHERE else {_name(options.host)}
-    rules = GuardRules(hosts=frozenset(options.hosts) | own, origins=frozenset(options.origins))
-    guard = Guard(app, rooms.gatekeeper, rooms.clock, rules, app.largest_body)
-    return HttpServer(guard, options, rooms.clock, lasting)
+class HttpDoor:
+    """What a runtime opens to speak HTTP: `Runtime(http=HttpDoor(HttpOptions(port=8484)))`."""
+
+    def __init__(self, options: HttpOptions | None = None) -> None:
+        self._options = options or HttpOptions()
+
+    @property
+    def is_local(self) -> bool:
+        return is_loopback(self._options.host)
+
+    @property
+    def operator_token(self) -> str | None:
+        return self._options.operator_token
+
+    def open(self, rooms: Rooms) -> HttpServer:
+        """Build the app and take its port; the caller runs the server as a service."""
+        options = self._options
+        lasting = Lasting(rooms.gatekeeper, rooms.metrics.registry)
+        app = App(endpoints(rooms, lasting), rooms.metrics.registry)
+        own: set[str] = set() if options.host in _EVERYWHERE else {_name(options.host)}
+        rules = GuardRules(hosts=frozenset(options.hosts) | own, origins=frozenset(options.origins))
+        guard = Guard(app, rooms.gatekeeper, rooms.clock, rules, app.largest_body)
+        return HttpServer(guard, options, rooms.clock, lasting)
 
 
 def _name(host: str) -> str:

@@ -28,6 +28,7 @@ class HttpOptions(Record):
     port: int = DEFAULT_PORT
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
+    operator_token: str | None = None  # chosen by the operator; None: the one in the home folder
 
 
 class HttpServer:
@@ -36,7 +37,9 @@ class HttpServer:
     def __init__(self, app: ASGIApp, options: HttpOptions, clock: Clock, lasting: Lasting) -> None:
         self._lasting = lasting
         self._socket = _bound(options)
-        self.host, self.port = self._socket.getsockname()[:2]
+        name = self._socket.getsockname()
+        self.host: str = name[0]
+        self._port: int = name[1]
         self._server = _Server(
             uvicorn.Config(
                 app,
@@ -52,6 +55,11 @@ class HttpServer:
                 backlog=BACKLOG,
             )
         )
+
+    @property
+    def port(self) -> int:
+        """The port, also when any free one was asked for."""
+        return self._port
 
     @property
     def url(self) -> str:
