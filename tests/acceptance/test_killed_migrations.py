@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -47,7 +48,10 @@ def killed_at(statement: int, path: Path, migrations: Sequence[Migration]) -> bo
                 os.kill(os.getpid(), signal.SIGKILL)
             return True
 
-        apsw.connection_hooks.append(lambda connection: connection.set_exec_trace(count))
+        def watch(connection: Any) -> None:  # the stub's type for the trace is incomplete
+            connection.set_exec_trace(count)
+
+        apsw.connection_hooks.append(watch)
         asyncio.run(opened(path, migrations))
         os._exit(0)
     _, status = os.waitpid(child, 0)
