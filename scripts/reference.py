@@ -2,13 +2,15 @@
 
 from pathlib import Path
 
-from wakeful.settings.schema import reference
+from wakeful.cli.reference import reference as command_line
+from wakeful.settings.schema import reference as settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
 def pages() -> dict[Path, str]:
-    return {ROOT / "docs" / "reference" / "settings.md": reference()}
+    folder = ROOT / "docs" / "reference"
+    return {folder / "settings.md": settings(), folder / "cli.md": command_line()}
 
 
 if __name__ == "__main__":

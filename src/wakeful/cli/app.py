@@ -5,7 +5,7 @@ import sys
 
 import typer
 
-from wakeful.cli import begin, care, config, logs
+from wakeful.cli import begin, care, config, logs, look, switch, tail, talk, tokens, up
 from wakeful.cli.verb import verb
 
 _WANTS_COLOURS = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
@@ -19,11 +19,22 @@ app = typer.Typer(
     rich_markup_mode="rich" if _WANTS_COLOURS else None,
 )
 
+verb(app, "up")(up.up)
 verb(app, "init")(begin.init)
+verb(app, "chat")(talk.chat)
+verb(app, "send")(talk.send)
+verb(app, "status")(look.status)
+verb(app, "why")(look.why)
+verb(app, "tail")(tail.tail)
 verb(app, "logs")(logs.logs)
 verb(app, "doctor")(care.doctor)
 verb(app, "completion", prints_data=False)(begin.completion)
 verb(app, "version")(begin.version)
+verb(app, "halt")(switch.halt)
+verb(app, "resume")(switch.resume)
+app.add_typer(look.sessions, name="sessions")
+app.add_typer(look.agents, name="agents")
+app.add_typer(tokens.app, name="tokens")
 app.add_typer(config.app, name="config")
 app.add_typer(care.backups, name="backup")
 app.add_typer(care.databases, name="db")

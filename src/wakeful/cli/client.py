@@ -13,6 +13,7 @@ from wakeful.vocabulary.record import Record
 
 CONNECT_S = 3.0
 ANSWER_S = 30.0
+LONGEST_EVENT = 16 * 1024 * 1024
 SILENCE_S = 60.0  # keep-alives of a stream come every 15 seconds
 
 _BUSY = frozenset({408, 429, 503, 507})
@@ -83,12 +84,7 @@ class Client:
         timeout = httpx2.Timeout(ANSWER_S + wait_s, connect=CONNECT_S)
         with self._translated():
             response = self._http.request(method, path, params=params, json=body, timeout=timeout)
-        if response.status_code >= 400:
-            raise _failure(response)
-        try:
-            return msgspec.json.decode(response.content) if response.content else None
-        except msgspec.DecodeError:
-            raise CommandFailed(f"{self.url} does not answer like a wakeful server") from None
+        return answered(response)
 
     @contextmanager
     def _translated(self) -> Generator[None, None, None]:
@@ -107,8 +103,18 @@ def segment(name: str) -> str:
     return quote(name, safe="")
 
 
+def answered(response: httpx2.Response) -> Any:
+    """Return what a response says, or raise what it complains about."""
+    if response.status_code >= 400:
+        raise _failure(response)
+    try:
+        return msgspec.json.decode(response.content) if response.content else None
+    except msgspec.DecodeError:
+        raise CommandFailed(f"{response.url.host} answers unlike a wakeful server") from None
+
+
 def _frames(response: httpx2.Response) -> Iterator[Frame]:
-    for event in httpx2.EventSource(response):
+    for event in httpx2.EventSource(response, LONGEST_EVENT):
         try:
             data = msgspec.json.decode(event.data or "{}", type=dict[str, Any])
         except msgspec.DecodeError:

@@ -8,11 +8,13 @@ from pathlib import Path
 from wakeful.cli import running
 from wakeful.cli.client import Client
 from wakeful.cli.exits import Unreachable
+from wakeful.cli.offline import Offline
 from wakeful.cli.output import Output
 from wakeful.cli.times import relative, shown, zone_named
 from wakeful.operations import token_file
 from wakeful.runtime import DATABASE_NAME
 from wakeful.settings.load import Loaded, file_of, home_of, load
+from wakeful.store.opening import is_postgres
 from wakeful.vocabulary.clock import Clock, SystemClock
 
 
@@ -65,6 +67,17 @@ class Desk:
         if found is None:
             raise Unreachable(f"no server runs in {self.home}; start one with `wakeful up`")
         return found
+
+    def reader(self) -> Client | Offline:
+        """Return whoever can be asked: the server, or the database while there is none."""
+        found = self.server()
+        if found is not None:
+            return found
+        if is_postgres(self.loaded.settings.database):
+            raise Unreachable(
+                "no server runs, and PostgreSQL is read through one; start `wakeful up`"
+            )
+        return Offline(self.loaded, self.database, self.clock)
 
     def when(self, value: str | int | None) -> str:
         """Return an instant in the user's zone."""

@@ -23,7 +23,7 @@ Config = Annotated[Path | None, typer.Option("--config", help="The settings file
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
-_SHARED: dict[str, Any] = {"home": Home, "config": Config, "debug": Debug, "json": Json}
+SHARED: dict[str, Any] = {"home": Home, "config": Config, "debug": Debug, "json": Json}
 
 
 def verb(
@@ -39,7 +39,7 @@ def verb(
         own = list(inspect.signature(act).parameters.values())[1:]
         hints = get_type_hints(act, include_extras=True)
         shared = {
-            option: kind for option, kind in _SHARED.items() if prints_data or option != "json"
+            option: kind for option, kind in SHARED.items() if prints_data or option != "json"
         }
         command.__annotations__ = {
             **{parameter.name: hints[parameter.name] for parameter in own},

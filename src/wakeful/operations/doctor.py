@@ -24,6 +24,7 @@ LITTLE_SPACE = 1024 * 1024 * 1024
 NO_SPACE = 100 * 1024 * 1024
 EARLIEST_MS = 1_735_689_600_000  # 2025: a clock before that was never set
 AHEAD_MS = 60_000
+LATE_S = 120  # the timekeeper looks by itself every minute
 
 PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
 SECRET_FILES = ("wakeful.db*", "operator.token*", "server.json*", "*.log*", "backups/*")
@@ -68,7 +69,7 @@ def examine(patient: Patient, clock: Clock, *, fix: bool = False) -> Iterator[Fi
             subject="database", health=Health.OK, told="PostgreSQL: checked by the server itself"
         )
     else:
-        yield from _database(patient.database, clock)
+        yield from _database(patient, clock)
     yield _port(patient)
 
 
@@ -122,32 +123,56 @@ def _space(home: Path) -> Finding:
     return _warning("disk", told) if free < LITTLE_SPACE else _ok("disk", told)
 
 
-def _database(database: Path, clock: Clock) -> Iterator[Finding]:
+def _database(patient: Patient, clock: Clock) -> Iterator[Finding]:
+    database = patient.database
     if not database.exists():
         yield _clock(clock, None)
         yield _ok("database", "none yet; the first `wakeful up` creates it")
         return
     try:
         complaints = check(database)
-        newest, version, schema = _looked_into(database)
+        facts = _looked_into(database)
     except WakefulError as error:
         yield _broken("database", str(error))
         return
     if complaints:
         yield _broken("database", f"{complaints[0]}; `wakeful backup restore` brings back a copy")
     else:
-        yield _ok("database", f"{database} is whole, schema {schema} of {len(packaged())}")
-    yield _clock(clock, newest)
-    yield _sqlite(version)
+        yield _ok("database", f"{database} is whole, schema {facts.schema} of {len(packaged())}")
+    yield _clock(clock, facts.newest_event_at)
+    yield _sqlite(facts.sqlite)
     yield _log(beside(database, "-wal"))
+    if patient.is_running:
+        yield _timers(facts.next_timer_at, clock)
 
 
-def _looked_into(database: Path) -> tuple[int | None, str, int]:
+class _Facts(Record):
+    """What the database says about itself."""
+
+    sqlite: str
+    schema: int
+    newest_event_at: int | None
+    next_timer_at: int | None
+
+
+def _looked_into(database: Path) -> _Facts:
     with open_read_only(database) as reader:
         newest = reader.read("SELECT at FROM events ORDER BY seq DESC LIMIT 1", {})
-        version = reader.read("SELECT sqlite_version()", {})[0][0]
-        schema = reader.read("SELECT version FROM schema", {})[0][0]
-    return (newest[0][0] if newest else None), version, schema
+        timers = reader.read("SELECT due_at FROM timers ORDER BY due_at LIMIT 1", {})
+        return _Facts(
+            sqlite=reader.read("SELECT sqlite_version()", {})[0][0],
+            schema=reader.read("SELECT version FROM schema", {})[0][0],
+            newest_event_at=newest[0][0] if newest else None,
+            next_timer_at=timers[0][0] if timers else None,
+        )
+
+
+def _timers(next_at: int | None, clock: Clock) -> Finding:
+    """Tell whether the timekeeper of a running server still fires what is due."""
+    late_s = 0 if next_at is None else (clock.now() - next_at) // 1000
+    if late_s > LATE_S:
+        return _broken("timers", f"one is {late_s} s late: the timekeeper is dead; restart")
+    return _ok("timers", "none is late")
 
 
 def _clock(clock: Clock, newest_event_at: int | None) -> Finding:

@@ -11,6 +11,9 @@ import pytest
 from wakeful.operations import token_file
 from wakeful.operations.doctor import Finding, Health, Patient, examine
 from wakeful.runtime import Runtime
+from wakeful.store.opening import open_store
+from wakeful.timers import timers
+from wakeful.timers.timers import Timer
 from wakeful.vocabulary.clock import ManualClock, SystemClock
 
 
@@ -98,6 +101,16 @@ def test_a_clock_that_went_back_is_noticed(home: Path):
     unset = next(one for one in examine(patient(home), ManualClock(0)) if one.subject == "clock")
 
     assert (early.health, unset.health) == (Health.WARNING, Health.BROKEN)
+
+
+async def test_a_dead_timekeeper_is_noticed(home: Path):
+    store = await open_store(home / "wakeful.db", clock=SystemClock())
+    due_at = SystemClock().now() - 200_000
+    timer = Timer(id="t", due_at=due_at, kind="stimulus", target="agent:main:main")
+    await store.write(lambda tx: timers.put(tx, timer))
+    await store.close()
+
+    assert found(home, "timers", is_running=True).health is Health.BROKEN
 
 
 def test_a_taken_port_is_told(home: Path):

@@ -1,0 +1,181 @@
+"""`status`, `sessions`, `agents`, `why`: looking, also while no server runs."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, cast
+
+import typer
+
+from wakeful.cli import running
+from wakeful.cli.client import segment
+from wakeful.cli.desk import Desk
+from wakeful.cli.exits import Missing
+from wakeful.cli.output import BOLD, DIM, safe, safe_lines
+from wakeful.cli.verb import verb
+
+sessions = typer.Typer(help="Conversations.", no_args_is_help=True)
+agents = typer.Typer(help="Agents.", no_args_is_help=True)
+
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=500, help="How many at most.")]
+SessionName = Annotated[str, typer.Argument(help="For example main, or agent:main:main.")]
+AgentId = Annotated[str, typer.Argument(help="For example main.")]
+LAST = "last"
+
+
+def status(desk: Desk) -> None:
+    """Show whether a server runs, what the agents do, what waits, and what wakes next."""
+    server = running.find(desk.home)
+    reader = desk.reader()
+    found: list[dict[str, Any]] = reader.get("/api/agents")["items"]
+    waiting: list[dict[str, Any]] = reader.get("/api/stimuli", state="pending", limit=500)["items"]
+    data = {
+        "is_running": desk.server() is not None,
+        "url": desk.url,
+        "pid": None if server is None else server.pid,
+        "home": str(desk.home),
+        "waiting": len(waiting),
+        "agents": found,
+    }
+    if server is not None:
+        head = f"running at {server.url} (process {server.pid}), {desk.how_long(server.started_at)}"
+    else:
+        head = f"running at {desk.url}" if desk.url else f"no server runs in {desk.home}"
+    lines = [
+        head,
+        f"{len(waiting)} waiting",
+        *desk.out.table(_AGENT_HEAD, _agent_rows(desk, found)),
+    ]
+    desk.out.data(data, lines)
+
+
+@verb(sessions, "list")
+def list_sessions(desk: Desk, limit: Limit = 50) -> None:
+    """List the sessions, the newest first."""
+    page = desk.reader().get("/api/sessions", limit=limit)
+    rows = [
+        [one["key"], desk.how_long(one.get("last_activity_at")), one.get("entries", "")]
+        for one in page["items"]
+    ]
+    lines = desk.out.table(["session", "last words", "entries"], rows)
+    desk.out.data(page, lines or ["no session yet; `wakeful chat` opens one"])
+
+
+@verb(sessions, "show")
+def show_session(desk: Desk, session: SessionName, limit: Limit = 50) -> None:
+    """Show the newest lines of a session's transcript, the oldest first."""
+    reader = desk.reader()
+    row = reader.get(f"/api/sessions/{segment(session)}")
+    page = reader.get(f"/api/sessions/{segment(session)}/entries", limit=limit)
+    lines = (line for entry in page["items"] for line in _entry_lines(desk, entry))
+    desk.out.data({"session": row, "entries": page["items"]}, lines)
+
+
+@verb(agents, "list")
+def list_agents(desk: Desk) -> None:
+    """List the agents and what they are doing."""
+    page = desk.reader().get("/api/agents")
+    desk.out.data(page, desk.out.table(_AGENT_HEAD, _agent_rows(desk, page["items"])))
+
+
+@verb(agents, "show")
+def show_agent(desk: Desk, agent: AgentId) -> None:
+    """Show one agent: what it is, what it may use, when it wakes."""
+    found: dict[str, Any] = desk.reader().get(f"/api/agents/{segment(agent)}")
+    lines = [f"{name}: {safe(_brief(value))}" for name, value in found.items()]
+    desk.out.data(found, lines)
+
+
+def why(
+    desk: Desk,
+    what: Annotated[str, typer.Argument(help="A turn, a stimulus, or last.")] = LAST,
+) -> None:
+    """Tell what caused a turn, back to the first cause, and what it did."""
+    reader = desk.reader()
+    turn_id = what
+    if what == LAST:
+        newest = reader.get("/api/stimuli", limit=50)["items"]
+        turn_id = next((one["turn_id"] for one in newest if one.get("turn_id")), None)
+        if turn_id is None:
+            raise Missing("there was no turn yet")
+    elif what.startswith("st_"):
+        stimulus = reader.get(f"/api/stimuli/{segment(what)}")
+        turn_id = stimulus.get("turn_id")
+        if turn_id is None:
+            told = stimulus.get("state_reason") or stimulus["state"]
+            desk.out.data(stimulus, [f"{what} led to no turn: {safe(told)}"])
+            return
+    answer = reader.get(f"/api/turns/{segment(turn_id)}/why")
+    desk.out.data(answer, _why_lines(desk, answer))
+
+
+_AGENT_HEAD = ["agent", "model", "state", "next wake"]
+
+
+def _agent_rows(desk: Desk, found: list[dict[str, Any]]) -> list[list[object]]:
+    return [
+        [one["id"], one.get("model", ""), _agent_state(one), desk.how_long(one.get("next_wake_at"))]
+        for one in found
+    ]
+
+
+def _agent_state(agent: dict[str, Any]) -> str:
+    if agent.get("is_halted"):
+        return "halted"
+    lanes: dict[str, int] = agent.get("lanes", {})
+    parts = [f"{count} {name}" for name, count in lanes.items() if count and name != "idle"]
+    return ", ".join(parts) or ("asleep" if agent.get("sleep") else "idle")
+
+
+def _entry_lines(desk: Desk, entry: dict[str, Any]) -> Iterator[str]:
+    body: dict[str, Any] = entry["body"]
+    who, text = _said(body, entry["kind"])
+    yield f"{desk.out.styled(safe(who), BOLD)} {desk.out.styled(desk.when(entry['at']), DIM)}"
+    yield safe_lines(text)
+
+
+def _said(body: dict[str, Any], kind: str) -> tuple[str, str]:
+    match body.get("type"):
+        case "user":
+            return str(body.get("source") or "user"), str(body.get("text", ""))
+        case "assistant":
+            blocks: list[dict[str, Any]] = body.get("message", {}).get("content", [])
+            return "agent", "\n".join(filter(None, map(_block, blocks)))
+        case "tool":
+            message: dict[str, Any] = body.get("message", {})
+            return f"tool {message.get('name', '')}".strip(), _brief(
+                message.get("content", message)
+            )
+        case _:
+            return kind, str(body.get("text") or body.get("summary") or "")
+
+
+def _block(block: dict[str, Any]) -> str:
+    if "arguments" in block:
+        return f"→ {block.get('name')}({_brief(block['arguments'])})"
+    return "" if block.get("type") == "thinking" else str(block.get("text", ""))
+
+
+def _brief(value: Any) -> str:
+    if isinstance(value, dict):
+        pairs = cast("dict[str, Any]", value).items()
+        return ", ".join(f"{name}={_brief(one)}" for name, one in pairs)
+    if isinstance(value, list):
+        return ", ".join(map(_brief, cast("list[Any]", value)))
+    return "–" if value is None else str(value)
+
+
+def _why_lines(desk: Desk, answer: Any) -> Iterator[str]:
+    links: list[dict[str, Any]] = answer.get("chain", [])
+    for depth, link in enumerate(links):
+        turn = link["turn"]
+        if depth:
+            yield "which was caused by"
+        yield f"{turn['id']} in {turn['session_key']}: {turn['state']}, {turn['steps']} steps"
+        for stimulus in link["stimuli"]:
+            yield (
+                f"  {stimulus['origin']} of {safe(stimulus['source'], 80)}, "
+                f"{desk.when(stimulus['created_at'])}: {safe(stimulus['text'], 200)}"
+            )
+        for call in link.get("tools", []):
+            yield f"  tool {safe(call['name'], 80)}: {call['state']}"
+        if turn.get("reply"):
+            yield f"  reply: {safe(turn['reply'], 200)}"

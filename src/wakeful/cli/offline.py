@@ -1,0 +1,150 @@
+"""Looking without a server: the routes that only look, over a database that is only read."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar, cast
+
+import httpx2
+from prometheus_client import CollectorRegistry
+from starlette.types import Receive, Scope, Send
+
+from wakeful.access.credentials import Credentials
+from wakeful.access.gatekeeper import Gatekeeper
+from wakeful.access.principal import Principal
+from wakeful.bus.bus import Bus
+from wakeful.cli.client import answered
+from wakeful.doors.http.app import App
+from wakeful.doors.http.door import endpoints
+from wakeful.doors.http.lasting import Lasting
+from wakeful.doors.http.rooms import Rooms
+from wakeful.intake.intake import Intake
+from wakeful.settings.load import Loaded
+from wakeful.store.database import Lock, Row, Store, Tx, Verb
+from wakeful.store.sqlite import open_read_only
+from wakeful.store.sqlite_connection import SqliteReader
+from wakeful.telemetry.metrics import Metrics
+from wakeful.tools.builtin import default_tools
+from wakeful.turn.agent import Agent
+from wakeful.views.agents import AgentCard, AgentView
+from wakeful.views.lanes import LaneView
+from wakeful.views.ledger import LedgerView
+from wakeful.views.sessions import SessionView
+from wakeful.views.transcripts import TranscriptView
+from wakeful.views.turns import TurnView
+from wakeful.views.why import WhyView
+from wakeful.vocabulary.clock import Clock
+from wakeful.vocabulary.errors import StoreRefused
+from wakeful.vocabulary.ids import Ids
+from wakeful.vocabulary.stimulus import OPERATOR, Trust
+
+T = TypeVar("T")
+
+_NOBODY: object = None
+
+# Whoever can read the file of the database has the operator's eyes already.
+_ONLOOKER = Principal(
+    token_id="", name=OPERATOR, scopes=(OPERATOR,), owner=OPERATOR, trust=Trust.OPERATOR
+)
+
+
+class Offline:
+    """Answers what a server would, as long as nothing has to be changed for it."""
+
+    def __init__(self, loaded: Loaded, database: Path, clock: Clock) -> None:
+        self._loaded = loaded
+        self._database = database
+        self._clock = clock
+
+    def get(self, path: str, **query: object) -> Any:
+        """Answer a GET; raise as the client does."""
+        params = {name: str(value) for name, value in query.items() if value is not None}
+        if not self._database.exists():
+            raise StoreRefused(f"there is no database at {self._database}; start `wakeful up`")
+        with open_read_only(self._database) as reader:
+            response = asyncio.run(self._ask(ReadOnlyStore(reader, self._clock), path, params))
+        return answered(response)
+
+    async def _ask(
+        self, store: "ReadOnlyStore", path: str, params: dict[str, str]
+    ) -> httpx2.Response:
+        rooms, registry = self._rooms(store), CollectorRegistry()
+        table = endpoints(rooms, Lasting(rooms.gatekeeper, registry))
+        app = App([one for one in table if one.method == "GET" and not one.streams], registry)
+
+        async def seen(scope: Scope, receive: Receive, send: Send) -> None:
+            await app({**scope, "principal": _ONLOOKER}, receive, send)
+
+        transport = httpx2.ASGITransport(app=cast("Any", seen))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://offline") as http:
+            return await http.get(path, params=params)
+
+    def _rooms(self, onlooker: "ReadOnlyStore") -> Rooms:
+        store: Store = onlooker
+        clock, ids = self._clock, Ids(self._clock)
+        cards = [_card(agent) for agent in self._loaded.agents]
+        sessions, bus = SessionView(store), Bus(store, ids)
+        return Rooms(
+            default_agent=self._loaded.agents[0].id,
+            store=store,
+            bus=bus,
+            clock=clock,
+            metrics=Metrics(),
+            intake=cast("Intake", _NOBODY),  # nothing comes in: the table has no route for it
+            gatekeeper=Gatekeeper(store, clock),
+            credentials=Credentials(store, ids),
+            turns=TurnView(store, bus, clock),
+            ledger=LedgerView(store),
+            sessions=sessions,
+            transcripts=TranscriptView(store),
+            lanes=LaneView(store, clock),
+            agents=AgentView(store, cards),
+            why=WhyView(store, sessions),
+        )
+
+
+class ReadOnlyStore:
+    """A store that only reads, for views; SQLite itself refuses anything else."""
+
+    def __init__(self, reader: SqliteReader, clock: Clock) -> None:
+        self._reader = reader
+        self.now = clock.now()
+
+    async def read(self, sql: str, /, **params: object) -> Sequence[Row]:
+        return self._reader.read(sql, params)
+
+    async def write(self, fn: Callable[[Tx], T], *, locks: Iterable[Lock] = ()) -> T:
+        """Run a function that, in spite of its place, only looks."""
+        return fn(cast("Tx", cast("object", self)))
+
+    def all(self, sql: str, /, **params: object) -> Sequence[Row]:
+        return self._reader.read(sql, params)
+
+    def one(self, sql: str, /, **params: object) -> Row | None:
+        rows = self._reader.read(sql, params)
+        return rows[0] if rows else None
+
+    async def batch(self, verb: Verb[Any, T], row: object) -> T:
+        _refuse()
+
+    def listen(self, channel: str, act: Callable[[str], object]) -> Callable[[], None]:
+        return lambda: None
+
+    async def wait_failed(self) -> None:
+        _refuse()
+
+    async def close(self) -> None:
+        with suppress(Exception):
+            self._reader.close()
+
+
+def _card(agent: Agent) -> AgentCard:
+    builtin = default_tools() if agent.has_default_tools else ()
+    names = tuple(tool.name for tool in (*agent.tools, *builtin))
+    model = agent.model if isinstance(agent.model, str) else agent.model.name
+    return AgentCard(config=agent.config, model=model, tools=names)
+
+
+def _refuse() -> NoReturn:
+    raise StoreRefused("nothing can be changed while no server runs; start `wakeful up`")

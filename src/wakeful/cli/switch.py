@@ -1,0 +1,26 @@
+"""`halt`, `resume`: the big switch."""
+
+from typing import Annotated
+
+import typer
+
+from wakeful.cli.desk import Desk
+from wakeful.cli.output import safe
+
+Agent = Annotated[str, typer.Argument(help="An agent; without it, all of them.")]
+
+
+def halt(desk: Desk, agent: Agent = "") -> None:
+    """Stop every model and tool call of an agent, or of all, until `resume`."""
+    answer = desk.needed_server().post("/api/halt", {"agent": agent} if agent else {})
+    desk.out.data(answer, [f"{_who(agent)} halted; `wakeful resume` goes on"])
+
+
+def resume(desk: Desk, agent: Agent = "") -> None:
+    """Lift a halt; everything goes on where it was."""
+    answer = desk.needed_server().post("/api/resume", {"agent": agent} if agent else {})
+    desk.out.data(answer, [f"{_who(agent)} resumed"])
+
+
+def _who(agent: str) -> str:
+    return f"{safe(agent)} is" if agent else "all agents are"

@@ -1,0 +1,65 @@
+"""`tail`: what happens, as it happens."""
+
+import asyncio
+from typing import Annotated, Any
+
+import typer
+
+from wakeful.cli.client import Client, Frame
+from wakeful.cli.desk import Desk
+from wakeful.cli.exits import Unreachable
+from wakeful.cli.output import DIM, safe
+
+AGAIN_AFTER_MS = 1_000
+
+Topics = Annotated[str, typer.Option("--topics", help="Kinds, with commas: turn.*,stimulus.*")]
+Since = Annotated[
+    str | None, typer.Option("--since", help="A position that an earlier run printed.")
+]
+
+
+def tail(desk: Desk, topics: Topics = "*", since: Since = None) -> None:
+    """Follow the bus: every event after `--since`, then live ones, also across a restart."""
+    follower = _Follower(desk, topics, since)
+    server = desk.needed_server()
+    while True:
+        try:
+            follower.follow(server)
+        except Unreachable:
+            if not follower.has_begun:
+                raise
+            asyncio.run(desk.clock.sleep_until(desk.clock.now() + AGAIN_AFTER_MS))
+            server = desk.server() or server
+
+
+class _Follower:
+    """Remembers its position, so that nothing is missed or shown twice."""
+
+    def __init__(self, desk: Desk, topics: str, since: str | None) -> None:
+        self._desk = desk
+        self._topics = topics
+        self._since = since
+        self.has_begun = False
+
+    def follow(self, server: Client) -> None:
+        """Show events until the stream ends."""
+        with server.events("GET", "/api/events", topics=self._topics, since=self._since) as frames:
+            self.has_begun = True
+            for frame in frames:
+                self._since = frame.id or self._since
+                self._show(frame)
+
+    def _show(self, frame: Frame) -> None:
+        data = frame.data
+        at = self._desk.when(data.get("at"))
+        session = data.get("session_key") or ""
+        line = f"{self._desk.out.styled(at, DIM)} {frame.kind} {session} {_brief(data)}"
+        self._desk.out.item({"id": frame.id, "event": frame.kind, **data}, safe(line))
+
+
+def _brief(data: dict[str, Any]) -> str:
+    return " ".join(
+        f"{name}={safe(str(value), 60)}"
+        for name, value in data.items()
+        if name not in ("at", "session_key") and value not in (None, "", [])
+    )

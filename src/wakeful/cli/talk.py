@@ -1,0 +1,219 @@
+"""`chat`, `send`: talking to an agent."""
+
+import readline
+from typing import Annotated, Any
+
+import typer
+
+from wakeful.cli.client import Client, Frame, segment
+from wakeful.cli.desk import Desk
+from wakeful.cli.exits import CommandFailed, ExitCode, Unreachable
+from wakeful.cli.output import DIM, safe, safe_lines
+from wakeful.vocabulary.queueing import Mode
+from wakeful.vocabulary.text import clean
+
+HISTORY = "history"
+LONGEST_HISTORY = 1000
+LONGEST_WAIT_S = 120
+FINE = ("done", "open")  # how a turn may be when its stream ends
+
+Session = Annotated[str, typer.Option("--session", "-s", help="The session to talk in.")]
+Text = Annotated[str, typer.Argument(help="What to say; - reads standard input.")]
+Priority = Annotated[str, typer.Option(help="now, next or later.")]
+QueueMode = Annotated[Mode | None, typer.Option(help="What to do if the agent is busy.")]
+Wait = Annotated[
+    float, typer.Option(min=0, max=LONGEST_WAIT_S, help="Seconds to wait for the answer.")
+]
+DedupKey = Annotated[
+    str | None, typer.Option(help="A key: the same message with the same key counts once.")
+]
+
+
+def send(
+    desk: Desk,
+    text: Text,
+    session: Session = "main",
+    priority: Priority = "next",
+    mode: QueueMode = None,
+    wait: Wait = 0,
+    dedup_key: DedupKey = None,
+) -> None:
+    """Give an agent a message; it is on disk when this returns."""
+    body: dict[str, Any] = {"text": _said(text), "priority": priority}
+    if mode is not None:
+        body["mode"] = mode.value
+    if dedup_key is not None:
+        body["dedup_key"] = dedup_key
+    receipt = desk.needed_server().post(
+        f"/api/sessions/{segment(session)}/messages", body, wait=wait or None
+    )
+    turn = receipt.get("turn")
+    lines = [_receipt_line(receipt)]
+    if turn is not None:
+        lines.append(safe_lines(turn.get("reply") or f"({turn.get('state')})"))
+    desk.out.data(receipt, lines)
+    if wait and turn is None:
+        raise CommandFailed(
+            f"no answer within {wait:g} s; the message is safe and will be answered"
+        )
+
+
+def chat(
+    desk: Desk,
+    message: Annotated[str, typer.Argument(help="One message; without it, a conversation.")] = "",
+    session: Session = "main",
+) -> None:
+    """Talk to an agent and see it answer; Ctrl-C stops the turn, Ctrl-D ends the conversation."""
+    conversation = Conversation(desk, desk.needed_server(), session)
+    if message:
+        if not conversation.say(_said(message)):
+            raise typer.Exit(ExitCode.FAILURE)
+        return
+    _load_history(desk)
+    try:
+        _converse(desk, conversation)
+    finally:
+        _save_history(desk)
+
+
+class Conversation:
+    """One session, spoken with over the API."""
+
+    def __init__(self, desk: Desk, server: Client, session: str) -> None:
+        self._out = desk.out
+        self._server = server
+        self._path = f"/api/sessions/{segment(session)}"
+
+    def say(self, text: str) -> bool:
+        """Send a message and show the answer as it is written; True if the turn ended well."""
+        answer = Answer(self)
+        try:
+            body = {"text": text}
+            with self._server.events("POST", f"{self._path}/stream", body=body) as frames:
+                for frame in frames:
+                    answer.show(frame)
+        except KeyboardInterrupt:
+            self._server.post(f"{self._path}/stop")
+            self.note("stopped", begins_line=answer.is_inside_line)
+            raise
+        except Unreachable:
+            if answer.state is None and answer.receipt is None:
+                raise
+            self.note("the connection was lost; the message is safe", begins_line=True)
+        return answer.state in FINE
+
+    def write(self, text: str) -> None:
+        if not self._out.is_json:
+            self._out.words(safe_lines(text))
+
+    def note(self, text: str, *, begins_line: bool) -> None:
+        if not self._out.is_json:
+            if begins_line:
+                self._out.line()
+            self._out.line(self._out.styled(f"({safe(text)})", DIM))
+
+    def frame(self, frame: Frame) -> None:
+        if self._out.is_json:
+            self._out.item({"event": frame.kind, **frame.data}, "")
+
+
+class Answer:
+    """What has been shown of one answer."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+        self.receipt: dict[str, Any] | None = None
+        self.state: str | None = None
+        self.is_inside_line = False
+        self._has_words = False
+
+    def show(self, frame: Frame) -> None:
+        self._conversation.frame(frame)
+        match frame.kind:
+            case "receipt":
+                self.receipt = frame.data
+                if frame.data.get("outcome") not in ("started", "debouncing", "command"):
+                    self._note(_receipt_line(frame.data))
+                if frame.data.get("outcome") == "command":
+                    self._write(str(frame.data.get("reply", "")) + "\n")
+                    self.state = "done"
+            case "delta":
+                self._has_words = True
+                self._write(str(frame.data.get("text", "")))
+            case "tool" if frame.data.get("phase") == "started":
+                self._note(f"{frame.data.get('name')} …")
+            case "tool" if frame.data.get("phase") not in ("started", "done"):
+                self._note(f"{frame.data.get('name')}: {frame.data.get('phase')}")
+            case "turn":
+                self._end(frame.data)
+            case _:
+                pass
+
+    def _end(self, turn: dict[str, Any]) -> None:
+        self.state = str(turn.get("state"))
+        reply = turn.get("reply")
+        if reply and not self._has_words:
+            self._write(str(reply))
+        if self.is_inside_line:
+            self._write("\n")
+        if self.state not in FINE:
+            self._note(str(turn.get("error") or self.state))
+
+    def _write(self, text: str) -> None:
+        if text:
+            self._conversation.write(text)
+            self.is_inside_line = not text.endswith("\n")
+
+    def _note(self, text: str) -> None:
+        self._conversation.note(text, begins_line=self.is_inside_line)
+        self.is_inside_line = False
+
+
+def _converse(desk: Desk, conversation: Conversation) -> None:
+    desk.out.note("Ctrl-C stops the agent, Ctrl-D ends the conversation.")
+    while True:
+        try:
+            text = clean(input("> ")).strip()
+        except EOFError:
+            desk.out.line()
+            return
+        except KeyboardInterrupt:
+            desk.out.line()
+            continue
+        if not text:
+            continue
+        try:
+            conversation.say(text)
+        except KeyboardInterrupt:
+            continue
+
+
+def _said(text: str) -> str:
+    words = typer.get_text_stream("stdin").read() if text == "-" else text
+    return clean(words)
+
+
+def _receipt_line(receipt: dict[str, Any]) -> str:
+    parts = [str(receipt.get("outcome"))]
+    if receipt.get("position") is not None:
+        parts.append(f"position {receipt['position']}")
+    if receipt.get("reason"):
+        parts.append(str(receipt["reason"]))
+    if receipt.get("duplicate_of"):
+        parts.append(f"the same as {receipt['duplicate_of']}")
+    return safe(f"{', '.join(parts)}: {receipt.get('stimulus_id')}")
+
+
+def _load_history(desk: Desk) -> None:
+    file = desk.home / HISTORY
+    if file.exists():
+        readline.read_history_file(file)
+    readline.set_history_length(LONGEST_HISTORY)
+
+
+def _save_history(desk: Desk) -> None:
+    file = desk.home / HISTORY
+    if desk.home.is_dir():
+        file.touch(mode=0o600)
+        readline.write_history_file(file)
+        file.chmod(0o600)

@@ -1,0 +1,102 @@
+"""`tokens`: who may come in."""
+
+import asyncio
+from typing import Annotated, Any
+
+import typer
+
+from wakeful.access.credentials import Credentials
+from wakeful.access.tokens import NewToken
+from wakeful.cli.client import segment
+from wakeful.cli.desk import Desk
+from wakeful.cli.output import safe
+from wakeful.cli.verb import verb
+from wakeful.store.opening import is_postgres, open_store
+from wakeful.vocabulary.ids import Ids
+from wakeful.vocabulary.stimulus import Trust
+
+BY = "cli"
+
+app = typer.Typer(help="Tokens: who may come in.", no_args_is_help=True)
+
+Name = Annotated[str, typer.Argument(help="The token's name.")]
+NameOrId = Annotated[str, typer.Argument(help="The token's name or id.")]
+Scopes = Annotated[
+    list[str],
+    typer.Option(
+        "--scope", help="operator, send, read, hub, inbox:SOURCE or a2a:PEER; repeatable."
+    ),
+]
+Trusted = Annotated[
+    bool, typer.Option("--trusted", help="What is sent with it speaks for the operator.")
+]
+
+
+@verb(app, "add")
+def add(desk: Desk, name: Name, scope: Scopes, trusted: Trusted = False) -> None:
+    """Make a token; its secret is shown this once."""
+    trust = Trust.OPERATOR if trusted else Trust.EXTERNAL
+    server = desk.server()
+    if server is not None:
+        body = {"name": name, "scopes": scope, "trust": trust.value}
+        made: dict[str, Any] = server.post("/api/tokens", body)
+    else:
+        made = asyncio.run(_add(desk, NewToken(name=name, scopes=tuple(scope), trust=trust)))
+    desk.out.data(made, [made["token"]])
+    desk.out.note("Keep it: it is not shown again.")
+
+
+@verb(app, "list")
+def list_(desk: Desk) -> None:
+    """List the tokens, without their secrets."""
+    page = desk.reader().get("/api/tokens")
+    rows = [
+        [one["name"], " ".join(one["scopes"]), _state(desk, one), one["id"]]
+        for one in page["items"]
+    ]
+    lines = desk.out.table(["name", "scopes", "state", "id"], rows)
+    desk.out.data(page, lines or ["no token yet; the first `wakeful up` makes the operator's"])
+
+
+@verb(app, "revoke")
+def revoke(desk: Desk, name: NameOrId) -> None:
+    """Revoke a token; whatever it has open closes at once."""
+    server = desk.server()
+    if server is not None:
+        gone: dict[str, Any] = server.delete(f"/api/tokens/{segment(name)}")
+    else:
+        gone = asyncio.run(_revoke(desk, name))
+    desk.out.data(gone, [f"{safe(gone['name'])} is revoked"])
+
+
+def _state(desk: Desk, token: dict[str, Any]) -> str:
+    if token["revoked_at"] is not None:
+        return f"revoked {desk.how_long(token['revoked_at'])}"
+    if token["expires_at"] is not None:
+        return f"expires {desk.how_long(token['expires_at'])}"
+    return f"made {desk.how_long(token['created_at'])}"
+
+
+async def _add(desk: Desk, wanted: NewToken) -> dict[str, Any]:
+    """Make a token in the database itself; it is opened as a server would, or not at all."""
+    store = await _opened(desk)
+    try:
+        made = await Credentials(store, Ids(desk.clock)).add(wanted, by=BY)
+    finally:
+        await store.close()
+    token = made.token
+    return {"id": token.id, "name": token.name, "scopes": token.scopes, "token": made.secret}
+
+
+async def _revoke(desk: Desk, name: str) -> dict[str, Any]:
+    store = await _opened(desk)
+    try:
+        token = await Credentials(store, Ids(desk.clock)).revoke(name, by=BY)
+    finally:
+        await store.close()
+    return {"id": token.id, "name": token.name, "scopes": token.scopes}
+
+
+async def _opened(desk: Desk) -> Any:
+    address = desk.loaded.settings.database
+    return await open_store(address if is_postgres(address) else desk.database, clock=desk.clock)

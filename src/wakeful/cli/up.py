@@ -1,0 +1,216 @@
+"""`up`: the server in the foreground; new settings need no new process."""
+
+import asyncio
+import logging
+import os
+import signal
+from typing import Annotated
+
+import typer
+
+from wakeful import __version__
+from wakeful.cli import logs, running
+from wakeful.cli.begin import make_home
+from wakeful.cli.desk import Desk
+from wakeful.cli.output import BOLD
+from wakeful.cli.running import Running
+from wakeful.doors.http.door import HttpDoor
+from wakeful.doors.http.server import HttpOptions
+from wakeful.operations import token_file
+from wakeful.runtime import Runtime
+from wakeful.settings.exposure import refuse_exposed
+from wakeful.settings.load import Loaded, load, reload
+from wakeful.store.opening import is_postgres
+from wakeful.timers.timers import TIMERS
+from wakeful.vocabulary.errors import WakefulError
+from wakeful.vocabulary.record import Record
+
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+ON_THE_SPOT = frozenset({"telemetry"})  # keys that need no new start of the runtime
+STOPPING = (signal.SIGTERM, signal.SIGINT)
+
+log = logging.getLogger(__name__)
+
+Host = Annotated[str | None, typer.Option(help="The address to listen on.")]
+Port = Annotated[int | None, typer.Option(min=0, max=65_535, help="The port; 0: any free one.")]
+
+
+class Awake(Record):
+    """What a start tells."""
+
+    url: str
+    database: str
+    models: dict[str, str]
+    next_wake_at: int | None
+
+
+def up(desk: Desk, host: Host = None, port: Port = None) -> None:
+    """Start the server; Ctrl-C lets running turns finish, a second one leaves at once."""
+    environ = dict(desk.environ)
+    if host is not None:
+        environ["WAKEFUL_HOST"] = host
+    if port is not None:
+        environ["WAKEFUL_PORT"] = str(port)
+    os.umask(0o077)
+    loaded = load(None, environ)
+    _refuse_exposed(loaded)
+    make_home(loaded.home)
+    logs.start(loaded.home, loaded.telemetry.log_level, _secrets(loaded))
+    asyncio.run(Server(desk, environ).live(loaded))
+
+
+class Server:
+    """One process: a runtime, and after a change of its settings another one."""
+
+    def __init__(self, desk: Desk, environ: dict[str, str]) -> None:
+        self._desk = desk
+        self._environ = environ
+        self._hangup = asyncio.Event()
+        self._stop = asyncio.Event()
+        self._has_told = False
+        self.port: int | None = None  # kept from life to life, also when any free one was wanted
+
+    async def live(self, loaded: Loaded) -> None:
+        """Run until a signal; settings that cannot run give way to those that did."""
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGHUP, self._hangup.set)
+        wanted: Loaded | None = loaded
+        proven: Loaded | None = None
+        while wanted is not None and not self._stop.is_set():
+            life = _Life(self, wanted)
+            try:
+                following = await life.run()
+            except WakefulError as error:
+                if life.has_begun or proven is None:
+                    raise
+                log.error("these settings do not work, the earlier ones stay: %s", error)
+                wanted = proven
+                continue
+            finally:
+                running.forget(loaded.home)
+            proven, wanted = wanted, following
+
+    async def began(self, runtime: Runtime, loaded: Loaded) -> None:
+        """Write down where the server listens, and tell it once."""
+        assert runtime.http is not None
+        self.port = runtime.http.port
+        awake = await _awake(runtime, loaded, runtime.http.url)
+        now = self._desk.clock.now()
+        running.note(loaded.home, Running(pid=os.getpid(), url=awake.url, started_at=now))
+        log.info("awake at %s", awake.url)
+        if not self._has_told:
+            self._has_told = True
+            self._tell(awake)
+
+    async def ended(self, runtime: Runtime, loaded: Loaded) -> Loaded | None:
+        """Return when this life should end: with other settings for the next one, or for good."""
+        async with asyncio.TaskGroup() as group:
+            serving = group.create_task(runtime.serve(), name="until stopped")
+            changing = group.create_task(self._changed(loaded), name="until reloaded")
+            if self._stop.is_set():  # asked between two lives
+                return self._end(serving, changing)
+            await asyncio.wait((serving, changing), return_when=asyncio.FIRST_COMPLETED)
+            if serving.done():
+                self._stop.set()
+                return self._end(serving, changing)
+            # From here to the next life nobody else listens for a stop.
+            for number in STOPPING:
+                asyncio.get_running_loop().add_signal_handler(number, self._stop.set)
+            self._end(serving)
+        return changing.result()
+
+    def _end(self, *tasks: asyncio.Task[None] | asyncio.Task[Loaded]) -> None:
+        for task in tasks:
+            task.cancel()
+
+    async def _changed(self, loaded: Loaded) -> Loaded:
+        """Return settings that need another life; what can be changed on the spot is."""
+        while True:
+            await self._hangup.wait()
+            self._hangup.clear()
+            new, outcome = reload(loaded, self._environ)
+            for problem in outcome.problems:
+                log.error("the settings stay as they are: %s", problem)
+            if outcome.problems:
+                continue
+            try:
+                _refuse_exposed(new)
+            except WakefulError as error:
+                log.error("the settings stay as they are: %s", error)
+                continue
+            log.warning("settings read again; changed: %s", ", ".join(outcome.changed) or "nothing")
+            logs.start(new.home, new.telemetry.log_level, _secrets(new))
+            loaded = new
+            if not ON_THE_SPOT.issuperset(outcome.changed):
+                return new
+
+    def _tell(self, awake: Awake) -> None:
+        out = self._desk.out
+        models = ", ".join(f"{model} ({agent})" for agent, model in awake.models.items())
+        wake = "nothing is due"
+        if awake.next_wake_at is not None:
+            wake = (
+                f"{self._desk.how_long(awake.next_wake_at)}, {self._desk.when(awake.next_wake_at)}"
+            )
+        lines = [
+            out.styled(f"wakeful {__version__} is awake", BOLD),
+            f"  link       {awake.url}/docs",
+            f"  database   {awake.database}",
+            f"  model      {models}",
+            f"  next wake  {wake}",
+            "  talk to it with `wakeful chat`; Ctrl-C stops it",
+        ]
+        out.item(awake, "\n".join(lines))
+
+
+class _Life:
+    """One runtime under one set of settings."""
+
+    def __init__(self, server: Server, loaded: Loaded) -> None:
+        self._server = server
+        self._loaded = loaded
+        self.has_begun = False
+
+    async def run(self) -> Loaded | None:
+        loaded = self._loaded
+        server = loaded.server
+        options = HttpOptions(
+            host=server.host,
+            port=server.port or self._server.port or 0,
+            hosts=server.hosts,
+            origins=server.origins,
+            operator_token=loaded.token,
+        )
+        async with Runtime(
+            agents=loaded.agents, settings=loaded.settings, http=HttpDoor(options)
+        ) as runtime:
+            await self._server.began(runtime, loaded)
+            self.has_begun = True
+            return await self._server.ended(runtime, loaded)
+
+
+async def _awake(runtime: Runtime, loaded: Loaded, url: str) -> Awake:
+    rows = await runtime.store.read(TIMERS.select("ORDER BY due_at, id LIMIT 1"))
+    address = loaded.settings.database
+    where = "PostgreSQL" if is_postgres(address) else str(loaded.home / "wakeful.db")
+    for everywhere, here in EVERYWHERE.items():
+        url = url.replace(f"//{everywhere}:", f"//{here}:").replace(f"[{everywhere}]", f"[{here}]")
+    return Awake(
+        url=url,
+        database=where,
+        models={agent.id: str(agent.model) for agent in loaded.agents},
+        next_wake_at=TIMERS.read(rows[0]).due_at if rows else None,
+    )
+
+
+def _refuse_exposed(loaded: Loaded) -> None:
+    refuse_exposed(loaded.server, loaded.token or token_file.read(loaded.home))
+
+
+def _secrets(loaded: Loaded) -> list[str]:
+    """Return what must never stand in a log."""
+    address = loaded.settings.database
+    outbound = [one.secret or "" for one in loaded.outbound.values()]
+    known = [loaded.token or "", token_file.read(loaded.home) or "", *outbound]
+    password = address.partition("@")[0].rpartition(":")[2] if "@" in address else ""
+    return [*known, password]
