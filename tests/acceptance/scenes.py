@@ -45,7 +45,7 @@ async def killed_under_load(place: Place, client: Client, load: Load, *, after_s
     """Live under load for a while, then die."""
     try:
         async with running(place) as rig, asyncio.TaskGroup() as group:
-            group.create_task(client.repeat_unknown(rig))
+            group.create_task(client.come_back(rig))
             group.create_task(load.run(rig, 400))
             await asyncio.sleep(after_s)
             rig.kill()

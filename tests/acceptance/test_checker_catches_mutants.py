@@ -17,7 +17,8 @@ from wakeful.testing.mutants import MUTANTS
 from wakeful.testing.process import Gone, Place, RigProcess, running
 from wakeful.testing.trial import come_to_rest, judged
 
-PATIENCE_S = 2.0  # a broken build may never come to rest
+PATIENCE_S = 3.0  # a broken build may never come to rest
+STILL_S = 1.0
 LANE = "agent:main:a"
 
 Play = Callable[[RigProcess, Client], Awaitable[None]]
@@ -181,7 +182,7 @@ async def played(scene: Scene, folder: Path, mutant: str = "") -> Report:
             await rig.stop()
     except (Gone, TimeoutError):
         pass
-    await come_to_rest(place, client, env=env, patience_s=PATIENCE_S)
+    await come_to_rest(place, client, env=env, patience_s=STILL_S)
     return await judged(place)
 
 

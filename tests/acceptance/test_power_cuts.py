@@ -54,7 +54,7 @@ async def lose_power(
     env = {lossy_disk.VARIABLE: str(durable), "WAKEFUL_MUTANT": mutant}
     try:
         async with running(place, env=env, program=program) as rig, asyncio.TaskGroup() as group:
-            group.create_task(client.repeat_unknown(rig))
+            group.create_task(client.come_back(rig))
             group.create_task(load.run(rig, 300))
             await asyncio.sleep(after_s)
             rig.kill()

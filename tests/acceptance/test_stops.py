@@ -34,7 +34,7 @@ async def test_a_stop_at_a_random_time_under_load_is_clean(place: Place, seed: i
 
     for _ in range(3):
         async with running(place) as rig, asyncio.TaskGroup() as group:
-            group.create_task(client.repeat_unknown(rig))
+            group.create_task(client.come_back(rig))
             group.create_task(load.run(rig, 300))
             await asyncio.sleep(chance.uniform(0.05, 0.6))
             assert await rig.stop() == 0

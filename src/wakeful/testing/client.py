@@ -63,7 +63,7 @@ class Client:
         self._count = 0
         self._unknown: list[Sent] = []
         self.accepted = 0
-        self.may_be_halted = False
+        self._may_be_halted = False
 
     def draft(self, session: str, plan: str = "", **fields: object) -> Sent:
         """Return a message with a mark that is its dedup key, too."""
@@ -98,22 +98,24 @@ class Client:
     ) -> dict[str, Any] | None:
         return await self.send(rig, self.draft(session, plan, **fields))
 
-    async def repeat_unknown(self, rig: RigProcess) -> None:
-        """Send again whatever was never answered."""
+    async def come_back(self, rig: RigProcess) -> None:
+        """Do after a kill what a client does: repeat what was never answered, lift its halt."""
         unknown, self._unknown = self._unknown, []
         await gather(*(self.send(rig, draft) for draft in unknown))
+        if self._may_be_halted:
+            self._may_be_halted = False
+            await self.tell(rig, "resume")
 
     async def tell(self, rig: RigProcess, do: str, **fields: object) -> Any:
         """Give another command (stop, halt, resume); None if nobody knows what became of it."""
         self._lines.note("request", do=do, **fields)
-        self.may_be_halted = do == "halt" or self.may_be_halted
+        self._may_be_halted = do == "halt" or self._may_be_halted
         try:
             answer = await rig.ask(do, **fields)
         except (Gone, Failed, Refused) as lost:
             self._lines.note("answer", do=do, unknown=repr(lost), **fields)
             return None
         self._lines.note("answer", do=do, ok=answer, **fields)
-        self.may_be_halted = do != "resume" and self.may_be_halted
         return answer
 
 

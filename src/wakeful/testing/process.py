@@ -18,6 +18,7 @@ from wakeful.vocabulary.clock import SystemClock, time_limit
 START_S = 20.0
 ANSWER_S = 10.0
 EXIT_S = 20.0
+STILL_S = 5.0  # longer than any wait for another try that the stand-ins cause
 LONGEST_LINE = 16 * 1024 * 1024
 
 _encode = msgspec.json.Encoder().encode
@@ -89,9 +90,16 @@ class RigProcess:
             raise Failed(said["failed"])
         return said["ok"]
 
-    async def rest(self) -> None:
-        """Return when nothing runs, waits or is due any more."""
-        await self.ask("rest")
+    async def rest(self, patience_s: float = STILL_S) -> None:
+        """Return when nothing runs, waits or is due; TimeoutError once nothing moves any more."""
+        position = -1
+        while True:
+            found = await self.ask("rest", for_s=patience_s)
+            if found["is_at_rest"]:
+                return
+            if found["position"] == position:
+                raise TimeoutError(f"nothing moved for {patience_s} s, and there is work left")
+            position = found["position"]
 
     def kill(self) -> None:
         self._signal(signal.SIGKILL)

@@ -105,12 +105,15 @@ class Rig:
         return None if turn is None else {"state": turn.state, "reply": turn.reply}
 
     async def _rest(self, command: Command) -> object:
-        """Answer when nothing runs, waits or is due any more."""
+        """Answer when nothing runs, waits or is due any more, or when the time is over."""
+        until = self._clock.now() + round(command["for_s"] * 1000)
         waker = asyncio.Event()
-        while any(await self._unrest()):
+        while is_restless := any(await self._unrest()):
+            if self._clock.now() > until:
+                break
             waker.clear()
             await wait_until(self._clock, self._clock.now() + LOOK_EVERY_MS, waker)
-        return None
+        return {"is_at_rest": not is_restless, "position": self._runtime.metrics.position()}
 
     async def _status(self, command: Command) -> object:
         names = ("waiting", "running", "ready", "deliveries")

@@ -4,11 +4,9 @@ from collections.abc import Collection, Mapping
 
 from wakeful.testing.checker.check import Report, check_place
 from wakeful.testing.client import Client
-from wakeful.testing.process import Gone, Place, running
-from wakeful.vocabulary.clock import SystemClock, time_limit
+from wakeful.testing.process import STILL_S, Gone, Place, running
 
 LIVES_UNTIL_REST = 8  # a crash loop ends before: a poisonous turn is given up after three
-PATIENCE_S = 15.0
 
 
 async def come_to_rest(
@@ -16,7 +14,7 @@ async def come_to_rest(
     client: Client,
     *,
     env: Mapping[str, str] | None = None,
-    patience_s: float = PATIENCE_S,
+    patience_s: float = STILL_S,
 ) -> None:
     """Start the process, as often as it takes, until everything that was asked has its end.
 
@@ -25,11 +23,8 @@ async def come_to_rest(
     for _ in range(LIVES_UNTIL_REST):
         try:
             async with running(place, env=env) as rig:
-                await client.repeat_unknown(rig)
-                if client.may_be_halted:
-                    await client.tell(rig, "resume")
-                async with time_limit(SystemClock(), patience_s):
-                    await rig.rest()
+                await client.come_back(rig)
+                await rig.rest(patience_s)
                 code = await rig.stop()
                 assert code == 0, f"a graceful stop ended with {code}"
                 return
