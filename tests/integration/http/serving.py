@@ -12,6 +12,7 @@ import msgspec
 
 from wakeful.access.tokens import NewToken
 from wakeful.doors.http.door import HttpDoor
+from wakeful.doors.http.endpoint import Endpoint
 from wakeful.doors.http.server import HttpOptions
 from wakeful.models.model import Model, Request
 from wakeful.models.scripted import Line, Pause, Scripted
@@ -33,6 +34,7 @@ class House:
     url: str
     port: int
     operator: str
+    table: Sequence[Endpoint]
 
     async def token(self, *scopes: str, name: str = "", **wanted: Any) -> str:
         """Return the secret of a new token."""
@@ -61,11 +63,12 @@ async def house(
 ) -> AsyncGenerator[House, None]:
     """Run a server on a free port; answers are `well` unless a script is given."""
     voice = model if isinstance(model, Model) else Scripted(model)
+    door = HttpDoor(options or HttpOptions(port=0))
     runtime = Runtime(
         agents=[Agent(model=voice, tools=tools)],
         settings=settings or Settings(drain_s=1),
         clock=clock,
-        http=HttpDoor(options or HttpOptions(port=0)),
+        http=door,
     )
     async with runtime:
         assert runtime.http is not None
@@ -77,7 +80,7 @@ async def house(
         else:
             made = runtime.operator
         port = runtime.http.port
-        yield House(runtime, f"http://127.0.0.1:{port}", port, made.secret)
+        yield House(runtime, f"http://127.0.0.1:{port}", port, made.secret, door.table)
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,6 @@ class App:
     """
 
     def __init__(self, table: Sequence[Endpoint], registry: CollectorRegistry) -> None:
-        self.table = tuple(table)
         self._root = _Branch()
         for endpoint in table:
             self._add(endpoint)

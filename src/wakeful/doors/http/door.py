@@ -42,6 +42,7 @@ class HttpDoor:
 
     def __init__(self, options: HttpOptions | None = None) -> None:
         self._options = options or HttpOptions()
+        self.table: Sequence[Endpoint] = ()  # what it answers, once it is open
 
     @property
     def is_local(self) -> bool:
@@ -55,7 +56,8 @@ class HttpDoor:
         """Build the app and take its port; the caller runs the server as a service."""
         options = self._options
         lasting = Lasting(rooms.gatekeeper, rooms.metrics.registry)
-        app = App(endpoints(rooms, lasting), rooms.metrics.registry)
+        self.table = endpoints(rooms, lasting)
+        app = App(self.table, rooms.metrics.registry)
         own: set[str] = set() if options.host in _EVERYWHERE else {_name(options.host)}
         rules = GuardRules(hosts=frozenset(options.hosts) | own, origins=frozenset(options.origins))
         guard = Guard(app, rooms.gatekeeper, rooms.clock, rules, app.largest_body)

@@ -89,7 +89,8 @@ class _Server(uvicorn.Server):
 
 def _bound(options: HttpOptions) -> socket.socket:
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # By its number: the event loop switches Nagle's delay off only where it sees TCP named.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((options.host.strip("[]"), options.port))

@@ -1,0 +1,345 @@
+"""The guard lets nobody in who should not come in."""
+
+import asyncio
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.integration.http.raw import exchange
+from tests.integration.http.serving import House, house
+from wakeful.access.gatekeeper import FAILURES
+from wakeful.doors.http.endpoint import Endpoint
+from wakeful.doors.http.server import HttpOptions
+from wakeful.vocabulary.clock import ManualClock
+from wakeful.vocabulary.errors import Permanent
+
+# A new public route must be added here by hand, or this test fails.
+PUBLIC = {("GET", "/healthz"), ("GET", "/readyz"), ("POST", "/api/login")}
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+
+
+def filled(path: str) -> str:
+    return re.sub(r"\{\w+\}", "api:x", path)
+
+
+async def statuses(home: House, headers: Mapping[str, str]) -> dict[tuple[str, str], int]:
+    """Ask every method of every path of the table."""
+    found: dict[tuple[str, str], int] = {}
+    async with home.client() as client:
+        for path in sorted({endpoint.path for endpoint in home.table}):
+            for method in METHODS:
+                answer = await client.request(method, filled(path), headers=headers)
+                found[method, path] = answer.status_code
+    return found
+
+
+@pytest.mark.parametrize("token", ["none", "empty", "wrong", "expired", "revoked", "basic"])
+async def test_no_route_but_the_public_ones_answers_without_a_valid_token(token: str):
+    clock = ManualClock()
+    async with house(clock=clock) as home:
+        headers: dict[str, str] = {}
+        match token:
+            case "none":
+                pass
+            case "empty":
+                headers = {"Authorization": "Bearer"}
+            case "wrong":
+                headers = {"Authorization": "Bearer " + "x" * 43}
+            case "basic":
+                headers = {"Authorization": f"Basic {home.operator}"}
+            case "expired":
+                secret = await home.token("operator", name="t", expires_at=clock.now() + 1000)
+                clock.advance(2)
+                headers = {"Authorization": f"Bearer {secret}"}
+            case _:
+                secret = await home.token("operator", name="t")
+                await home.runtime.credentials.revoke("t", by="test")
+                headers = {"Authorization": f"Bearer {secret}"}
+        found = await statuses(home, headers)
+
+        assert {(row.method, row.path) for row in home.table if row.scope is None} == PUBLIC
+        public_paths = {path for _, path in PUBLIC}
+        let_in = {
+            place
+            for place, status in found.items()
+            if status not in (401, 429) and place[1] not in public_paths
+        }
+        assert let_in == set()
+        assert found["GET", "/healthz"] == found["GET", "/readyz"] == 200
+
+
+async def test_unknown_paths_look_like_any_other_to_strangers():
+    async with house() as home, home.client() as client:
+        assert (await client.get("/nonsense")).status_code == 401
+        assert (await client.get("/api/healthz")).status_code == 401
+        assert (await client.get("/%68ealthz")).status_code == 401
+
+
+async def test_unknown_paths_and_methods_are_problems():
+    async with house() as home, home.client(home.operator) as client:
+        missing = await client.get("/nonsense")
+        wrong = await client.put("/api/sessions")
+
+        assert (missing.status_code, missing.json()["code"]) == (404, "not-found")
+        assert (wrong.status_code, wrong.json()["code"]) == (405, "method-not-allowed")
+        assert wrong.headers["allow"] == "GET"
+        assert (await client.head("/api/sessions")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"X-Forwarded-For": "127.0.0.1"},
+        {"X-Real-IP": "127.0.0.1"},
+        {"Forwarded": "for=127.0.0.1;host=localhost;proto=https"},
+        {"X-Forwarded-For": "::ffff:127.0.0.1", "X-Forwarded-Host": "localhost"},
+        {"X-Forwarded-User": "operator", "X-Remote-User": "operator"},
+    ],
+)
+async def test_forged_proxy_headers_grant_nothing(headers: dict[str, str]):
+    async with house() as home, home.client(headers=headers) as client:
+        assert (await client.get("/api/sessions")).status_code == 401
+
+
+async def test_another_address_needs_a_token_before_it_is_opened():
+    with pytest.raises(Permanent, match="needs a token"):
+        async with house(options=HttpOptions(host="0.0.0.0", port=0)):
+            pass
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["evil.test", "127.0.0.1.evil.test", "evil@127.0.0.1", "localhost.", "[::1]x", "", "127.1"],
+)
+async def test_a_foreign_host_is_not_served(host: str):
+    async with house() as home:
+        for path in ("/healthz", "/api/events", "/api/sessions"):
+            answer = await exchange(
+                home.port,
+                f"GET {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {home.operator}"
+                "\r\nConnection: close\r\n\r\n",
+            )
+            assert answer.startswith((b"HTTP/1.1 421", b"HTTP/1.1 400"))
+
+
+async def test_two_host_headers_are_refused():
+    async with house() as home:
+        answer = await exchange(
+            home.port,
+            "GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: evil.test\r\n"
+            "Connection: close\r\n\r\n",
+        )
+
+        assert answer.startswith((b"HTTP/1.1 421", b"HTTP/1.1 400"))
+
+
+async def logged_in(home: House) -> str:
+    """Return the cookie of a console."""
+    (token,) = [
+        token
+        for token in await home.runtime.credentials.every()
+        if "operator" in token.scopes and token.revoked_at is None
+    ]
+    code = await home.runtime.credentials.login_code(token.id)
+    async with home.client() as client:
+        answer = await client.post("/api/login", json={"code": code})
+        again = await client.post("/api/login", json={"code": code})
+    cookie = answer.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+    assert again.status_code == 401
+    return cookie.partition(";")[0]
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "status"),
+    [
+        ({"Content-Type": "application/x-www-form-urlencoded"}, b"text=a", 415),
+        ({"Content-Type": "text/plain"}, b'{"text": "a"}', 415),
+        ({"Content-Type": "multipart/form-data; boundary=x"}, b"--x--", 415),
+        ({}, b'{"text": "a"}', 415),
+        ({"Content-Type": "application/json"}, b'{"text": "a"}', 403),
+        ({"Content-Type": "application/json", "Origin": "http://evil.test"}, b"{}", 403),
+        ({"Content-Type": "application/json", "Origin": "null"}, b"{}", 403),
+        ({"Content-Type": "application/json", "Origin": "http://127.0.0.1:1"}, b"{}", 403),
+        ({"Content-Type": "application/json", "Sec-Fetch-Site": "cross-site"}, b"{}", 403),
+        ({"Content-Type": "application/json", "Sec-Fetch-Site": "same-site"}, b"{}", 403),
+        ({"Content-Type": "application/json", "Authorization": "Basic eDp5"}, b"{}", 403),
+    ],
+)
+async def test_what_another_site_can_send_with_the_cookie_is_refused(
+    headers: dict[str, str], body: bytes, status: int
+):
+    async with house() as home:
+        cookie = await logged_in(home)
+        async with home.client(headers={"Cookie": cookie}) as client:
+            answer = await client.post("/api/sessions/main/messages", content=body, headers=headers)
+
+            assert answer.status_code == status
+            assert await home.runtime.store.read("SELECT id FROM stimuli") == []
+
+
+async def test_a_console_may_use_its_cookie_from_its_own_page():
+    async with house() as home:
+        cookie = await logged_in(home)
+        async with home.client(headers={"Cookie": cookie}) as client:
+            sent = await client.post(
+                "/api/sessions/main/messages", json={"text": "a"}, headers={"Origin": home.url}
+            )
+            read = await client.get("/api/sessions")
+            foreign = await client.get("/api/events", headers={"Origin": "http://evil.test"})
+
+            assert (sent.status_code, read.status_code, foreign.status_code) == (202, 200, 403)
+            assert "access-control-allow-origin" not in read.headers
+
+
+async def test_a_token_in_the_address_is_refused():
+    async with house() as home, home.client(home.operator) as client:
+        for name in ("token", "access_token", "Authorization", "API_KEY"):
+            answer = await client.get(f"/api/sessions?{name}=x")
+            assert (answer.status_code, answer.json()["code"]) == (400, "token-in-url")
+
+
+async def test_too_many_wrong_tokens_must_wait_and_a_right_one_passes_all_the_same():
+    clock = ManualClock()
+    async with (
+        house(clock=clock) as home,
+        home.client("wrong") as stranger,
+        home.client(home.operator) as operator,
+    ):
+        answers = [await stranger.get("/api/sessions") for _ in range(FAILURES + 1)]
+        right = await operator.get("/api/sessions")
+        still = await stranger.get("/api/sessions")
+        clock.advance(61)
+        later = await stranger.get("/api/sessions")
+
+    assert [answer.status_code for answer in answers] == [401] * FAILURES + [429]
+    assert int(answers[-1].headers["retry-after"]) >= 1
+    assert right.status_code == 200
+    assert still.status_code == 429
+    assert later.status_code == 401
+
+
+async def test_a_wrong_method_does_not_count_as_a_wrong_token():
+    async with house() as home, home.client(home.operator) as client:
+        for _ in range(FAILURES + 5):
+            assert (await client.put("/api/sessions")).status_code == 405
+        async with home.client("wrong") as stranger:
+            assert (await stranger.get("/api/sessions")).status_code == 401
+
+
+def body_of(endpoint: Endpoint) -> Any:
+    return {"name": "x", "scopes": ["read"]} if endpoint.path == "/api/tokens" else {}
+
+
+async def refused(home: House, token: str, scope: str) -> set[int]:
+    """Return how a token is answered by every route that needs a scope."""
+    async with home.client(token) as client:
+        return {
+            (await client.request(row.method, filled(row.path), json=body_of(row))).status_code
+            for row in home.table
+            if row.scope == scope
+        }
+
+
+async def test_a_reader_may_not_administer():
+    async with house() as home:
+        reader, sender = await home.token("read"), await home.token("send")
+
+        assert await refused(home, reader, "operator") == {403}
+        assert await refused(home, sender, "operator") == {403}
+        assert await refused(home, reader, "send") == {403}
+        assert len([row for row in home.table if row.scope == "operator"]) == 5
+        rows = await home.runtime.store.read("SELECT action FROM audit WHERE who <> 'test'")
+        assert rows == []
+
+
+async def test_an_act_of_the_operator_is_audited():
+    async with house() as home, home.client(home.operator) as client:
+        made = await client.post("/api/tokens", json={"name": "n", "scopes": ["read"]})
+        await client.post("/api/halt", json={})
+        await client.post("/api/resume", json={"agent": "main"})
+        await client.delete("/api/tokens/n")
+
+        rows = await home.runtime.store.read(
+            "SELECT who, action, target FROM audit WHERE who <> 'test' ORDER BY id"
+        )
+        assert [tuple(row) for row in rows] == [
+            ("the operator", "tokens.add", "n"),
+            ("the operator", "halt", "*"),
+            ("the operator", "resume", "main"),
+            ("the operator", "tokens.revoke", "n"),
+        ]
+        secret = made.json()["token"]
+        async with home.client(secret) as revoked:
+            assert (await revoked.get("/api/sessions")).status_code == 401
+        assert secret not in (await client.get("/api/tokens")).text
+
+
+async def test_answers_carry_the_headers_that_browsers_obey():
+    async with house() as home, home.client(home.operator) as client:
+        for path in ("/api/sessions", "/nonsense", "/docs"):
+            headers = (await client.get(path)).headers
+            assert headers["x-content-type-options"] == "nosniff"
+            assert headers["cross-origin-resource-policy"] == "same-origin"
+        assert (
+            "default-src 'self'" in (await client.get("/docs")).headers["content-security-policy"]
+        )
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "..%2f..%2fetc%2fpasswd",
+        "%2e%2e",
+        "%252e%252e%252f",
+        "a%00b",
+        "%c0%ae%c0%ae",
+        "%ff",
+        "CON",
+        "%EF%BC%8E%EF%BC%8E%EF%BC%8F",
+        "%2Fetc%2Fpasswd",
+        "a%0d%0ab",
+        "~2e~2e~2f" * 10,
+    ],
+)
+async def test_a_hostile_name_in_a_path_is_only_a_name(word: str):
+    async with house() as home:
+        head = f"Host: localhost\r\nAuthorization: Bearer {home.operator}\r\nConnection: close"
+        for path in (f"/api/sessions/{word}", f"/api/turns/{word}", f"/docs/{word}", f"/{word}"):
+            answer = await exchange(home.port, f"GET {path} HTTP/1.1\r\n{head}\r\n\r\n")
+            assert answer.split(b" ")[1] in (b"400", b"404", b"422")
+        body = '{"text": "a"}'
+        answer = await exchange(
+            home.port,
+            f"POST /api/sessions/{word}/messages HTTP/1.1\r\n{head}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}",
+        )
+        assert answer.split(b" ")[1] in (b"202", b"400", b"404", b"422")
+
+
+async def test_readiness_is_a_commit():
+    async with house() as home, home.client() as client:
+        await asyncio.gather(client.get("/readyz"), client.get("/healthz"))
+        rows = await home.runtime.store.read("SELECT COUNT(*) FROM readiness")
+
+        assert rows[0][0] == 1
+
+
+async def test_problems_are_documents_of_their_kind():
+    async with house() as home, home.client(home.operator) as client:
+        answer = await client.get("/api/stimuli?limit=x")
+
+        assert answer.status_code == 422
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert set(msgspec.json.decode(answer.content)) == {
+            "type",
+            "title",
+            "status",
+            "code",
+            "detail",
+            "field",
+        }
