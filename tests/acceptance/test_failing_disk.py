@@ -1,0 +1,70 @@
+"""A disk that fails, or is full, under the real process; made to fail from outside, by strace."""
+
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.scenes import assert_kept, everything
+from wakeful.testing import ledger
+from wakeful.testing.client import Client
+from wakeful.testing.process import Gone, Place, RigProcess, running
+from wakeful.testing.trial import come_to_rest, judged
+
+pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+
+
+def strace(place: Place, folder: Path, call: str, fault: str) -> tuple[str, ...]:
+    """Return the command that lets system calls on the database fail."""
+    return (
+        *("strace", "-f", "-qq", "-o", str(folder / "strace.log"), "-e", f"trace={call}"),
+        *("-P", str(place.home / "wakeful.db-wal"), "-P", str(place.home / "wakeful.db")),
+        *("-e", f"inject={call}:{fault}"),
+    )
+
+
+async def play(rig: RigProcess, client: Client) -> None:
+    with suppress(Gone, TimeoutError):
+        await everything(rig, client)
+
+
+@pytest.mark.parametrize("number", [4, 9, 16])
+async def test_a_failed_sync_ends_the_process_and_nothing_is_acknowledged_after_it(
+    place: Place, tmp_path: Path, number: int
+) -> None:
+    client = Client(place)
+    wrap = strace(place, tmp_path, "fdatasync", f"error=EIO:when={number}")  # once, then fine
+
+    try:
+        async with running(place, wrap=wrap) as rig:
+            await play(rig, client)
+            code = await rig.ended()
+    except Gone:
+        code = 1
+    await come_to_rest(place, client)
+
+    report = await judged(place)
+    assert code != 0
+    assert_kept(report)
+
+
+async def test_a_full_disk_refuses_and_recovers_by_itself(place: Place, tmp_path: Path) -> None:
+    client = Client(place)
+    wrap = strace(place, tmp_path, "pwrite64", "error=ENOSPC:when=60..75")
+
+    try:
+        async with running(place, wrap=wrap) as rig:
+            for _ in range(4):
+                await play(rig, client)
+            await rig.rest()
+            code = await rig.stop()
+    except Gone:
+        code = 1
+    await come_to_rest(place, client)
+
+    answers = ledger.read(place.ledgers / "client.jsonl")
+    refused = [line for line in answers if "StoreFull" in str(line.get("refused"))]
+    assert code == 0
+    assert refused
+    assert_kept(await judged(place))
