@@ -9,7 +9,9 @@ from wakeful.testing.kit import Scripted, in_memory
 from wakeful.vocabulary.clock import ManualClock
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.route import Route
+from wakeful.vocabulary.stimulus import Draft, Origin
 
+MAIN = "agent:main:main"
 TABLES = ("stimuli", "turns", "asks", "deliveries", "dedup", "entries")
 
 
@@ -78,3 +80,22 @@ async def test_events_are_bounded_in_number_from_the_oldest_on(settings_for: Set
 
     assert tuple(rows[0]) == (3 * STEP - 99, 100)
     assert pruned[0][0] == 3 * STEP - 100
+
+
+async def test_sources_that_have_been_quiet_are_forgotten_by_the_storm_guard(
+    settings_for: SettingsFor,
+):
+    clock = ManualClock()
+    model = Scripted(lambda _: "ok")
+    async with in_memory(model, settings=settings_for(), clock=clock) as runtime:
+        sweeper = await janitor(runtime, clock)
+        for source in ("quiet", "quiet too"):
+            await runtime.accept(
+                Draft(session_key=MAIN, text="x", origin=Origin.A2A, source=source)
+            )
+        clock.jump_to(clock.now() + 2 * DAY_MS)
+        await runtime.accept(Draft(session_key=MAIN, text="x", origin=Origin.A2A, source="loud"))
+        await sweeper.sweep()
+        rows = await runtime.store.read("SELECT source FROM storms")
+
+    assert [row[0] for row in rows] == ["loud"]

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 from wakeful.models.model import Request
 from wakeful.runtime import Runtime
+from wakeful.turns.turns import Turn
 from wakeful.vocabulary.message import AssistantMessage, ToolMessage
+from wakeful.vocabulary.stimulus import Receipt
 
 
 def shown(request: Request) -> list[str]:
@@ -26,3 +28,16 @@ async def states(runtime: Runtime, column: str = "state") -> Sequence[str]:
     """Return the states of all stimuli, in order of acceptance."""
     rows = await runtime.store.read(f"SELECT {column} FROM stimuli ORDER BY id")
     return [row[0] for row in rows]
+
+
+async def kinds(runtime: Runtime) -> list[str]:
+    """Return the kinds of all stored events, in order."""
+    rows = await runtime.store.read("SELECT kind FROM events ORDER BY seq")
+    return [row[0] for row in rows]
+
+
+async def turn_of(runtime: Runtime, receipt: Receipt) -> Turn:
+    """Return the turn that settled a stimulus; there must have been one."""
+    turn = await runtime.wait(receipt)
+    assert turn is not None, await runtime.lane(receipt.session_key)
+    return turn

@@ -5,11 +5,12 @@ import asyncio
 import pytest
 
 from tests.integration.engine.looking import shown, states
+from tests.integration.engine.stages import Gate
 from wakeful.intake.bindings import Binding, Contact, Match
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import LaneSettings, Settings
 from wakeful.testing.kit import ManualClock, Pause, Scripted, call, in_memory, says, wait_for
-from wakeful.tools.tool import Tool, tool
+from wakeful.tools.tool import tool
 from wakeful.turn.agent import Agent
 from wakeful.turns.turns import TurnState
 from wakeful.vocabulary.errors import InvalidInput, NotFound, Transient
@@ -18,23 +19,6 @@ from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.stimulus import Draft, Origin, Outcome, Priority, Receipt, Trust
 
 MAIN = "agent:main:main"
-
-
-class Gate:
-    """A tool that waits inside until the test opens it."""
-
-    def __init__(self) -> None:
-        self.entered = asyncio.Event()
-        self.opened = asyncio.Event()
-        self.passed = 0
-        self.tool: Tool = tool(name="gate", effect="effect")(self._gate)
-
-    async def _gate(self) -> str:
-        """Wait."""
-        self.entered.set()
-        await self.opened.wait()
-        self.passed += 1
-        return "open"
 
 
 def queue(mode: Mode, **rest: int) -> Settings:

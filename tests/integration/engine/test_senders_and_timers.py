@@ -1,0 +1,125 @@
+"""What the sender and the timekeeper promise: one that fails never holds up the rest."""
+
+import msgspec
+
+from tests.integration.engine.looking import kinds, turn_of
+from tests.integration.engine.stages import PromptClock, rounds
+from wakeful.outbox.outbox import Delivery
+from wakeful.runtime import Runtime
+from wakeful.store.database import Tx
+from wakeful.testing.kit import ManualClock, Pause, Scripted, call, in_memory, says, wait_for
+from wakeful.timers import timers
+from wakeful.timers.timers import Timer
+from wakeful.turn.agent import Agent
+from wakeful.vocabulary.errors import Transient
+from wakeful.vocabulary.route import Route
+from wakeful.vocabulary.stimulus import Draft, Origin
+
+MAIN = "agent:main:main"
+ANN = Route(door="out", address="ann")
+
+
+async def test_a_target_that_must_wait_is_left_alone_until_it_is_due():
+    clock = PromptClock()
+    attempts: list[str] = []
+
+    async def out(delivery: Delivery) -> None:
+        attempts.append(delivery.text)
+        raise Transient("down", retry_after_s=600)
+
+    model = Scripted(lambda _: "hi")
+    async with in_memory(model, clock=clock, doors={"out": out}) as runtime:
+        for text in ("one", "two"):
+            await turn_of(runtime, await runtime.send(text, route=ANN))
+        await wait_for(runtime, "delivery.retry")
+        await rounds(runtime)
+        waits = clock.waits
+        await rounds(runtime)
+        waited = clock.waits - waits
+
+    assert attempts == ["hi"]
+    assert waited == 0
+
+
+async def test_a_door_that_fails_with_unstorable_words_is_tried_again():
+    clock = ManualClock()
+    received: list[str] = []
+    errors = [RuntimeError("half \ud83d")]
+
+    async def out(delivery: Delivery) -> None:
+        if errors:
+            raise errors.pop()
+        received.append(delivery.text)
+
+    async with in_memory(["hi"], clock=clock, doors={"out": out}) as runtime:
+        await turn_of(runtime, await runtime.send("hello", route=ANN))
+        retry = await wait_for(runtime, "delivery.retry")
+        clock.advance(60)
+        await wait_for(runtime, "delivery.acknowledged")
+
+    assert retry.data["error"] == "RuntimeError: half \ufffd"
+    assert received == ["hi"]
+
+
+async def test_what_send_message_files_is_told_like_any_delivery():
+    async def out(delivery: Delivery) -> None:
+        pass
+
+    model = Scripted([says("", call("send_message", text="hi Ann")), "NO_REPLY"])
+    async with in_memory(model, doors={"out": out}) as runtime:
+        await turn_of(runtime, await runtime.send("greet her", route=ANN))
+        await wait_for(runtime, "delivery.acknowledged")
+        seen = [kind for kind in await kinds(runtime) if kind.startswith("delivery.")]
+
+    assert seen == ["delivery.queued", "delivery.sent", "delivery.acknowledged"]
+
+
+async def test_a_timer_that_cannot_fire_is_dropped_and_holds_up_no_other():
+    def stimulus(timer_id: str, key: str, due_at: int) -> Timer:
+        draft = Draft(session_key=key, text="x", origin=Origin.AUTOMATION)
+        payload = msgspec.json.encode(draft).decode()
+        return Timer(id=timer_id, due_at=due_at, kind="stimulus", target=key, payload=payload)
+
+    def put(tx: Tx) -> None:
+        timers.put(tx, stimulus("bad", "agent:gone:main", tx.now))
+        timers.put(tx, stimulus("good", MAIN, tx.now))
+
+    async with in_memory(["good morning"]) as runtime:
+        await runtime.store.write(put)
+        failed = await wait_for(runtime, "timer.failed")
+        fired = await wait_for(runtime, "timer.fired")
+        finished = await wait_for(runtime, "turn.finished")
+        left = await runtime.store.read("SELECT id FROM timers")
+
+    assert (failed.data["timer_id"], fired.data["timer_id"]) == ("bad", "good")
+    assert finished.session_key == MAIN
+    assert not left
+
+
+async def test_a_person_without_a_route_leaves_the_session_its_route():
+    async with in_memory(Scripted(lambda _: "hi")) as runtime:
+        await turn_of(runtime, await runtime.send("hello", route=ANN))
+        await turn_of(runtime, await runtime.send("from the terminal"))
+        job = Draft(session_key=MAIN, text="daily", origin=Origin.AUTOMATION)
+        turn = await turn_of(runtime, await runtime.accept(job))
+
+    assert turn.route == ANN
+
+
+async def test_interrupt_works_from_another_route_too():
+    pause = Pause("for Ann")
+    async with in_memory([pause, "for the operator"]) as runtime:
+        await runtime.send("hello", route=ANN)
+        await pause.reached.wait()
+        turn = await turn_of(runtime, await runtime.send("stop that", mode="interrupt"))
+
+    assert (turn.route, turn.reply) == (None, "for the operator")
+
+
+async def test_the_only_agent_is_the_one_that_short_names_mean():
+    async with Runtime(agents=[Agent("bob", model=Scripted(["hi"]))]) as runtime:
+        receipt = await runtime.send("hello")
+        turn = await turn_of(runtime, receipt)
+
+    assert receipt.session_key == "agent:bob:main"
+    assert turn.reply == "hi"
