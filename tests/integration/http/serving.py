@@ -106,6 +106,18 @@ async def frames(response: httpx2.Response) -> AsyncIterator[Frame | str]:
             lines = {}
 
 
+@asynccontextmanager
+async def following(
+    client: httpx2.AsyncClient, query: str = "", **headers: str
+) -> AsyncGenerator[AsyncIterator[Frame | str], None]:
+    """Follow `/api/events`; when this is entered, the stream has begun."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    async with client.stream("GET", f"/api/events{query}", headers=named) as response:
+        told = frames(response)
+        assert await anext(told) == ": wakeful"
+        yield told
+
+
 async def take(source: AsyncIterator[Frame | str], count: int) -> list[Frame]:
     """Return the next frames; comments are passed over."""
     found: list[Frame] = []

@@ -1,0 +1,176 @@
+"""Floods stop at the door: slow, huge, packed, deep, many."""
+
+import asyncio
+import gzip
+from pathlib import Path
+
+import pytest
+
+from tests.integration.http.raw import connected, exchange
+from tests.integration.http.serving import House, house
+from wakeful.doors.http.connection import CONNECTIONS_EACH, HEADER_SECONDS, LARGEST_HEAD
+from wakeful.doors.http.guard import BODY_SECONDS
+from wakeful.vocabulary.clock import ManualClock
+
+MEBIBYTE = 1024 * 1024
+
+
+def resident_mb() -> float:
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(status.split("VmRSS:")[1].split()[0]) / 1024
+
+
+def head(home: House, path: str, *more: str) -> bytes:
+    lines = (
+        f"POST {path} HTTP/1.1",
+        "Host: localhost",
+        f"Authorization: Bearer {home.operator}",
+        "Content-Type: application/json",
+        *more,
+    )
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+async def stimuli(home: House) -> int:
+    return (await home.runtime.store.read("SELECT COUNT(*) FROM stimuli"))[0][0]
+
+
+async def test_a_body_that_drips_is_cut_off_by_its_whole_time():
+    clock = ManualClock()
+    async with (
+        house(clock=clock) as home,
+        home.client() as client,
+        connected(home.port) as (reader, writer),
+        asyncio.timeout(10),
+    ):
+        writer.write(head(home, "/api/halt", "Content-Length: 1000"))
+        for _ in range(9):
+            writer.write(b" ")
+            await client.get("/healthz")  # by its answer the server has seen the drop
+            clock.advance(BODY_SECONDS / 8)
+        answer = await reader.readline()
+
+    assert answer.startswith(b"HTTP/1.1 408")
+
+
+async def test_headers_that_drip_are_cut_off():
+    clock = ManualClock()
+    async with (
+        house(clock=clock) as home,
+        home.client() as client,
+        connected(home.port) as (reader, writer),
+        asyncio.timeout(10),
+    ):
+        for drop in (b"GET /healthz HTTP/1.1\r\n", b"Host: ", b"local"):
+            writer.write(drop)
+            await client.get("/healthz")
+            clock.advance(HEADER_SECONDS / 3)
+        answer = await reader.read()
+
+    assert answer.startswith(b"HTTP/1.1 408")
+
+
+@pytest.mark.parametrize("path", ["/api/halt", "/api/sessions/main/messages"])
+async def test_a_gibibyte_in_chunks_is_refused_in_bounded_memory(path: str):
+    async with house() as home:
+        before = resident_mb()
+        chunk = b"%x\r\n%b\r\n" % (MEBIBYTE, b"x" * MEBIBYTE)
+        sent = 0
+        async with connected(home.port) as (reader, writer), asyncio.timeout(15):
+            writer.write(head(home, path, "Transfer-Encoding: chunked"))
+            try:
+                while sent < 1024:
+                    writer.write(chunk)
+                    await writer.drain()
+                    sent += 1
+                answer = await reader.read(64)
+            except ConnectionError:
+                answer = b""
+        grown = resident_mb() - before
+        async with home.client() as client:
+            healthy = await client.get("/healthz")
+
+        assert answer[:12] in (b"", b"HTTP/1.1 413")
+        assert sent < 100
+        assert grown < 120
+        assert healthy.status_code == 200
+        assert await stimuli(home) == 0
+
+
+async def test_a_length_that_is_too_large_is_refused_before_the_body():
+    async with house() as home:
+        answer = await exchange(
+            home.port, head(home, "/api/halt", f"Content-Length: {MEBIBYTE + 1}")
+        )
+
+        assert answer.startswith(b"HTTP/1.1 413")
+
+
+async def test_a_packed_body_is_refused():
+    async with house() as home, home.client(home.operator) as client:
+        for encoding in ("gzip", "deflate", "br", "identity, gzip"):
+            answer = await client.post(
+                "/api/sessions/main/messages",
+                content=gzip.compress(b'{"text": "a"}'),
+                headers={"Content-Encoding": encoding, "Content-Type": "application/json"},
+            )
+            assert answer.status_code == 415
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * 100_000,
+        b'{"text":' + b"[" * 100_000,
+        b'{"attachments":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
+        b'{"text": "\\u0061", "attachments": ' + b"[" * 100_000,
+        b'{"text": "a"',
+        b"\xff\xfe",
+        b'{"text": "\xff"}',
+        b"",
+    ],
+)
+async def test_json_that_is_deep_or_garbled_is_a_bad_request(body: bytes):
+    async with house() as home, home.client(home.operator) as client:
+        answer = await client.post(
+            "/api/sessions/main/messages",
+            content=body,
+            headers={"Content-Type": "application/json"},
+        )
+
+        assert answer.status_code in (400, 422)
+        assert await stimuli(home) == 0
+
+
+async def test_headers_that_are_too_long_are_refused():
+    async with house() as home:
+        long = b"x" * LARGEST_HEAD
+        for request in (
+            b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: %b\r\n\r\n" % long,
+            b"GET /%b HTTP/1.1\r\nHost: localhost\r\n\r\n" % long,
+        ):
+            answer = await exchange(home.port, request)
+            assert answer.startswith((b"HTTP/1.1 431", b"HTTP/1.1 400"))
+
+
+async def test_one_address_has_only_so_many_connections():
+    async with house() as home, asyncio.timeout(15):
+        held = [
+            await asyncio.open_connection("127.0.0.1", home.port) for _ in range(CONNECTIONS_EACH)
+        ]
+        extra = await exchange(home.port, b"")
+        for _, writer in held:
+            writer.transport.abort()
+
+        async def is_served() -> bool:
+            answer = await exchange(
+                home.port,
+                "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+            )
+            return answer.startswith(b"HTTP/1.1 200")
+
+        while not await is_served():
+            pass
+
+    assert extra.startswith(b"HTTP/1.1 429")

@@ -1,0 +1,195 @@
+"""What one owner has made, another neither sees nor touches, nor learns that it is there."""
+
+import asyncio
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.integration.http.serving import House, following, house, take
+from wakeful.models.scripted import Pause
+from wakeful.vocabulary.errors import NotFound
+from wakeful.vocabulary.stimulus import Draft
+
+SESSION = "agent:main:api:a"
+
+
+async def owned(home: House, client: httpx2.AsyncClient) -> dict[str, str]:
+    """Have an owner make a session, and return every id there is in it."""
+    receipt = (
+        await client.post(f"/api/sessions/{SESSION}/messages?wait=10", json={"text": "mine"})
+    ).json()
+    entries = (await client.get(f"/api/sessions/{SESSION}/entries")).json()["items"]
+    return {
+        "key": SESSION,
+        "stimulus": receipt["stimulus_id"],
+        "turn": receipt["turn"]["id"],
+        "entry": entries[0]["id"],
+    }
+
+
+def routes_to(ids: dict[str, str]) -> list[tuple[str, str, Any]]:
+    key, turn, stimulus = ids["key"], ids["turn"], ids["stimulus"]
+    return [
+        ("GET", f"/api/sessions/{key}", None),
+        ("GET", f"/api/sessions/{key}/entries", None),
+        ("GET", f"/api/sessions/{key}/entries?after={ids['entry']}", None),
+        ("POST", f"/api/sessions/{key}/stop", None),
+        ("POST", f"/api/sessions/{key}/messages", {"text": "x"}),
+        ("POST", f"/api/sessions/{key}/stream", {"text": "x"}),
+        ("GET", f"/api/stimuli/{stimulus}", None),
+        ("DELETE", f"/api/stimuli/{stimulus}", None),
+        ("GET", f"/api/turns/{turn}", None),
+        ("GET", f"/api/turns/{turn}/wait", None),
+        ("POST", f"/api/turns/{turn}/abort", None),
+        ("GET", f"/api/turns/{turn}/why", None),
+    ]
+
+
+async def test_every_id_of_one_owner_is_unknown_to_another_on_every_route():
+    async with house() as home:
+        async with (
+            home.client(await home.token("send", name="a")) as a,
+            home.client(await home.token("send", name="b")) as b,
+        ):
+            ids = await owned(home, a)
+            unknown = {name: f"{value[:-3]}000" for name, value in ids.items()} | {
+                "key": "agent:main:unknown"
+            }
+            for (method, path, body), (_, other, _) in zip(
+                routes_to(ids), routes_to(unknown), strict=True
+            ):
+                foreign = await b.request(method, path, json=body)
+                missing = await b.request(method, other, json=body)
+                assert foreign.status_code == missing.status_code == 404, path
+                assert set(foreign.json()) == set(missing.json())
+                assert foreign.json()["title"] == missing.json()["title"]
+            for path in ("/api/sessions", "/api/stimuli", f"/api/stimuli?session={SESSION}"):
+                assert (await b.get(path)).json() == {"items": [], "next": None}
+
+        rows = await home.runtime.store.read("SELECT id FROM stimuli")
+        assert len(rows) == 1
+
+
+async def test_every_route_that_names_something_is_walked():
+    async with house() as home:
+        named = {
+            (row.method, row.path)
+            for row in home.table
+            if "{" in row.path and row.scope not in ("operator", "read")
+        }
+
+        assert (
+            len(named) == len(routes_to({"key": "", "turn": "", "stimulus": "", "entry": ""})) - 1
+        )
+
+
+async def test_an_owner_uses_its_own_sessions_and_the_operator_all():
+    async with (
+        house() as home,
+        home.client(home.operator) as operator,
+        home.client(await home.token("send", name="a")) as a,
+    ):
+        ids = await owned(home, a)
+        for client in (a, operator):
+            for method, path, body in routes_to(ids):
+                answer = await client.request(method, path, json=body)
+                assert answer.status_code in (200, 202, 409), path
+            assert len((await client.get("/api/sessions")).json()["items"]) == 1
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["main", "agent:main:main", "system:activity", "agent:main:subagent:x", "agent:nobody:api:x"],
+)
+async def test_an_owner_makes_sessions_only_where_it_may(key: str):
+    async with house() as home, home.client(await home.token("send")) as client:
+        for path in (f"/api/sessions/{key}/messages", f"/api/sessions/{key}/stream"):
+            assert (await client.post(path, json={"text": "a"})).status_code == 404
+        for key_of_own in ("web:x", "agent:main:api:x:thread:y"):
+            answer = await client.post(f"/api/sessions/{key_of_own}/messages", json={"text": "a"})
+            assert answer.status_code == 202
+
+
+async def test_what_an_owner_sends_has_the_trust_and_name_of_its_token():
+    async with house() as home, home.client(await home.token("send", name="phone")) as client:
+        sent = await client.post("/api/sessions/web:x/messages", json={"text": "a"})
+        forged = await client.post(
+            "/api/sessions/web:x/messages", json={"text": "a", "source": "operator"}
+        )
+        stimulus = (await client.get(f"/api/stimuli/{sent.json()['stimulus_id']}")).json()
+
+        assert (stimulus["trust"], stimulus["source"]) == ("external", "phone")
+        assert forged.status_code == 403
+
+
+async def test_a_stream_carries_nothing_of_another_owner():
+    async with (
+        house() as home,
+        home.client(await home.token("send", name="a")) as a,
+        home.client(await home.token("send", name="b")) as b,
+        home.client(home.operator) as operator,
+        following(b) as told,
+    ):
+        await owned(home, a)
+        await operator.post("/api/halt", json={"agent": "main"})
+        await operator.post("/api/resume", json={"agent": "main"})
+        await b.post("/api/sessions/web:b/messages", json={"text": "x"})
+        seen = await take(told, 3)
+
+    assert {frame.data["session_key"] for frame in seen} == {"agent:main:web:b"}
+
+
+async def test_a_replay_carries_nothing_of_another_owner():
+    async with house() as home:
+        start = (await home.runtime.cursor()).rpartition("-")[0] + "-0"
+        async with (
+            home.client(await home.token("send", name="a")) as a,
+            home.client(await home.token("send", name="b")) as b,
+        ):
+            await owned(home, a)
+            await b.post("/api/sessions/web:b/messages?wait=10", json={"text": "x"})
+            async with following(b, f"?since={start}") as told:
+                seen = await take(told, 5)
+
+    assert {frame.data["session_key"] for frame in seen} == {"agent:main:web:b"}
+
+
+async def test_two_owners_racing_for_a_session_get_it_once():
+    async with house() as home:
+        drafts = [
+            Draft(session_key="agent:main:web:race", text=name, owner=name, scope=name)
+            for name in ("tk_a", "tk_b")
+        ]
+        answers = await asyncio.gather(
+            *(home.runtime.accept(draft) for draft in drafts), return_exceptions=True
+        )
+
+        assert sorted(isinstance(answer, NotFound) for answer in answers) == [False, True]
+        rows = await home.runtime.store.read(
+            "SELECT stimuli.text, sessions.owner FROM stimuli, sessions"
+        )
+        assert len(rows) == 1
+        assert rows[0][0] == rows[0][1]
+
+
+async def test_a_reader_sees_every_session_and_sends_to_none():
+    pause = Pause("busy")
+    async with house([pause]) as home, home.client(await home.token("read")) as reader:
+        await home.runtime.send("hello")
+        await pause.reached.wait()
+
+        assert len((await reader.get("/api/sessions")).json()["items"]) == 1
+        answer = await reader.post("/api/sessions/main/messages", json={"text": "a"})
+        assert answer.status_code == 403
+        pause.go_on.set()
+
+
+async def test_an_inbox_token_sees_and_sends_nothing():
+    async with house() as home, home.client(await home.token("inbox:github")) as client:
+        await home.runtime.send("hello")
+
+        assert (await client.get("/api/sessions")).json()["items"] == []
+        assert (await client.get("/api/agents")).status_code == 403
+        answer = await client.post("/api/sessions/web:x/messages", json={"text": "a"})
+        assert answer.status_code == 403
