@@ -97,6 +97,8 @@ class ManualClock:
             await woken
 
     def call_later(self, seconds: float, act: Callable[[], object]) -> Alarm:
+        if seconds <= 0:
+            return asyncio.get_running_loop().call_soon(act)
         alarm = _ManualAlarm(act)
         heapq.heappush(self._alarms, (self._passed_s + seconds, self._next_order(), alarm))
         return alarm

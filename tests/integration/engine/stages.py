@@ -47,8 +47,8 @@ class OnCue(Scripted):
             yield piece
 
 
-class PromptClock(ManualClock):
-    """A manual clock that lets go at once what is due already, and counts who waits for it."""
+class CountingClock(ManualClock):
+    """A manual clock that counts who waits for it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,8 +61,6 @@ class PromptClock(ManualClock):
 
     def call_later(self, seconds: float, act: Callable[[], object]) -> Alarm:
         self.waits += 1
-        if seconds <= 0:
-            return asyncio.get_running_loop().call_soon(act)
         return super().call_later(seconds, act)
 
 

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from tests.integration.engine.looking import kinds, states, turn_of
-from tests.integration.engine.stages import Hold, PromptClock, cycles, rounds
+from tests.integration.engine.stages import Hold, CountingClock, cycles, rounds
 from wakeful.broker import lanes
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import Settings
@@ -34,7 +34,7 @@ def job(text: str, not_before: int) -> Draft:
 
 
 async def test_a_full_disk_in_mid_turn_holds_a_lane_up_only_while_it_is_full():
-    clock = PromptClock()
+    clock = CountingClock()
     pause = Pause("too long to be stored " * 10_000)
     async with in_memory([pause, "answered"], clock=clock) as runtime:
         receipt = await runtime.send("one")
@@ -50,7 +50,7 @@ async def test_a_full_disk_in_mid_turn_holds_a_lane_up_only_while_it_is_full():
 
 
 async def test_a_stop_reaches_a_turn_whose_lane_waits_for_a_full_disk():
-    clock = PromptClock()
+    clock = CountingClock()
     pause = Pause("too long to be stored " * 10_000)
     async with in_memory([pause], clock=clock) as runtime:
         receipt = await runtime.send("one")
@@ -99,7 +99,7 @@ async def test_many_stimuli_of_the_future_do_not_hide_one_that_is_due():
 
 
 async def test_a_halted_lane_parks_all_that_waits_in_it_and_rests():
-    clock = PromptClock()
+    clock = CountingClock()
     async with in_memory([], clock=clock) as runtime:
         soon = clock.now() + 1000
         receipts = [await runtime.accept(job(f"{n}", soon)) for n in range(201)]

@@ -3,7 +3,7 @@
 import msgspec
 
 from tests.integration.engine.looking import kinds, turn_of
-from tests.integration.engine.stages import PromptClock, rounds
+from tests.integration.engine.stages import CountingClock, rounds
 from wakeful.outbox.outbox import Delivery
 from wakeful.runtime import Runtime
 from wakeful.store.database import Tx
@@ -20,7 +20,7 @@ ANN = Route(door="out", address="ann")
 
 
 async def test_a_target_that_must_wait_is_left_alone_until_it_is_due():
-    clock = PromptClock()
+    clock = CountingClock()
     attempts: list[str] = []
 
     async def out(delivery: Delivery) -> None:
