@@ -155,15 +155,25 @@ class Thinker:
         if len(calls) == 1:
             await self._run_call(journal, calls[0])
         else:
+            own = asyncio.current_task()
+            assert own is not None
             async with asyncio.TaskGroup() as group:
                 for call in calls:
-                    group.create_task(self._run_call(journal, call), name=f"tool {call.name}")
+                    beside = self._run_beside(own, journal, call)
+                    group.create_task(beside, name=f"tool {call.name}")
         failpoint("P8")
         order = [call.id for call in calls]
         outcomes = sorted(journal.finished, key=lambda outcome: order.index(outcome.call.id))
         next = await self._commit(journal, News(outcomes=tuple(outcomes)))
         failpoint("P9")
         return next
+
+    async def _run_beside(
+        self, turn: asyncio.Task[object], journal: Journal, call: ToolCall
+    ) -> None:
+        # A new task begins one cycle later: a stop may have been acknowledged in between.
+        if not turn.cancelling():
+            await self._run_call(journal, call)
 
     async def _run_call(self, journal: Journal, call: ToolCall) -> None:
         turn, mind = journal.turn, journal.mind

@@ -2,7 +2,9 @@
 
 import asyncio
 import threading
+from collections.abc import AsyncIterator
 
+from wakeful.models.model import Delta, Reply, Request
 from wakeful.runtime import Runtime
 from wakeful.testing.kit import call, in_memory, says
 from wakeful.tools.tool import Effect, Tool
@@ -77,6 +79,46 @@ async def test_interrupted_work_does_not_join_the_turn_that_interrupted_it() -> 
     assert urgent_turn.reply == "the urgent answer"
     assert first_turn.reply == "the other answer"
     assert {row[1] for row in rows} == {State.DONE.value}
+
+
+async def test_no_tool_begins_after_its_stop_was_acknowledged() -> None:
+    happened: list[str] = []
+
+    async def look() -> str:
+        """Look."""
+        happened.append("looked")
+        return "seen"
+
+    async def stop() -> None:
+        await runtime.stop()
+        happened.append("stopped")
+
+    class Overtaken:
+        """Answers, and has the stop commit right after the answer, before anybody is told."""
+
+        name = "overtaken"
+
+        async def stream(self, request: Request) -> AsyncIterator[Delta | Reply]:
+            yield says("", call("look", "c1"), call("look", "c2"))
+            loop = asyncio.get_running_loop()
+            loop.call_soon(hold)
+            background.create_task(stop())
+            loop.call_soon(hold)
+
+    async with (
+        in_memory(Overtaken(), tools=[Tool(look, effect=Effect.READ)]) as runtime,
+        asyncio.TaskGroup() as background,
+    ):
+        turn = await runtime.wait(await runtime.send("look around"))
+
+    assert turn is not None
+    assert turn.state is TurnState.STOPPED
+    assert happened[-1] == "stopped"
+
+
+def hold() -> None:
+    """Keep the event loop busy while the writer commits."""
+    threading.Event().wait(0.05)
 
 
 async def cycles() -> None:
