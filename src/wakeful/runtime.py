@@ -83,6 +83,10 @@ class Listener(Service, Protocol):
     @property
     def url(self) -> str: ...
 
+    def close(self) -> None:
+        """Give the port back, also if the service never ran."""
+        ...
+
 
 class HttpDoor(Protocol):
     """The door of `doors/http/door.py`, which only those who want it import."""
@@ -200,6 +204,9 @@ class Runtime:
         )
         sender = Sender(store, bus, self.clock, self._doors)
         janitor = Janitor(store, bus, self.clock, **msgspec.structs.asdict(self.settings.retention))
+        if self._http_door is not None:
+            self.http = await self._open_door(self._http_door, minds)
+            self._stack.callback(self.http.close)
         group = await self._stack.enter_async_context(asyncio.TaskGroup())
         services: dict[str, Service] = {
             "dispatcher": self._dispatcher,
@@ -207,8 +214,7 @@ class Runtime:
             "sender": sender,
             "janitor": janitor,
         }
-        if self._http_door is not None:
-            self.http = await self._open_door(self._http_door, minds)
+        if self.http is not None:
             services["http"] = self.http
         for name, service in services.items():
             self._services.append(group.create_task(service.run(), name=name))

@@ -78,6 +78,10 @@ class HttpServer:
                 self._server.should_exit = True
                 await serving
 
+    def close(self) -> None:
+        """Give the port back, also if the server never ran."""
+        self._socket.close()
+
 
 class _Server(uvicorn.Server):
     """Leaves signals to the runtime."""
