@@ -1,0 +1,128 @@
+"""What tokens promise: shown once, kept as a hash, worth nothing once revoked."""
+
+import pytest
+
+from wakeful.access import tokens
+from wakeful.access.credentials import Credentials
+from wakeful.access.principal import Principal, checked_scopes
+from wakeful.access.tokens import NewToken
+from wakeful.store.database import Store
+from wakeful.store.sqlite import open_sqlite
+from wakeful.vocabulary.clock import ManualClock
+from wakeful.vocabulary.errors import InvalidInput, NotFound
+from wakeful.vocabulary.ids import Ids
+from wakeful.vocabulary.stimulus import Trust
+
+
+async def opened() -> tuple[Store, Credentials, ManualClock]:
+    clock = ManualClock()
+    store = await open_sqlite(None, clock=clock)
+    return store, Credentials(store, Ids(clock)), clock
+
+
+def principal(*scopes: str, owner: str = "tk_1") -> Principal:
+    return Principal(token_id="tk_1", name="n", scopes=scopes, owner=owner, trust=Trust.EXTERNAL)
+
+
+async def test_only_the_hash_of_a_secret_is_kept():
+    store, credentials, _ = await opened()
+    made = await credentials.add(NewToken(name="n", scopes=("send",)), by="t")
+    rows = await store.read("SELECT * FROM tokens")
+
+    assert made.secret not in str([tuple(row) for row in rows])
+    assert tokens.digest(made.secret) in str([tuple(row) for row in rows])
+    await store.close()
+
+
+@pytest.mark.parametrize(
+    ("scopes", "owner", "trust"),
+    [
+        (("operator",), "operator", Trust.OPERATOR),
+        (("read",), "operator", Trust.EXTERNAL),
+        (("send",), None, Trust.EXTERNAL),
+        (("inbox:github",), None, Trust.EXTERNAL),
+        (("send", "read"), "operator", Trust.EXTERNAL),
+    ],
+)
+async def test_a_token_sees_what_it_made_unless_it_may_read_or_operate(
+    scopes: tuple[str, ...], owner: str | None, trust: Trust
+):
+    store, credentials, _ = await opened()
+    token = (await credentials.add(NewToken(name="n", scopes=scopes), by="t")).token
+
+    assert token.owner == (owner or token.id)
+    assert token.trust is trust
+    await store.close()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "field"),
+    [
+        (NewToken(name="", scopes=("send",)), "name"),
+        (NewToken(name="a\nb", scopes=("send",)), "name"),
+        (NewToken(name="n", scopes=()), "scopes"),
+        (NewToken(name="n", scopes=("root",)), "scopes"),
+        (NewToken(name="n", scopes=("inbox:",)), "scopes"),
+        (NewToken(name="n", scopes=("send",), expires_at=1), "expires_at"),
+    ],
+)
+async def test_a_bad_token_is_refused_by_field(wanted: NewToken, field: str):
+    store, credentials, _ = await opened()
+    with pytest.raises(InvalidInput) as caught:
+        await credentials.add(wanted, by="t")
+
+    assert caught.value.field == field
+    assert await credentials.every() == []
+    await store.close()
+
+
+async def test_a_short_secret_is_refused():
+    store, _, clock = await opened()
+    with pytest.raises(InvalidInput, match="secret"):
+        await store.write(
+            lambda tx: tokens.add(tx, Ids(clock), NewToken(name="n", scopes=("send",)), "x" * 21)
+        )
+    await store.close()
+
+
+async def test_a_login_code_is_worth_one_cookie_and_five_minutes():
+    store, credentials, clock = await opened()
+    made = await credentials.add(NewToken(name="n", scopes=("operator",)), by="t")
+    used, late = [await credentials.login_code(made.token.id) for _ in range(2)]
+
+    assert await credentials.exchange(used) is not None
+    assert await credentials.exchange(used) is None
+    clock.advance(tokens.CODE_SECONDS)
+    assert await credentials.exchange(late) is None
+    assert await credentials.exchange("unknown") is None
+    await store.close()
+
+
+async def test_revoking_takes_the_logins_along():
+    store, credentials, _ = await opened()
+    made = await credentials.add(NewToken(name="n", scopes=("operator",)), by="t")
+    await credentials.exchange(await credentials.login_code(made.token.id))
+    await credentials.login_code(made.token.id)
+    await credentials.revoke("n", by="t")
+
+    assert await store.read("SELECT 1 FROM logins UNION ALL SELECT 1 FROM login_codes") == []
+    with pytest.raises(NotFound):
+        await credentials.revoke("nobody", by="t")
+    await store.close()
+
+
+def test_the_operator_has_every_scope_and_others_their_own():
+    assert principal("operator").may("send")
+    assert principal("send").may("send")
+    assert not principal("read").may("send")
+    assert not principal("send").may("operator")
+
+
+def test_an_owner_sees_its_own_and_the_operator_everything():
+    assert principal("send").sees("tk_1")
+    assert not principal("send").sees("tk_2")
+    assert principal("read", owner="operator").sees("tk_2")
+
+
+def test_scopes_are_kept_once_and_in_order():
+    assert checked_scopes(("send", "read", "send")) == ("read", "send")

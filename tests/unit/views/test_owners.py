@@ -1,0 +1,81 @@
+"""Views show an owner what it made, and the operator everything."""
+
+import pytest
+
+from wakeful.models.scripted import call, says
+from wakeful.runtime import Runtime
+from wakeful.testing.kit import in_memory
+from wakeful.views.ledger import ANY, Filter, LedgerView
+from wakeful.views.sessions import SessionView, place
+from wakeful.views.why import WhyView
+from wakeful.vocabulary.errors import InvalidInput, NotFound
+from wakeful.vocabulary.stimulus import Draft, Origin, State
+
+
+async def said(runtime: Runtime, owner: str, key: str, **more: object) -> str:
+    """Have somebody say something, and return the id of the turn that answered."""
+    draft = Draft(
+        session_key=f"agent:main:{key}",
+        text="hello",
+        owner=owner,
+        **more,  # pyright: ignore[reportArgumentType]
+    )
+    turn = await runtime.wait(await runtime.accept(draft))
+    assert turn is not None
+    return turn.id
+
+
+async def test_lists_hold_only_what_the_owner_made():
+    async with in_memory(["a", "b", "c"]) as runtime:
+        for owner, key in (("tk_a", "web:a"), ("tk_b", "web:b"), ("operator", "main")):
+            await said(runtime, owner, key)
+        ledger, sessions = LedgerView(runtime.store), SessionView(runtime.store)
+
+        mine = await ledger.page("tk_a", ANY, None, 10)
+        assert [one.session_key for one in mine] == ["agent:main:web:a"]
+        assert len(await ledger.page("operator", ANY, None, 10)) == 3
+        wanted = Filter(state=State.DONE, origin=Origin.USER, session_key="agent:main:web:b")
+        assert await ledger.page("tk_a", wanted, None, 10) == []
+        assert len(await ledger.page("tk_b", wanted, None, 10)) == 1
+        assert [one.key for one in await sessions.page("tk_b", None, 10)] == ["agent:main:web:b"]
+        every = await sessions.page("operator", None, 10)
+        assert len(every) == 3
+        assert len(await sessions.page("operator", place(every[0]), 10)) == 2
+        with pytest.raises(InvalidInput):
+            await sessions.page("operator", "x.y", 10)
+
+
+async def test_what_another_owner_made_is_not_found():
+    async with in_memory(["a"]) as runtime:
+        turn_id = await said(runtime, "tk_a", "web:a")
+        ledger, sessions = LedgerView(runtime.store), SessionView(runtime.store)
+        (stimulus,) = await ledger.page("tk_a", ANY, None, 10)
+
+        for look in (
+            ledger.get(stimulus.id, "tk_b"),
+            sessions.get("agent:main:web:a", "tk_b"),
+            WhyView(runtime.store, sessions).chain(turn_id, "tk_b"),
+        ):
+            with pytest.raises(NotFound):
+                await look
+        assert (await ledger.get(stimulus.id, "tk_a")).id == stimulus.id
+        assert await sessions.owner_of("agent:main:nobody") is None
+
+
+async def test_why_walks_from_cause_to_cause_and_stops_at_the_border_of_an_owner():
+    script = [says("", call("current_time")), "first", "second", "third"]
+    async with in_memory(script) as runtime:
+        first = await said(runtime, "operator", "main")
+        second = await said(
+            runtime, "operator", "api:b", cause_id=first, depth=1, origin=Origin.SUBAGENT
+        )
+        third = await said(
+            runtime, "tk_a", "web:a", cause_id=second, depth=2, origin=Origin.SUBAGENT
+        )
+        why = WhyView(runtime.store, SessionView(runtime.store))
+
+        chain = await why.chain(third)
+        assert [link.turn.id for link in chain] == [third, second, first]
+        assert [call.name for call in chain[-1].tools] == ["current_time"]
+        assert len(chain[-1].asks) == 2
+        assert [link.turn.id for link in await why.chain(third, "tk_a")] == [third]
