@@ -9,7 +9,7 @@ import pytest
 from tests.acceptance.scenes import assert_kept, everything
 from wakeful.testing import ledger
 from wakeful.testing.client import Client
-from wakeful.testing.process import Gone, Place, RigProcess, running
+from wakeful.testing.process import Failed, Gone, Place, RigProcess, running
 from wakeful.testing.trial import come_to_rest, judged
 
 pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
@@ -25,7 +25,7 @@ def strace(place: Place, folder: Path, call: str, fault: str) -> tuple[str, ...]
 
 
 async def play(rig: RigProcess, client: Client) -> None:
-    with suppress(Gone, TimeoutError):
+    with suppress(Failed, Gone, TimeoutError):
         await everything(rig, client)
 
 

@@ -40,6 +40,7 @@ MODES = (None, None, None, "steer", "followup", "collect", "queue", "steer-backl
 PRIORITIES = (1, 1, 1, 1, 1, 2, 0)  # next, mostly
 ORIGINS = ("user", "user", "user", "user", "a2a", "automation", "subagent", "inbox", "webhook")
 OUT: dict[str, str] = {"door": "out", "address": "somebody"}
+DOORS = (None, None, "out", "out", "chatty", "narrow")
 SHARES = {
     "stop": 0.02,
     "repeat": 0.05,
@@ -186,8 +187,8 @@ class Load:
         }
         if (mode := pick(MODES)) is not None:
             fields["mode"] = mode
-        if self._chance.random() < 0.5:
-            fields["route"] = OUT
+        if (door := pick(DOORS)) is not None:
+            fields["route"] = {"door": door, "address": pick(("somebody", "everybody"))}
         if fields["origin"] in ("inbox", "webhook", "a2a"):
             fields["trust"] = "external"
         if self._chance.random() < 0.03:

@@ -37,9 +37,14 @@ from wakeful.turn.agent import Agent
 from wakeful.vocabulary.clock import SystemClock, wait_until
 from wakeful.vocabulary.errors import InvalidInput, Transient
 from wakeful.vocabulary.event import Event
+from wakeful.vocabulary.queueing import Drop, Mode, QueueOverrides
 from wakeful.vocabulary.stimulus import Draft
 
 MUTANT = "WAKEFUL_MUTANT"
+DOORS = {  # beside `out`: one that gathers what comes quickly, one that is soon full
+    "chatty": QueueOverrides(debounce_ms=20, debounce_max_ms=60, mode=Mode.COLLECT),
+    "narrow": QueueOverrides(cap=2, drop=Drop.NEW, mode=Mode.FOLLOWUP),
+}
 LOOK_EVERY_MS = 50  # while waiting for rest
 LONGEST_LINE = 16 * 1024 * 1024
 
@@ -172,8 +177,10 @@ async def serve(options: argparse.Namespace) -> None:
     model = StandIn(Ledger(folder / "model.jsonl", life=life), gates, clock)
     runtime = Runtime(
         agents=[Agent(model=model, tools=hands.tools())],
-        settings=Settings(home=options.home, database=options.database, drain_s=options.drain_s),
-        doors={"out": Receiver(folder / "receiver.jsonl", life)},
+        settings=Settings(
+            home=options.home, database=options.database, drain_s=options.drain_s, doors=DOORS
+        ),
+        doors=dict.fromkeys(("out", *DOORS), Receiver(folder / "receiver.jsonl", life)),
     )
     sampler = Sampler(folder / "samples.jsonl", life)
     async with asyncio.TaskGroup() as group:

@@ -127,7 +127,9 @@ def _check_deliveries(history: History, finding: Finding) -> None:
         state = delivery.state
         is_open = state in (DeliveryState.QUEUED, DeliveryState.SENT)
         finding.expect(
-            is_open or kinds[f"delivery.{state.value}"] == 1,
+            kinds["delivery.queued"] == 1
+            and kinds["delivery.sent"] == delivery.attempts
+            and (is_open or kinds[f"delivery.{state.value}"] == 1),
             f"{delivery.id} is {state.value}, its events were {dict(kinds)!r}",
         )
     finding.expect(not told, f"events tell of deliveries that are not there: {list(told)[:3]!r}")
