@@ -26,6 +26,7 @@ from wakeful.store.sqlite import open_read_only
 from wakeful.store.sqlite_connection import SqliteReader
 from wakeful.telemetry.metrics import Metrics
 from wakeful.tools.builtin import default_tools
+from wakeful.tools.toolbox import Toolbox
 from wakeful.turn.agent import Agent
 from wakeful.views.agents import AgentCard, AgentView
 from wakeful.views.lanes import LaneView
@@ -141,9 +142,9 @@ class ReadOnlyStore:
 
 def _card(agent: Agent) -> AgentCard:
     builtin = default_tools() if agent.has_default_tools else ()
-    names = tuple(tool.name for tool in (*agent.tools, *builtin))
+    toolbox = Toolbox([*agent.tools, *builtin])
     model = agent.model if isinstance(agent.model, str) else agent.model.name
-    return AgentCard(config=agent.config, model=model, tools=names)
+    return AgentCard(config=agent.config, model=model, tools=tuple(toolbox.all()))
 
 
 def _refuse() -> NoReturn:

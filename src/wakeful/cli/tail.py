@@ -44,6 +44,8 @@ class _Follower:
     def follow(self, server: Client) -> None:
         """Show events until the stream ends."""
         with server.events("GET", "/api/events", topics=self._topics, since=self._since) as frames:
+            if not self.has_begun:
+                self._desk.out.complain(f"following {server.url}; Ctrl-C ends")
             self.has_begun = True
             for frame in frames:
                 self._since = frame.id or self._since

@@ -72,8 +72,8 @@ class Server:
 
     async def live(self, loaded: Loaded) -> None:
         """Run until a signal; settings that cannot run give way to those that did."""
-        loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGHUP, self._hangup.set)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._hangup.set)
+        self._listen_for_stops()
         wanted: Loaded | None = loaded
         proven: Loaded | None = None
         while wanted is not None and not self._stop.is_set():
@@ -107,21 +107,22 @@ class Server:
         async with asyncio.TaskGroup() as group:
             serving = group.create_task(runtime.serve(), name="until stopped")
             changing = group.create_task(self._changed(loaded), name="until reloaded")
-            if self._stop.is_set():  # asked between two lives
-                return self._end(serving, changing)
-            await asyncio.wait((serving, changing), return_when=asyncio.FIRST_COMPLETED)
+            # Set by a signal that came before `serve` listened for it.
+            early = group.create_task(self._stop.wait(), name="until stopped early")
+            tasks = (serving, changing, early)
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if serving.done():
                 self._stop.set()
-                return self._end(serving, changing)
-            # From here to the next life nobody else listens for a stop.
-            for number in STOPPING:
-                asyncio.get_running_loop().add_signal_handler(number, self._stop.set)
-            self._end(serving)
-        return changing.result()
+            else:
+                self._listen_for_stops()
+            for task in tasks:
+                task.cancel()
+        return None if self._stop.is_set() else changing.result()
 
-    def _end(self, *tasks: asyncio.Task[None] | asyncio.Task[Loaded]) -> None:
-        for task in tasks:
-            task.cancel()
+    def _listen_for_stops(self) -> None:
+        """Remember a stop while no runtime listens for one: before a life, and between two."""
+        for number in STOPPING:
+            asyncio.get_running_loop().add_signal_handler(number, self._stop.set)
 
     async def _changed(self, loaded: Loaded) -> Loaded:
         """Return settings that need another life; what can be changed on the spot is."""

@@ -88,7 +88,7 @@ def build_outbound(
 
 
 def check_server(server: ServerSettings, reading: Complaints) -> None:
-    """Complain about names, origins and proxies that cannot be meant."""
+    """Complain about names and origins that cannot be meant."""
     if not server.host or not is_host(server.host):
         reading.complain("server.host", "must be an address or a host name")
     for position, host in enumerate(server.hosts):
@@ -99,13 +99,6 @@ def check_server(server: ServerSettings, reading: Complaints) -> None:
         if parts is None or f"{parts[0]}://{parts[1]}" != origin:
             reading.complain(
                 f"server.origins[{position}]", "must be an origin such as https://example.com"
-            )
-    for position, proxy in enumerate(server.trusted_proxies):
-        try:
-            ipaddress.ip_network(proxy, strict=False)
-        except ValueError:
-            reading.complain(
-                f"server.trusted_proxies[{position}]", "must be an address or a network"
             )
 
 

@@ -19,7 +19,6 @@ class ServerSettings(Record):
     port: int = DEFAULT_PORT
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
-    trusted_proxies: tuple[str, ...] = ()
 
 
 class AgentSettings(Record):

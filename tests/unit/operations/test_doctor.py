@@ -1,6 +1,5 @@
 """The doctor finds what is wrong and mends only what cannot hurt."""
 
-import os
 import socket
 import stat
 from pathlib import Path
@@ -8,7 +7,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from wakeful.operations import token_file
 from wakeful.operations.doctor import Finding, Health, Patient, examine
 from wakeful.runtime import Runtime
 from wakeful.store.opening import open_store
@@ -121,15 +119,3 @@ def test_a_taken_port_is_told(home: Path):
 
         assert found(home, "server", port=port).health is Health.BROKEN
         assert found(home, "server", port=port, is_running=True).health is Health.OK
-
-
-def test_a_token_is_kept_where_only_its_owner_reads_it(tmp_path: Path):
-    old = os.umask(0)
-    try:
-        token_file.write(tmp_path, "secret")
-    finally:
-        os.umask(old)
-
-    assert token_file.read(tmp_path) == "secret"
-    assert mode(tmp_path / token_file.NAME) == 0o600
-    assert [file.name for file in tmp_path.iterdir()] == [token_file.NAME]

@@ -1,0 +1,156 @@
+"""Looking: the same with and without a server, and never a change."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.integration.cli.shell import Home, snapshot
+
+LOOKING = [
+    ["sessions", "list"],
+    ["sessions", "show", "main"],
+    ["agents", "list"],
+    ["agents", "show", "main"],
+    ["why", "last"],
+    ["tokens", "list"],
+]
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> tuple[Home, list[object]]:
+    """A home whose server has gone, and what looking said while it was there."""
+    home = Home(tmp_path_factory.mktemp("seen") / "home")
+    with home.up() as server:
+        home.ok("send", "what time is it?", "--wait", "10")
+        while_up = [home.json(*verb) for verb in LOOKING]
+        assert home.json("status")["is_running"] is True
+        assert server.stop() == 0
+    return home, while_up
+
+
+@pytest.mark.parametrize("number", range(len(LOOKING)), ids=map(" ".join, LOOKING))
+def test_a_verb_that_looks_says_the_same_without_a_server(
+    seen: tuple[Home, list[object]], number: int
+):
+    home, while_up = seen
+    before = snapshot(home.folder)
+
+    found = home.json(*LOOKING[number])
+
+    assert found == while_up[number]
+    assert snapshot(home.folder) == before
+
+
+def test_the_status_tells_that_no_server_runs(seen: tuple[Home, list[object]]):
+    home, _ = seen
+
+    assert home.json("status")["is_running"] is False
+    assert home.ok("status").startswith(f"no server runs in {home.folder}\n")
+
+
+def test_looking_works_after_a_kill_and_changes_nothing(home: Home):
+    with home.up() as server:
+        home.ok("send", "hello", "--wait", "10")
+        server.kill()
+    before = snapshot(home.folder)
+
+    assert home.json("sessions", "show", "main")["entries"][0]["body"]["text"] == "hello"
+    assert home.json("status")["is_running"] is False
+    assert snapshot(home.folder) == before
+
+
+@pytest.mark.parametrize("verb", [["status"], ["sessions", "list"], ["why"], ["agents", "list"]])
+def test_looking_at_nothing_creates_nothing(home: Home, verb: list[str]):
+    answer = home.run(*verb)
+
+    assert answer.returncode == 1
+    assert "there is no database" in answer.stderr
+    assert not home.folder.exists()
+
+
+@pytest.mark.parametrize(
+    "verb", [["send", "hi"], ["chat", "hi"], ["halt"], ["resume"], ["tail"]], ids=lambda v: v[0]
+)
+def test_what_needs_a_server_says_so(home: Home, verb: list[str]):
+    answer = home.run(*verb)
+
+    assert answer.returncode == 3
+    assert (
+        answer.stderr == f"wakeful: no server runs in {home.folder}; start one with `wakeful up`\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("verb", "code"),
+    [
+        (["sessions", "show", "nowhere"], 4),
+        (["agents", "show", "nobody"], 4),
+        (["why", "tn_0"], 4),
+        (["why", "st_0"], 4),
+        (["tokens", "revoke", "nobody"], 4),
+        (["sessions", "show", "../etc"], 4),
+        (["nonsense"], 2),
+        (["sessions", "list", "--limit", "0"], 2),
+    ],
+)
+def test_an_exit_code_says_what_was_wrong(awake: Home, verb: list[str], code: int):
+    answer = awake.run(*verb)
+
+    assert answer.returncode == code, answer.stderr
+    assert "Traceback" not in answer.stderr
+
+
+def test_a_wrong_token_is_told(awake: Home):
+    stranger = Home(awake.folder, WAKEFUL_TOKEN="x" * 40)
+
+    answer = stranger.run("sessions", "list")
+
+    assert answer.returncode == 5
+    assert "does not know this token" in answer.stderr
+
+
+def test_times_are_shown_in_the_zone_of_the_settings(awake: Home, tmp_path: Path):
+    awake.ok("send", "hello", "--session", "zone", "--wait", "10")
+    settings = tmp_path / "other.yaml"
+    settings.write_text("timezone: Asia/Tokyo\n")
+
+    assert " JST" in awake.ok("sessions", "show", "zone", "--config", str(settings))
+
+
+def test_a_debugger_sees_the_traceback(home: Home):
+    assert "Traceback" in home.run("status", "--debug").stderr
+    assert "Traceback" not in home.run("status").stderr
+
+
+def test_tokens_come_and_go(awake: Home):
+    made = awake.json("tokens", "add", "bob", "--scope", "read")
+    bob = Home(awake.folder, WAKEFUL_TOKEN=made["token"])
+
+    assert bob.json("sessions", "list")["next"] is None
+    refused = bob.run("halt")
+    assert refused.returncode == 5
+    awake.ok("tokens", "revoke", "bob")
+    assert bob.run("sessions", "list").returncode == 5
+    listed = awake.ok("tokens", "list", "--json")
+    assert made["token"] not in listed
+    assert any(one["revoked_at"] for one in json.loads(listed)["items"])
+
+
+def test_tokens_are_made_while_no_server_runs(home: Home):
+    made = home.json("tokens", "add", "ops", "--scope", "operator")
+    with home.up():
+        ops = Home(home.folder, WAKEFUL_TOKEN=made["token"])
+        assert ops.json("tokens", "list")["items"]
+        assert ops.run("tokens", "add", "ops", "--scope", "read").returncode == 2
+
+
+def test_a_reader_that_leaves_early_is_no_error(awake: Home):
+    listing = awake.start("config", "schema")
+    assert listing.stdout is not None
+    listing.stdout.close()
+
+    assert listing.stderr is not None
+    assert "Traceback" not in listing.stderr.read()
+    listing.wait()
+    listing.stderr.close()

@@ -1,0 +1,89 @@
+"""Talking to an agent from a shell."""
+
+import signal
+
+from tests.integration.cli.shell import Home, each
+
+
+def test_one_message_is_answered(awake: Home):
+    said = awake.ok("chat", "hello", "--session", "one")
+
+    assert "I am the demo model" in said
+
+
+def test_a_conversation_has_many_messages(awake: Home):
+    said = awake.ok("chat", "-s", "many", said="hello\n\nwhat time is it?\n")
+
+    assert "I am the demo model" in said
+    assert "current_time" in said
+    assert awake.json("sessions", "show", "many")["session"]["entries"] > 3
+
+
+def test_an_answer_can_be_read_by_a_program(awake: Home):
+    frames = each(awake.ok("chat", "what time is it?", "-s", "program", "--json").splitlines())
+
+    assert frames[0]["event"] == "receipt"
+    assert frames[-1]["event"] == "turn"
+    assert frames[-1]["state"] == "done"
+    assert {frame["event"] for frame in frames} >= {"delta", "tool"}
+
+
+def test_a_message_is_sent_and_waited_for(awake: Home):
+    receipt = awake.json("send", "hello", "--session", "wait", "--wait", "10")
+
+    assert receipt["turn"]["state"] == "done"
+    assert "demo model" in receipt["turn"]["reply"]
+
+
+def test_a_message_comes_from_standard_input(awake: Home):
+    awake.ok("send", "-", "--session", "stdin", said="a line\nand another\n")
+
+    found = awake.json("sessions", "show", "stdin")
+    assert found["entries"][0]["body"]["text"] == "a line\nand another\n"
+
+
+def test_the_same_key_counts_once(awake: Home):
+    first = awake.json("send", "hello", "--session", "key", "--dedup-key", "k")
+    second = awake.json("send", "hello", "--session", "key", "--dedup-key", "k")
+
+    assert second["outcome"] == "duplicate"
+    assert second["duplicate_of"] == first["stimulus_id"]
+
+
+def test_bad_words_are_refused_with_a_sentence(awake: Home):
+    for arguments in (
+        ["send", "hi", "--priority", "soon"],
+        ["send", "hi", "--session", "Nobody!"],
+        ["send", ""],
+    ):
+        answer = awake.run(*arguments)
+
+        assert answer.returncode == 2, answer
+        assert answer.stderr.startswith("wakeful: ")
+        assert answer.stderr.count("\n") == 1
+
+
+def test_an_interrupt_stops_the_turn(awake: Home):
+    awake.ok("halt")
+    try:
+        talking = awake.start("chat", "hello", "--session", "stop", "--json")
+        assert talking.stdout is not None
+        receipt = each([talking.stdout.readline()])[0]
+
+        talking.send_signal(signal.SIGINT)
+        talking.communicate()
+    finally:
+        awake.ok("resume")
+
+    assert talking.returncode == 130
+    stimuli = awake.json("why", receipt["stimulus_id"])
+    assert stimuli["state"] == "cancelled"
+
+
+def test_two_shells_talk_at_once(awake: Home):
+    talking = [awake.start("send", f"hello {n}", "-s", "crowd", "--json") for n in range(4)]
+
+    outputs = [process.communicate()[0] for process in talking]
+
+    assert [process.returncode for process in talking] == [0, 0, 0, 0]
+    assert len({each([output.replace("\n", "")])[0]["stimulus_id"] for output in outputs}) == 4

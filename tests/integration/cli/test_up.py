@@ -1,0 +1,219 @@
+"""The server in the foreground: how it starts, what it refuses, how it takes new settings."""
+
+import os
+import signal
+import socket
+import stat
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.cli.shell import Home, each
+
+STRONG = "3f9c1b7a5e2d4860a1b2c3d4e5f607183f9c1b7a5e2d4860"
+
+
+def until_finished(following: "subprocess.Popen[str]") -> list[dict[str, Any]]:
+    """Return the frames that a follower prints up to the end of a turn."""
+    assert following.stdout is not None
+    frames = each([following.stdout.readline()])
+    while frames[-1]["event"] != "turn.finished":
+        frames += each([following.stdout.readline()])
+    return frames
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_the_first_start_needs_nothing_and_keeps_everything_private(home: Home):
+    with home.up(umask=0) as server:
+        assert server.told["url"].startswith("http://127.0.0.1:")
+        assert server.told["database"] == str(home.folder / "wakeful.db")
+        assert server.told["models"] == {"main": "demo"}
+        home.ok("chat", "write notes.md: buy milk")
+        home.ok("backup", "create")
+
+        assert mode(home.folder) == 0o700
+        opened = [file for file in home.folder.rglob("*") if mode(file) & 0o077]
+        assert opened == []
+        assert {"wakeful.db", "operator.token", "server.json", "wakeful.log"} <= {
+            file.name for file in home.folder.iterdir()
+        }
+        assert server.stop() == 0
+
+    assert not (home.folder / "server.json").exists()
+
+
+def test_a_start_is_told_to_people_too(home: Home):
+    starting = home.start("up", "--port", "0")
+    assert starting.stdout is not None
+    lines = [starting.stdout.readline().split()[0] for _ in range(6)]
+    starting.terminate()
+    _, errors = starting.communicate()
+
+    assert lines == ["wakeful", "link", "database", "model", "next", "talk"]
+    assert (starting.returncode, errors) == (0, "")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_an_exposed_start_without_a_token_is_refused(home: Home, host: str):
+    answer = home.run("up", "--host", host, "--port", "0")
+
+    assert answer.returncode == 2
+    assert f"server.host: {host} can be reached by others" in answer.stderr
+    assert not home.folder.exists()
+
+
+def test_a_weak_token_is_refused(home: Home):
+    weak = Home(home.folder, WAKEFUL_TOKEN="password")
+
+    answer = weak.run("up", "--port", "0")
+
+    assert answer.returncode == 2
+    assert "WAKEFUL_TOKEN: must be a random token of at least 128 bits" in answer.stderr
+    assert "password" not in answer.stderr
+
+
+def test_a_token_of_the_environment_counts_instead_of_a_generated_one(home: Home):
+    chosen = Home(home.folder, WAKEFUL_TOKEN=STRONG)
+
+    with chosen.up("--host", "0.0.0.0") as server:
+        assert server.told["url"].startswith("http://127.0.0.1:")
+        assert chosen.json("status")["is_running"]
+        assert home.run("sessions", "list").returncode == 5
+        assert server.stop() == 0
+
+    assert not (home.folder / "operator.token").exists()
+    kept = b"".join(file.read_bytes() for file in home.folder.rglob("*") if file.is_file())
+    assert STRONG.encode() not in kept
+
+
+def test_a_second_server_in_one_home_is_refused(home: Home):
+    with home.up() as server:
+        answer = home.run("up", "--port", "0")
+
+        assert answer.returncode == 1
+        assert f"is in use by process {server.process.pid}" in answer.stderr
+        assert home.json("status")["is_running"]
+
+
+def test_a_taken_port_is_told(home: Home):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+
+        answer = home.run("up", "--port", str(port))
+
+    assert answer.returncode == 1
+    assert f"cannot listen on 127.0.0.1:{port}" in answer.stderr
+
+
+def test_a_bad_file_stops_the_start_with_its_line(home: Home):
+    home.ok("init")
+    file = home.folder / "wakeful.yaml"
+    file.write_text("agents:\n  main:\n    modle: demo\n")
+
+    answer = home.run("up", "--port", "0")
+
+    assert answer.returncode == 2
+    assert answer.stderr.startswith(f"wakeful: {file}:3: agents.main.modle: unknown key")
+    assert not (home.folder / "wakeful.db").exists()
+
+
+def test_new_settings_are_taken_without_a_new_process(home: Home):
+    with home.up() as server:
+        home.ok("config", "set", "agents.scout.instructions", "Be brief.")
+        home.log_line(f"awake at {server.told['url']}", after="changed: agents")
+
+        assert [one["id"] for one in home.json("agents", "list")["items"]] == ["main", "scout"]
+        assert home.json("status")["pid"] == server.process.pid
+        assert home.json("send", "hi", "-s", "agent:scout:main", "--wait", "10")["turn"]
+        assert server.stop() == 0
+
+
+def test_a_broken_file_leaves_the_running_settings_in_force(home: Home):
+    with home.up() as server:
+        (home.folder / "wakeful.yaml").write_text("agents:\n  scout: {modle: demo}\n")
+        server.signal(signal.SIGHUP)
+
+        told = home.log_line("the settings stay as they are")
+
+        assert "wakeful.yaml:2: agents.scout.modle: unknown key" in told
+        assert [one["id"] for one in home.json("agents", "list")["items"]] == ["main"]
+        assert home.run("config", "set", "drain_s", "soon").returncode == 2
+
+
+def test_settings_that_cannot_run_give_way_to_those_that_did(home: Home):
+    with home.up() as server:
+        home.ok("config", "set", "database", "postgresql://127.0.0.1:1/none")
+
+        home.log_line("these settings do not work, the earlier ones stay")
+        home.log_line("awake at", after="these settings do not work")
+
+        assert home.json("send", "hello", "--wait", "10")["turn"]["state"] == "done"
+        assert server.stop() == 0
+
+
+def test_how_much_is_logged_is_changed_on_the_spot(home: Home):
+    with home.up() as server:
+        home.ok("config", "set", "telemetry.log_level", "debug")
+
+        home.log_line("changed: telemetry")
+
+        assert home.json("status")["url"] == server.told["url"]
+
+
+def test_the_bus_is_followed_across_a_restart(home: Home):
+    with home.up() as server:
+        port = server.told["url"].rpartition(":")[2]
+        following = home.start("tail", "--json", "--topics", "turn.*")
+        try:
+            assert following.stderr is not None
+            assert following.stderr.readline().startswith("following ")
+            home.ok("send", "hello", "--wait", "10")
+            seen = until_finished(following)
+            server.kill()
+            with home.up("--port", port):
+                home.ok("send", "hello again", "--wait", "10")
+                seen += until_finished(following)
+        finally:
+            following.kill()
+            following.communicate()
+
+    stored = [frame for frame in seen if not frame.get("live")]
+    numbers = [int(frame["id"].rpartition("-")[2]) for frame in stored]
+    assert numbers == sorted(set(numbers))
+    assert [frame["event"] for frame in stored].count("turn.finished") == 2
+
+
+def test_the_log_is_followed_and_holds_no_secret(home: Home):
+    with home.up():
+        home.ok("send", "hello", "--wait", "10")
+        assert "awake at" in home.ok("logs")
+        token = (home.folder / "operator.token").read_text().strip()
+
+        assert token not in (home.folder / "wakeful.log").read_text()
+        assert token not in home.ok("doctor", "--json")
+        assert token not in home.ok("config", "get")
+
+
+def test_a_healthy_server_has_nothing_to_mend(home: Home):
+    with home.up():
+        findings = home.json("doctor")
+
+    assert {one["health"] for one in findings} == {"ok"}
+    assert {one["subject"] for one in findings} >= {"timers", "answers", "settings"}
+
+
+def test_a_home_that_is_open_to_others_is_closed_on_request(home: Home):
+    with home.up() as server:
+        server.stop()
+    os.chmod(home.folder, 0o755)
+
+    assert home.run("doctor").returncode == 1
+    assert home.run("doctor", "--fix").returncode == 0
+    assert mode(home.folder) == 0o700
