@@ -15,6 +15,7 @@ from tests.integration.http.serving import house
 from wakeful.vocabulary.clock import SystemClock
 
 EXAMPLES = 15  # for each operation
+STORIES = 25
 SECONDS = 30.0  # for all of them
 NOT_ENDING = ("/api/events", "/api/sessions/{key}/stream")
 CHECKS = (
@@ -100,3 +101,35 @@ def test_no_request_breaks_the_contract(server: Running):
         walked.add((operation.method.upper(), operation.path))
 
     assert len(walked) > 20
+
+
+@pytest.mark.timeout(90)
+def test_no_story_of_requests_breaks_the_contract(server: Running):
+    kit, known = cast("Any", schemathesis), cast("Any", checks)
+    wanted = known.CHECKS.get_by_names(list(CHECKS))
+    api = kit.openapi.from_url(f"{server.url}/openapi.json", headers=server.headers)
+    told: list[str] = []
+
+    class Story(api.exclude(path=list(NOT_ENDING)).as_state_machine()):
+        """Follows the links of the document from answer to question."""
+
+        def get_call_kwargs(self, case: Any) -> dict[str, Any]:
+            calm(case)
+            told.append(case.operation.label)
+            return {"headers": server.headers, "timeout": 10}
+
+        def validate_response(self, response: Any, case: Any, **_: Any) -> None:
+            case.validate_response(response, checks=wanted)
+
+    Story.run(
+        settings=settings(
+            max_examples=STORIES,
+            stateful_step_count=8,
+            deadline=None,
+            database=None,
+            phases=[Phase.generate],
+            suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
+        )
+    )
+
+    assert "GET /api/stimuli/{id}" in told

@@ -45,6 +45,16 @@ class Call(Generic[Query, Body]):
 Answer = Record | Response | tuple[int, Record]
 
 
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A field of the answer that is a parameter of another endpoint."""
+
+    method: str
+    path: str
+    parameter: str
+    pointer: str  # to the field, as JSON Pointer
+
+
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
     """One row of the table of routes; what is not in the table does not exist."""
@@ -58,6 +68,7 @@ class Endpoint:
     body: type[Any] = Nothing
     headers: Mapping[str, str] = field(default_factory=dict[str, str])  # that it reads, and why
     returns: Mapping[int, type[Any] | str] = field(default_factory=dict[int, type[Any] | str])
+    links: tuple[Link, ...] = ()  # what a client may do next with the answer
     largest_body: int = LARGEST_BODY
     streams: bool = False  # the answer has no end of its own
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 from starlette.responses import Response
 
-from wakeful.doors.http.endpoint import Call, Endpoint, Given, Nothing
+from wakeful.doors.http.endpoint import Call, Endpoint, Given, Link, Nothing
 from wakeful.doors.http.lasting import Lasting
 from wakeful.doors.http.problems import Problem
 from wakeful.doors.http.rooms import Rooms
@@ -32,6 +32,14 @@ IDEMPOTENCY_KEY = "Idempotency-Key"
 _HEADERS = {
     IDEMPOTENCY_KEY: "Repeating a request with the same key within a day repeats its first answer."
 }
+
+_LINKS = (
+    Link("GET", "/api/stimuli/{id}", "id", "/stimulus_id"),
+    Link("DELETE", "/api/stimuli/{id}", "id", "/stimulus_id"),
+    Link("GET", "/api/sessions/{key}", "key", "/session_key"),
+    Link("GET", "/api/sessions/{key}/entries", "key", "/session_key"),
+    Link("POST", "/api/sessions/{key}/stop", "key", "/session_key"),
+)
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_NAME)]
 
@@ -72,6 +80,7 @@ class Messages:
                 body=MessageBody,
                 headers=_HEADERS,
                 returns={202: ReceiptShape, 200: Answered},
+                links=_LINKS,
                 largest_body=LARGEST_MESSAGE,
             ),
             Endpoint(

@@ -88,13 +88,15 @@ def describe(table: Sequence[Endpoint]) -> dict[str, Any]:
 def _operation(
     endpoint: Endpoint, schemas: dict[int, Any], components: dict[str, Any]
 ) -> dict[str, Any]:
-    words = [word for word in re.split(r"\W+", endpoint.path) if word]
     operation: dict[str, Any] = {
-        "operationId": "_".join([endpoint.method.lower(), *words]),
+        "operationId": _name(endpoint.method, endpoint.path),
         "summary": endpoint.summary,
         "security": [] if endpoint.scope is None else [{"token": []}],
         "responses": {
-            **{str(status): _response(kind, schemas) for status, kind in endpoint.returns.items()},
+            **{
+                str(status): _response(kind, schemas, endpoint)
+                for status, kind in endpoint.returns.items()
+            },
             "default": {
                 "description": "A problem (RFC 9457)",
                 "content": {PROBLEM: {"schema": schemas[id(ProblemDocument)]}},
@@ -112,15 +114,29 @@ def _operation(
     return operation
 
 
-def _response(kind: Any, schemas: dict[int, Any]) -> dict[str, Any]:
+def _name(method: str, path: str) -> str:
+    """Return the name of an operation, by which links call it."""
+    return "_".join([method.lower(), *(word for word in re.split(r"\W+", path) if word)])
+
+
+def _response(kind: Any, schemas: dict[int, Any], endpoint: Endpoint) -> dict[str, Any]:
     if kind == "":
         return {"description": "Done"}
     if isinstance(kind, str):
         return {"description": "As it is", "content": {kind: {"schema": {"type": "string"}}}}
-    return {
+    response: dict[str, Any] = {
         "description": "Done",
         "content": {"application/json": {"schema": schemas[id(kind)]}},
     }
+    if endpoint.links:
+        response["links"] = {
+            _name(link.method, link.path): {
+                "operationId": _name(link.method, link.path),
+                "parameters": {link.parameter: f"$response.body#{link.pointer}"},
+            }
+            for link in endpoint.links
+        }
+    return response
 
 
 def _parameters(

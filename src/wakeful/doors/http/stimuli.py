@@ -1,6 +1,6 @@
 """Stimuli: the ledger, and taking back what still waits in it."""
 
-from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Given, Nothing
+from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Given, Link, Nothing
 from wakeful.doors.http.problems import Problem
 from wakeful.doors.http.rooms import Rooms
 from wakeful.doors.http.shapes import (
@@ -49,6 +49,10 @@ class Stimuli:
                 summary="Look at a stimulus",
                 answer=self.get,
                 returns={200: StimulusShape},
+                links=(
+                    Link("GET", "/api/turns/{id}", "id", "/turn_id"),
+                    Link("GET", "/api/turns/{id}/why", "id", "/turn_id"),
+                ),
             ),
             Endpoint(
                 method="DELETE",

@@ -6,7 +6,7 @@ from datetime import datetime
 from starlette.responses import Response
 
 from wakeful.access.tokens import LOGIN_SECONDS, NewToken, Token
-from wakeful.doors.http.endpoint import Call, Endpoint, Given, Nothing
+from wakeful.doors.http.endpoint import Call, Endpoint, Given, Link, Nothing
 from wakeful.doors.http.guard import COOKIE, refused
 from wakeful.doors.http.rooms import Rooms
 from wakeful.doors.http.shapes import Page, time_of, time_or_none
@@ -81,6 +81,7 @@ class Tokens:
                 answer=self.add,
                 body=TokenBody,
                 returns={201: MadeToken},
+                links=(Link("DELETE", "/api/tokens/{name}", "name", "/id"),),
             ),
             Endpoint(
                 method="DELETE",
@@ -103,7 +104,8 @@ class Tokens:
             max_age=LOGIN_SECONDS,
             httponly=True,
             samesite="strict",
-            secure=call.request.url.scheme == "https",
+            # Behind a proxy only the browser knows which scheme it speaks.
+            secure=call.request.headers.get("origin", "").startswith("https://"),
         )
         return response
 
