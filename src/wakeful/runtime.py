@@ -16,6 +16,7 @@ from wakeful.broker import lanes
 from wakeful.bus.bus import Bus, Subscription
 from wakeful.doors.http.rooms import Rooms
 from wakeful.doors.sender import Door, Sender
+from wakeful.doors.signing import read_keys
 from wakeful.gate import halts
 from wakeful.gate.storms import StormLimits
 from wakeful.intake.accept import IntakeRules
@@ -28,6 +29,8 @@ from wakeful.lanes.lane import LaneRunner
 from wakeful.lanes.opening import Opening
 from wakeful.lanes.recovery import Recovery
 from wakeful.models.catalog import find
+from wakeful.net.addresses import NOBODY, allow
+from wakeful.net.target import parse
 from wakeful.operations.janitor import Janitor
 from wakeful.settings.settings import Settings
 from wakeful.store.database import Store, Tx
@@ -129,6 +132,8 @@ class Runtime:
         if len(self._agents) != len(agents or (1,)):
             raise InvalidInput("agents", "two agents have the same id")
         self._doors = dict(doors or {})
+        if clash := self._doors.keys() & settings.outbound.keys():
+            raise InvalidInput(f"outbound.{min(clash)}", "must not be the name of another door")
         self._http_door = http
         self.http: Listener | None = None  # the HTTP door, if there is one
         self.operator: Made | None = None  # the token in the home folder, if there is a door
@@ -202,7 +207,7 @@ class Runtime:
             lanes.lock,
             more_locks=[halts.ASKING],
         )
-        sender = Sender(store, bus, self.clock, self._doors)
+        sender = Sender(store, bus, self.clock, {**self._doors, **self._outbound_doors()})
         janitor = Janitor(store, bus, self.clock, **msgspec.structs.asdict(self.settings.retention))
         if self._http_door is not None:
             self.http = await self._open_door(self._http_door, minds)
@@ -387,6 +392,27 @@ class Runtime:
             why=WhyView(store, sessions),
         )
         return door.open(rooms)
+
+    def _outbound_doors(self) -> dict[str, Door]:
+        """Return a door for each receiver of webhooks."""
+        if not self.settings.outbound:
+            return {}
+        # Loaded by those alone who send webhooks: HTTP and TLS take time and memory.
+        from wakeful.doors.webhooks_out import WebhookOut
+        from wakeful.net.client import Client
+
+        client = Client(self.clock)
+        return {
+            name: WebhookOut(
+                name,
+                one.url,
+                read_keys(one.secret or ""),
+                client=client,
+                clock=self.clock,
+                allowed=allow([parse(one.url).host]) if one.allow_private else NOBODY,
+            )
+            for name, one in self.settings.outbound.items()
+        }
 
     async def _open_store(self) -> Store:
         database, home = self.settings.database, self.settings.home

@@ -211,7 +211,7 @@ def _refuse_exposed(loaded: Loaded) -> None:
 def _secrets(loaded: Loaded) -> list[str]:
     """Return what must never stand in a log."""
     address = loaded.settings.database
-    outbound = [one.secret or "" for one in loaded.outbound.values()]
+    outbound = [key for one in loaded.outbound.values() for key in (one.secret or "").split()]
     known = [loaded.token or "", token_file.read(loaded.home) or "", *outbound]
     password = address.partition("@")[0].rpartition(":")[2] if "@" in address else ""
     return [*known, password]

@@ -12,8 +12,8 @@ import msgspec
 
 from wakeful.intake.bindings import Bindings
 from wakeful.models.catalog import find
-from wakeful.settings.file import AgentSettings, OutboundSettings, ServerSettings, SettingsFile
-from wakeful.settings.settings import Settings
+from wakeful.settings.file import AgentSettings, ServerSettings, SettingsFile
+from wakeful.settings.settings import OutboundSettings, Settings, refuse_bad_outbound
 from wakeful.tools.builtin import default_tools, shell_tools
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.errors import InvalidInput
@@ -21,6 +21,7 @@ from wakeful.vocabulary.session_key import checked_agent_id
 
 MAIN = "main"  # always there
 LARGEST_SECRET = 64 * 1024
+READ_APART = ("database", "timezone", "outbound")
 
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,252})?|\[[0-9A-Fa-f:.]+\]")
 
@@ -52,7 +53,7 @@ def build_settings(
             **{
                 name: getattr(written, name)
                 for name in SettingsFile.__struct_fields__
-                if name in Settings.__struct_fields__ and name not in ("database", "timezone")
+                if name in Settings.__struct_fields__ and name not in READ_APART
             },
         )
     except InvalidInput as error:
@@ -76,14 +77,17 @@ def build_outbound(
     found: dict[str, OutboundSettings] = {}
     for name, given in written.outbound.items():
         at = f"outbound.{name}"
-        if urlsplit_or_none(given.url) is None:
-            reading.complain(f"{at}.url", "must be http://… or https://…")
         secret = _or_from_file(
             f"{at}.secret", given.secret or "", given.secret_file, "", folder, reading
         )
         if not secret and given.secret_file is None:
             reading.complain(at, "needs the key 'secret' or 'secret_file'")
+            continue
         found[name] = msgspec.structs.replace(given, secret=secret, secret_file=None)
+        try:
+            refuse_bad_outbound(name, found[name])
+        except InvalidInput as error:
+            reading.complain(error.field, error.rule)
     return found
 
 

@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 from wakeful.intake.bindings import Binding, DmScope
-from wakeful.settings.settings import LaneSettings, Retention, StormSettings
+from wakeful.settings.settings import LaneSettings, OutboundSettings, Retention, StormSettings
 from wakeful.vocabulary.agent import Limits
 from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides
 from wakeful.vocabulary.record import Record
@@ -32,14 +32,6 @@ class AgentSettings(Record):
     queue: QueueOverrides = NO_OVERRIDES
     limits: Limits = Limits()
     routes: tuple[Route, ...] = ()
-
-
-class OutboundSettings(Record):
-    """A receiver of signed webhooks, under its name."""
-
-    url: str
-    secret: str | None = None
-    secret_file: str | None = None
 
 
 class LogLevel(StrEnum):

@@ -84,8 +84,12 @@ KEYS: dict[str, Key] = {
     "storm.window_s": _key("The window, in seconds.", 1, DAY_S),
     "max_chain_depth": _key("How many stimuli may cause one another in a row.", 1, 1_000),
     "outbound.*.url": _key("Where signed webhooks of this name are sent."),
-    "outbound.*.secret": Key(means="What they are signed with.", is_secret=True),
+    "outbound.*.secret": Key(
+        means="What they are signed with; several, with spaces between them, all sign.",
+        is_secret=True,
+    ),
     "outbound.*.secret_file": _key("A file with that secret."),
+    "outbound.*.allow_private": _key("Whether its host may have an address that is not public."),
     "retention.ledger_days": _key("Days that settled stimuli, turns, deliveries stay.", 1, 36_500),
     "retention.event_days": _key("Days that events stay.", 1, 36_500),
     "retention.events": _key("How many events stay.", 1_000, 1_000_000_000),

@@ -10,16 +10,11 @@ import msgspec
 
 from wakeful.settings import text
 from wakeful.settings.build import build_agents, build_outbound, build_settings, check_server
-from wakeful.settings.file import (
-    OutboundSettings,
-    ServerSettings,
-    SettingsFile,
-    TelemetrySettings,
-)
+from wakeful.settings.file import ServerSettings, SettingsFile, TelemetrySettings
 from wakeful.settings.keys import out_of_bounds
 from wakeful.settings.problems import BadSettings, Problem
 from wakeful.settings.reading import Reading
-from wakeful.settings.settings import Settings
+from wakeful.settings.settings import OutboundSettings, Settings
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.record import Record
 
@@ -94,7 +89,7 @@ def load_text(content: str | None, file: Path, environ: Mapping[str, str]) -> Lo
         home=home,
         file=None if content is None else file,
         written=written,
-        settings=settings,
+        settings=msgspec.structs.replace(settings, outbound=outbound),
         agents=agents,
         server=server,
         outbound=outbound,

@@ -2,11 +2,18 @@
 
 from pathlib import Path
 
+from wakeful.doors.signing import read_keys
 from wakeful.intake.bindings import Binding, DmScope
+from wakeful.net.addresses import is_public
+from wakeful.net.target import parse
 from wakeful.settings.keys import refuse_out_of_bounds
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides, checked
 from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.route import READ_DOORS
+from wakeful.vocabulary.text import is_plain
+
+TAKEN_DOORS = READ_DOORS | {"hub", "mcp"}  # names that mean something already
 
 
 class LaneSettings(Record):
@@ -32,6 +39,15 @@ class Retention(Record):
     events: int = 1_000_000
 
 
+class OutboundSettings(Record):
+    """A receiver of signed webhooks, under its name, which is the door of routes to it."""
+
+    url: str
+    secret: str | None = None  # or several with white space between them: each of them signs
+    secret_file: str | None = None
+    allow_private: bool = False  # the host may have an address that is not public
+
+
 class Settings(Record):
     """The settings of one runtime."""
 
@@ -46,6 +62,7 @@ class Settings(Record):
     dm_scope: DmScope = DmScope.MAIN
     identity_links: dict[str, tuple[str, ...]] = {}  # one name for several addresses
     max_chain_depth: int = 16
+    outbound: dict[str, OutboundSettings] = {}
     retention: Retention = Retention()
     drain_s: float = 30.0  # how long a stop waits for running turns
 
@@ -57,8 +74,22 @@ class Settings(Record):
         checked(self.queue)
         for door, overrides in self.doors.items():
             checked(overrides, f"doors.{door}")
+        for name, outbound in self.outbound.items():
+            refuse_bad_outbound(name, outbound)
         if self.database != "sqlite" and not self.database.startswith(
             ("postgresql://", "postgres://")
         ):
             # Not the value: it may hold a password.
             raise InvalidInput("database", "must be 'sqlite' or postgresql://…")
+
+
+def refuse_bad_outbound(name: str, outbound: OutboundSettings) -> None:
+    """Raise for a receiver that nothing could be sent to."""
+    at = f"outbound.{name}"
+    if name in TAKEN_DOORS or not name or not is_plain(name):
+        raise InvalidInput(at, "must have another name: this one cannot be a door of its own")
+    target = parse(outbound.url, f"{at}.url")
+    if target.address is not None and not outbound.allow_private and not is_public(target.address):
+        rule = "has an address that is not public; 'allow_private: true' permits it"
+        raise InvalidInput(f"{at}.url", rule)
+    read_keys(outbound.secret or "", f"{at}.secret")

@@ -56,7 +56,7 @@ def test_every_key_arrives_where_it_belongs():
         identity_links: {ann: ["mail:ann", "chat:anna"]}
         queue: {mode: followup, cap: 5}
         lanes: {main: 3}
-        outbound: {crm: {url: "https://crm.example/in", secret: s3cret}}
+        outbound: {crm: {url: "https://crm.example/in", secret: MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw}}
         telemetry: {log_level: debug}
         drain_s: 5
         """
@@ -69,7 +69,7 @@ def test_every_key_arrives_where_it_belongs():
     assert everything.settings.bindings[0].agent == "scout"
     assert everything.settings.drain_s == 5.0
     assert everything.server.hosts == ("agents.example",)
-    assert everything.outbound["crm"].secret == "s3cret"
+    assert everything.outbound["crm"].secret == "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
     assert everything.telemetry.log_level is LogLevel.DEBUG
     main, scout = everything.agents
     assert main.workspace == Path("/srv/wakeful/workspaces/main")
@@ -183,10 +183,10 @@ def test_variables_are_filled_in(text: str, host: str):
 def test_a_variable_becomes_a_number_only_where_a_number_is_wanted():
     text = "server: {port: ${PORT}}\noutbound: {crm: {url: 'http://x', secret: ${SECRET}}}"
 
-    everything = loaded(text, PORT="9000", SECRET="123456")
+    everything = loaded(text, PORT="9000", SECRET="12345678" * 4)
 
     assert everything.server.port == 9000
-    assert everything.outbound["crm"].secret == "123456"
+    assert everything.outbound["crm"].secret == "12345678" * 4
 
 
 def test_what_a_variable_holds_is_text_and_never_yaml():

@@ -1,0 +1,51 @@
+"""The guard: turns a host into the very addresses that may be connected to, once a request."""
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+
+from wakeful.net.addresses import Allowed
+from wakeful.net.target import Address
+from wakeful.vocabulary.errors import Permanent, Transient
+
+# Returns the addresses of a host, the best first.
+Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
+
+
+async def system_resolver(host: str, port: int) -> Sequence[str]:
+    """Ask the machine, as every other program on it does."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return tuple(dict.fromkeys(str(info[4][0]) for info in found))
+
+
+async def addresses_of(
+    host: str, port: int, resolver: Resolver, allowed: Allowed
+) -> tuple[Address, ...]:
+    """Resolve a host once and return its addresses; raise if even one may not be reached.
+
+    Must be called once for each connection, and nothing but its answer may be connected to.
+    """
+    found = _literal(host) or await _resolved(host, port, resolver)
+    if not all(allowed.permits(host, address) for address in found):
+        raise Permanent(f"{host!r} leads to an address that is not public")
+    return found
+
+
+async def _resolved(host: str, port: int, resolver: Resolver) -> tuple[Address, ...]:
+    try:
+        found = await resolver(host, port)
+        addresses = tuple(map(ipaddress.ip_address, found))
+    except (OSError, ValueError) as error:  # a resolver that answers with no addresses, too
+        raise Transient(f"{host!r} cannot be resolved") from error
+    if not addresses:
+        raise Transient(f"{host!r} has no address")
+    return addresses
+
+
+def _literal(host: str) -> tuple[Address, ...]:
+    try:
+        return (ipaddress.ip_address(host),)
+    except ValueError:
+        return ()
