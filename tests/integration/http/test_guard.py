@@ -3,8 +3,10 @@
 import asyncio
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+import apsw
 import msgspec
 import pytest
 
@@ -13,6 +15,7 @@ from tests.integration.http.serving import House, house
 from wakeful.access.gatekeeper import FAILURES
 from wakeful.doors.http.endpoint import Endpoint
 from wakeful.doors.http.server import HttpOptions
+from wakeful.settings.settings import Settings
 from wakeful.vocabulary.clock import ManualClock
 from wakeful.vocabulary.errors import Permanent
 
@@ -343,3 +346,20 @@ async def test_problems_are_documents_of_their_kind():
             "detail",
             "field",
         }
+
+
+async def test_a_database_that_takes_no_commit_is_not_ready_but_alive(tmp_path: Path):
+    async with house(settings=Settings(home=tmp_path / "home", drain_s=1)) as home:
+        # The same library as the store's: locks of one process do not part two libraries.
+        other: Any = apsw.Connection(str(tmp_path / "home" / "wakeful.db"))
+        other.execute("BEGIN IMMEDIATE")
+        async with home.client() as client:
+            ready, alive = await client.get("/readyz"), await client.get("/healthz")
+            other.execute("ROLLBACK")
+            other.close()
+            again = await client.get("/readyz")
+
+    assert (ready.status_code, ready.json()["code"]) == (503, "unavailable")
+    assert int(ready.headers["retry-after"]) >= 1
+    assert alive.status_code == 200
+    assert again.status_code == 200

@@ -7,7 +7,7 @@ from wakeful.doors.http.app import App
 from wakeful.doors.http.endpoint import Endpoint
 from wakeful.doors.http.events import Events
 from wakeful.doors.http.guard import Guard, GuardRules
-from wakeful.doors.http.health import HealthRoutes
+from wakeful.doors.http.health import HealthRoutes, Probe
 from wakeful.doors.http.lasting import Lasting
 from wakeful.doors.http.messages import Messages
 from wakeful.doors.http.openapi import OpenApi
@@ -21,7 +21,7 @@ from wakeful.doors.http.turns import Turns
 _EVERYWHERE = frozenset({"0.0.0.0", "::", "[::]", ""})
 
 
-def endpoints(rooms: Rooms, lasting: Lasting) -> Sequence[Endpoint]:
+def endpoints(rooms: Rooms, lasting: Lasting, probe: Probe) -> Sequence[Endpoint]:
     """Return the whole table."""
     subjects = (
         Messages(rooms, lasting),
@@ -31,7 +31,7 @@ def endpoints(rooms: Rooms, lasting: Lasting) -> Sequence[Endpoint]:
         Events(rooms, lasting),
         Agents(rooms),
         Tokens(rooms),
-        HealthRoutes(rooms),
+        HealthRoutes(rooms, probe),
     )
     table = [endpoint for subject in subjects for endpoint in subject.endpoints()]
     return [*table, *OpenApi(table).endpoints()]
@@ -56,12 +56,13 @@ class HttpDoor:
         """Build the app and take its port; the caller runs the server as a service."""
         options = self._options
         lasting = Lasting(rooms.gatekeeper, rooms.metrics.registry)
-        self.table = endpoints(rooms, lasting)
+        probe = Probe(rooms.store, rooms.clock)
+        self.table = endpoints(rooms, lasting, probe)
         app = App(self.table, rooms.metrics.registry)
         own: set[str] = set() if options.host in _EVERYWHERE else {_name(options.host)}
         rules = GuardRules(hosts=frozenset(options.hosts) | own, origins=frozenset(options.origins))
         guard = Guard(app, rooms.gatekeeper, rooms.clock, rules, app.largest_body)
-        return HttpServer(guard, options, rooms.clock, lasting)
+        return HttpServer(guard, options, rooms.clock, lasting, beside=probe.run)
 
 
 def _name(host: str) -> str:

@@ -1,13 +1,15 @@
 """Health: alive, able to commit, and what was counted."""
 
+import asyncio
+
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.responses import Response
 
 from wakeful.doors.http.endpoint import Call, Endpoint, Nothing
 from wakeful.doors.http.problems import Problem
 from wakeful.doors.http.rooms import Rooms
-from wakeful.store.database import Tx
-from wakeful.vocabulary.clock import time_limit
+from wakeful.store.database import Store, Tx
+from wakeful.vocabulary.clock import Clock, time_limit
 from wakeful.vocabulary.errors import WakefulError
 from wakeful.vocabulary.record import Record
 
@@ -21,12 +23,56 @@ class Health(Record):
     status: str
 
 
+class Probe:
+    """A service that commits a row when somebody asks whether commits work.
+
+    A service, because whoever waits for a commit cannot leave before its outcome is known.
+    """
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._ready_until = 0
+        self._asked = asyncio.Event()
+        self._waiting: set[asyncio.Future[bool]] = set()
+
+    async def run(self) -> None:
+        while True:
+            await self._asked.wait()
+            self._asked.clear()
+            waiting = tuple(self._waiting)
+            try:
+                await self._store.write(_touch)
+                self._ready_until = self._clock.now() + FRESH_MS
+                is_ready = True
+            except WakefulError:
+                is_ready = False
+            for answer in waiting:
+                if not answer.done():
+                    answer.set_result(is_ready)
+
+    async def is_ready(self) -> bool:
+        """Tell whether a commit succeeded just now, or does in time."""
+        if self._clock.now() < self._ready_until:
+            return True
+        answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._waiting.add(answer)
+        self._asked.set()
+        try:
+            async with time_limit(self._clock, READY_S):
+                return await answer
+        except TimeoutError:
+            return False
+        finally:
+            self._waiting.discard(answer)
+
+
 class HealthRoutes:
     """What supervisors and monitors ask."""
 
-    def __init__(self, rooms: Rooms) -> None:
+    def __init__(self, rooms: Rooms, probe: Probe) -> None:
         self._rooms = rooms
-        self._ready_until = 0
+        self._probe = probe
 
     def endpoints(self) -> list[Endpoint]:
         return [
@@ -60,13 +106,8 @@ class HealthRoutes:
         return Health(status="alive")
 
     async def readyz(self, call: Call[Nothing, Nothing]) -> Health:
-        if self._rooms.clock.now() >= self._ready_until:
-            try:
-                async with time_limit(self._rooms.clock, READY_S):
-                    await self._rooms.store.write(_touch)
-            except (TimeoutError, WakefulError):
-                raise Problem("unavailable", "no commit succeeds", retry_after_s=1) from None
-            self._ready_until = self._rooms.clock.now() + FRESH_MS
+        if not await self._probe.is_ready():
+            raise Problem("unavailable", "no commit succeeds", retry_after_s=1)
         return Health(status="ready")
 
     async def metrics(self, call: Call[Nothing, Nothing]) -> Response:

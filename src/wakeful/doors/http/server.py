@@ -3,8 +3,9 @@
 import asyncio
 import ipaddress
 import socket
-from collections.abc import Generator
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
+from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -34,8 +35,17 @@ class HttpOptions(Record):
 class HttpServer:
     """A service; the port is taken when it is made, so that a failure stops the start."""
 
-    def __init__(self, app: ASGIApp, options: HttpOptions, clock: Clock, lasting: Lasting) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        options: HttpOptions,
+        clock: Clock,
+        lasting: Lasting,
+        *,
+        beside: Callable[[], Coroutine[Any, Any, None]],
+    ) -> None:
         self._lasting = lasting
+        self._beside = beside  # a service that runs for as long as the server
         self._socket = _bound(options)
         name = self._socket.getsockname()
         self.host: str = name[0]
@@ -70,6 +80,7 @@ class HttpServer:
     async def run(self) -> None:
         """Serve until cancelled; then end what lasts and let the rest finish, for a moment."""
         async with asyncio.TaskGroup() as group:
+            beside = group.create_task(self._beside(), name="beside the server")
             serving = group.create_task(self._server.serve(sockets=[self._socket]), name="uvicorn")
             try:
                 await asyncio.Event().wait()
@@ -77,6 +88,7 @@ class HttpServer:
                 self._lasting.close()
                 self._server.should_exit = True
                 await serving
+                beside.cancel()
 
     def close(self) -> None:
         """Give the port back, also if the server never ran."""
