@@ -10,7 +10,7 @@ export PYTHON UPGRADE
 
 .DEFAULT_GOAL := help
 .PHONY: help install up test check unit conformance integration acceptance coverage \
-	bench chaos format lock clean
+	bench chaos docs format lock clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -18,8 +18,8 @@ help: ## Show this list
 install: ## Build .venv from the lock files (nothing to do when they have not changed)
 	@scripts/install
 
-up: install ## Install, then run the first example to its end
-	@$(RUN) examples/01_hello.py
+up: install ## Install, then start the server (Ctrl-C stops it)
+	@$(RUN) -m wakeful up
 
 test: install ## Install, then run every check and every test
 	@$(RUN) scripts/checks.py check conformance integration acceptance
@@ -48,6 +48,9 @@ bench: install ## Measure (ONLY=name for one row)
 
 chaos: install ## Kill at random under load and check (SEED=n MINUTES=n)
 	@$(RUN) -m wakeful.testing.chaos $(if $(SEED),--seed '$(SEED)') $(if $(MINUTES),--minutes '$(MINUTES)')
+
+docs: install ## Write the generated pages of docs/reference
+	@$(RUN) scripts/reference.py
 
 format: install ## Format, and fix what the linter can fix
 	@$(RUN) -m ruff format

@@ -15,6 +15,7 @@ from wakeful.operations import token_file
 from wakeful.runtime import DATABASE_NAME
 from wakeful.settings.load import Loaded, file_of, home_of, load
 from wakeful.store.opening import is_postgres
+from wakeful.store.sqlite_home import kept_closed
 from wakeful.vocabulary.clock import Clock, SystemClock
 
 
@@ -55,7 +56,18 @@ class Desk:
         if given := self.environ.get("WAKEFUL_URL"):
             return given
         found = running.find(self.home)
-        return None if found is None else found.url
+        return None if found is None or self._is_abandoned() else found.url
+
+    def _is_abandoned(self) -> bool:
+        """Tell whether nobody has the database open, whoever has the server's number now.
+
+        A process that was killed leaves its note behind, and a stranger may get its number and its
+        port: the token must not be sent there.
+        """
+        if not self.database.exists():
+            return False
+        with kept_closed(self.database) as is_closed:
+            return is_closed
 
     def server(self) -> Client | None:
         """Return the running server, None if there is none."""

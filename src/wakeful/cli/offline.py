@@ -15,10 +15,15 @@ from wakeful.access.gatekeeper import Gatekeeper
 from wakeful.access.principal import Principal
 from wakeful.bus.bus import Bus
 from wakeful.cli.client import answered
+from wakeful.doors.http.agents import Agents
 from wakeful.doors.http.app import App
-from wakeful.doors.http.door import endpoints
+from wakeful.doors.http.endpoint import Endpoint
 from wakeful.doors.http.lasting import Lasting
 from wakeful.doors.http.rooms import Rooms
+from wakeful.doors.http.sessions import Sessions
+from wakeful.doors.http.stimuli import Stimuli
+from wakeful.doors.http.tokens import Tokens
+from wakeful.doors.http.turns import Turns
 from wakeful.intake.intake import Intake
 from wakeful.settings.load import Loaded
 from wakeful.store.database import Lock, Row, Store, Tx, Verb
@@ -71,8 +76,7 @@ class Offline:
         self, store: "ReadOnlyStore", path: str, params: dict[str, str]
     ) -> httpx2.Response:
         rooms, registry = self._rooms(store), CollectorRegistry()
-        table = endpoints(rooms, Lasting(rooms.gatekeeper, registry))
-        app = App([one for one in table if one.method == "GET" and not one.streams], registry)
+        app = App(_looking(rooms, Lasting(rooms.gatekeeper, registry)), registry)
 
         async def seen(scope: Scope, receive: Receive, send: Send) -> None:
             await app({**scope, "principal": _ONLOOKER}, receive, send)
@@ -138,6 +142,19 @@ class ReadOnlyStore:
     async def close(self) -> None:
         with suppress(Exception):
             self._reader.close()
+
+
+def _looking(rooms: Rooms, lasting: Lasting) -> list[Endpoint]:
+    """Return the routes that only look."""
+    subjects = (
+        Agents(rooms),
+        Sessions(rooms),
+        Stimuli(rooms),
+        Tokens(rooms),
+        Turns(rooms, lasting),
+    )
+    every = (endpoint for subject in subjects for endpoint in subject.endpoints())
+    return [endpoint for endpoint in every if endpoint.method == "GET"]
 
 
 def _card(agent: Agent) -> AgentCard:

@@ -1,8 +1,20 @@
 """Talking to an agent from a shell."""
 
+import os
+import pty
 import signal
+import stat
+import subprocess
 
-from tests.integration.cli.shell import Home, each
+from tests.integration.cli.shell import COMMAND, PATIENCE_S, Home, each
+
+
+def heard(terminal: int, words: str) -> str:
+    """Return what a terminal shows, up to these words."""
+    shown = b""
+    while words.encode() not in shown:
+        shown += os.read(terminal, 4096)
+    return shown.decode(errors="replace")
 
 
 def test_one_message_is_answered(awake: Home):
@@ -87,3 +99,30 @@ def test_two_shells_talk_at_once(awake: Home):
 
     assert [process.returncode for process in talking] == [0, 0, 0, 0]
     assert len({each([output.replace("\n", "")])[0]["stimulus_id"] for output in outputs}) == 4
+
+
+def test_a_terminal_has_a_prompt_and_a_history(awake: Home):
+    terminal, inside = pty.openpty()
+    talking = subprocess.Popen(
+        [*COMMAND, "chat", "-s", "terminal"],
+        env={**awake.environ, "TERM": "xterm"},
+        stdin=inside,
+        stdout=inside,
+        stderr=inside,
+    )
+    os.close(inside)
+    try:
+        heard(terminal, "> ")
+        os.write(terminal, b"hello there\n")
+        heard(terminal, "demo model")
+        heard(terminal, "> ")
+        os.write(terminal, b"\x04")
+        assert talking.wait(PATIENCE_S) == 0
+    finally:
+        talking.kill()
+        talking.wait()
+        os.close(terminal)
+
+    history = awake.folder / "history"
+    assert "hello there" in history.read_text()
+    assert stat.S_IMODE(history.stat().st_mode) == 0o600
