@@ -9,6 +9,7 @@ from wakeful.lanes.interrupts import Interrupts
 from wakeful.lanes.opening import Opened, Opening
 from wakeful.store.database import Store
 from wakeful.turn import limits
+from wakeful.turn.calls import LedgerToolFailed
 from wakeful.turn.journal import Ended, Fenced, Journal, Next
 from wakeful.turn.turn import Thinker
 from wakeful.vocabulary.clock import Clock, time_limit
@@ -49,13 +50,20 @@ class LaneRunner:
 
     async def _open(self, session_key: str) -> Opened | None:
         locks = [lanes.lock(session_key), halts.ASKING]
-        try:
-            return await self._store.write(
-                lambda tx: self._opening.open_next(tx, session_key), locks=locks
-            )
-        except asyncio.CancelledError:  # it may have been committed all the same
-            await self._store.write(lambda tx: self._opening.undo(tx, session_key), locks=locks)
-            raise
+        failures: dict[str, str] = {}
+        while True:
+            known = dict(failures)
+            try:
+                return await self._store.write(
+                    lambda tx, known=known: self._opening.open_next(tx, session_key, known),
+                    locks=locks,
+                )
+            except LedgerToolFailed as failed:
+                log.warning("the ledger tool %r failed", failed.call.name, exc_info=True)
+                failures[failed.call.id] = failed.told
+            except asyncio.CancelledError:  # it may have been committed all the same
+                await self._store.write(lambda tx: self._opening.undo(tx, session_key), locks=locks)
+                raise
 
     async def _think(self, opened: Opened) -> Next:
         journal = opened.journal

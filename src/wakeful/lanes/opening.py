@@ -1,6 +1,6 @@
 """Claim a lane and open its next turn, or reopen the one it left: one commit, question included."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from wakeful.broker import lanes, stimuli
 from wakeful.broker.lanes import NEVER, Lane
@@ -30,6 +30,8 @@ from wakeful.vocabulary.stimulus import State, Stimulus
 WAITING_LIMIT = 200  # stimuli looked at by one claim
 MAX_PREEMPTIONS = 3  # then a stimulus runs uninterrupted, except by stop
 
+NO_FAILURES: Mapping[str, str] = {}
+
 _RERUNS = frozenset({Effect.READ.value, Effect.IDEMPOTENT.value})
 
 
@@ -49,8 +51,13 @@ class Opening:
         self._owner = owner
         self.contexts = Contexts()
 
-    def open_next(self, tx: Tx, session_key: str) -> Opened | None:
-        """Claim the lane if it is free and due; None if there is nothing to run."""
+    def open_next(
+        self, tx: Tx, session_key: str, ledger_failures: Mapping[str, str] = NO_FAILURES
+    ) -> Opened | None:
+        """Claim the lane if it is free and due; None if there is nothing to run.
+
+        A turn that goes on may begin with a ledger tool: what that raised, the caller hands in.
+        """
         lane = lanes.get(tx, session_key)
         if lane is None or lane.owner is not None:
             return None
@@ -62,7 +69,7 @@ class Opening:
         session = sessions.get(tx, session_key)
         assert session is not None
         if lane.turn_id is not None:
-            return self._reopen(tx, lane, session, mind)
+            return self._reopen(tx, lane, session, mind, ledger_failures)
         choice = self._choose(tx, lane, session)
         return None if choice is None else self._open(tx, lane, session, mind, choice)
 
@@ -255,7 +262,14 @@ class Opening:
         if shown:
             sheet.note("still_to_do", notes.STILL_TO_DO)
 
-    def _reopen(self, tx: Tx, lane: Lane, session: Session, mind: Mind) -> Opened:
+    def _reopen(
+        self,
+        tx: Tx,
+        lane: Lane,
+        session: Session,
+        mind: Mind,
+        ledger_failures: Mapping[str, str] = NO_FAILURES,
+    ) -> Opened:
         """Go on with the open turn of a lane, from its last committed entry."""
         assert lane.turn_id is not None
         turns.reclaim(tx, lane.turn_id)
@@ -264,6 +278,7 @@ class Opening:
         journal = self._claim(tx, lane, session, mind, turn, is_open=True)
         is_answered = load_step(tx, session, journal)
         page = Page(self._pen, tx, journal, turn, session)
+        page.calls.ledger_failures = ledger_failures
         page.sheet.publish("turn.resumed", epoch=journal.attempt.epoch, attempt=turn.attempts)
         next = page.close(self._go_on(tx, page, journal, is_answered=is_answered)).apply(journal)
         return Opened(journal=journal, next=next)

@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator
 
 from wakeful.models.model import Delta, Reply, Request
 from wakeful.runtime import Runtime
-from wakeful.testing.kit import call, in_memory, says
-from wakeful.tools.tool import Effect, Tool
+from wakeful.testing.kit import call, in_memory, says, wait_for
+from wakeful.tools.tool import Effect, LedgerContext, Tool
 from wakeful.turns.turns import TurnState
+from wakeful.vocabulary.message import ToolMessage
 from wakeful.vocabulary.stimulus import State
 
 CYCLES = 20  # of the event loop, until everything that is ready has run
@@ -114,6 +115,41 @@ async def test_no_tool_begins_after_its_stop_was_acknowledged() -> None:
     assert turn is not None
     assert turn.state is TurnState.STOPPED
     assert happened[-1] == "stopped"
+
+
+async def test_a_ledger_tool_that_fails_as_a_turn_goes_on_does_not_keep_it_from_going_on() -> None:
+    asked, may_answer = asyncio.Event(), asyncio.Event()
+
+    def stumble(context: LedgerContext) -> str:
+        """Fail inside the commit."""
+        raise RuntimeError("stumbled")
+
+    class Stumbling:
+        """Calls the tool that fails, then says what it was told."""
+
+        name = "stumbling"
+
+        async def stream(self, request: Request) -> AsyncIterator[Delta | Reply]:
+            asked.set()
+            await may_answer.wait()
+            last = request.messages[-1]
+            is_told = isinstance(last, ToolMessage)
+            yield says(last.text) if is_told else says("", call("stumble", "c1"))
+
+    tool = Tool(stumble, effect=Effect.LEDGER)
+    async with in_memory(Stumbling(), tools=[tool]) as runtime:
+        receipt = await runtime.send("stumble")
+        await asked.wait()
+        await runtime.halt()
+        may_answer.set()
+        await wait_for(runtime, "turn.left")
+
+        await runtime.resume()
+        turn = await runtime.wait(receipt, timeout_s=5)
+
+    assert turn is not None
+    assert turn.state is TurnState.DONE
+    assert turn.reply == "RuntimeError: stumbled"
 
 
 def hold() -> None:
