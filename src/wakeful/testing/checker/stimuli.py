@@ -172,7 +172,7 @@ def _check_choice(
     rank = (head.priority, place, head.seq)
     for other_id, other_place in waiting.items():
         other = history.db.stimuli.get(other_id)
-        if other is None or other.is_debounced or _may_wait(history, other, event):
+        if other is None or _may_wait(history, other, other_place, event):
             continue
         if (other.priority, other_place, other.seq) < rank:
             finding.report(
@@ -182,8 +182,10 @@ def _check_choice(
             )
 
 
-def _may_wait(history: History, stimulus: Stimulus, event: EventRow) -> bool:
-    """Tell whether a stimulus had a reason to wait: an order for later, or a time of parking."""
-    if stimulus.not_before > event.at:
+def _may_wait(history: History, stimulus: Stimulus, place: Place, event: EventRow) -> bool:
+    """Tell whether a stimulus had a reason to wait: a window, an order for later, a parking."""
+    if stimulus.is_debounced or stimulus.not_before > event.at:
         return True
+    if stimulus.preemptions and place is not Place.INTERRUPTED:
+        return True  # it may have waited for a window then: its row no longer says
     return any(known.kind == "stimulus.parked" for known in history.events_of_stimulus[stimulus.id])
