@@ -16,6 +16,8 @@ from wakeful.vocabulary.stimulus import Trust
 
 NOBODY = Principal(token_id="", name="", scopes=(), owner="", trust=Trust.EXTERNAL)
 
+_PLACE = "wakeful.place"  # in a scope: where in the table its path leads
+
 
 @dataclass
 class _Branch:
@@ -25,6 +27,7 @@ class _Branch:
     any: "_Branch | None" = None
     name: str = ""  # of the parameter that led here
     methods: dict[str, Endpoint] = dataclass_field(default_factory=dict[str, Endpoint])
+    largest_body: int = 0
 
 
 class App:
@@ -43,6 +46,7 @@ class App:
             ["method", "route", "status"],
             registry=registry,
         )
+        self._counters: dict[tuple[str, str, int], Counter] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request; the guard has put its principal into the scope."""
@@ -55,16 +59,21 @@ class App:
             response = await respond(endpoint, Request(scope, receive), path, principal)
         except Exception as error:
             response = problem_of(error).response()
-        route = endpoint.path if endpoint is not None else "none"
-        method = endpoint.method if endpoint is not None else "none"
-        self._requests.labels(method, route, str(response.status_code)).inc()
+        self._count(endpoint, response.status_code)
         await response(scope, receive, send)
 
-    def largest_body(self, raw_path: bytes) -> int:
+    def largest_body(self, scope: Scope) -> int:
         """Return how much may be sent to a path, before anybody knows who sends it."""
-        branch, _ = self._walk(raw_path)
-        sizes = [endpoint.largest_body for endpoint in branch.methods.values()] if branch else []
-        return max(sizes, default=LARGEST_BODY)
+        branch, _ = scope[_PLACE] = self._walk(scope["raw_path"])
+        return branch.largest_body if branch and branch.methods else LARGEST_BODY
+
+    def _count(self, endpoint: Endpoint | None, status: int) -> None:
+        method, route = (endpoint.method, endpoint.path) if endpoint else ("none", "none")
+        counter = self._counters.get((method, route, status))
+        if counter is None:
+            counter = self._requests.labels(method, route, str(status))
+            self._counters[method, route, status] = counter
+        counter.inc()
 
     def _add(self, endpoint: Endpoint) -> None:
         branch = self._root
@@ -77,9 +86,10 @@ class App:
         if endpoint.method in branch.methods:
             raise ValueError(f"two endpoints answer {endpoint.method} {endpoint.path}")
         branch.methods[endpoint.method] = endpoint
+        branch.largest_body = max(branch.largest_body, endpoint.largest_body)
 
     def _find(self, scope: Scope) -> tuple[Endpoint, dict[str, str]]:
-        branch, path = self._walk(scope["raw_path"])
+        branch, path = scope[_PLACE]
         if branch is None or not branch.methods:
             raise Problem("not-found")
         method = scope["method"]
@@ -99,7 +109,7 @@ class App:
             return None, path
         for raw in raw_path[1:].split(b"/"):
             try:
-                word = unquote_to_bytes(raw).decode()
+                word = (unquote_to_bytes(raw) if b"%" in raw else raw).decode()
             except UnicodeDecodeError:
                 return None, path
             if (known := branch.words.get(word)) is not None:

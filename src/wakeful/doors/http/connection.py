@@ -1,6 +1,6 @@
 """Connections: bounded in number, in the time and size of their headers, and cut off on request."""
 
-from asyncio import BaseTransport
+from asyncio import AbstractEventLoop, BaseTransport, Transport
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -12,10 +12,13 @@ from wakeful.vocabulary.clock import Alarm, Clock
 
 HEADER_SECONDS = 10.0
 LARGEST_HEAD = 64 * 1024  # bytes of the request line and the headers together
+SMALL_BODY = 64 * 1024  # below every limit: need not be measured again
 CONNECTIONS_EACH = 256  # per address
 CONNECTIONS = 2048
 
-ABORT = "abort"  # in the request's state: cuts the connection, whatever it still had to send
+# In a request's state:
+ABORT = "abort"  # cuts the connection, whatever it still had to send
+WHOLE = "whole"  # the body has arrived, and is no larger than one read
 
 
 class Connections:
@@ -59,7 +62,7 @@ class Connection(HttpToolsProtocol):
     _head = 0
 
     def connection_made(self, transport: BaseTransport) -> None:
-        super().connection_made(cast("Any", transport))
+        super().connection_made(cast("Any", _Gathering(cast("Transport", transport), self.loop)))
         address = canonical_address(self.client[0] if self.client else "unknown")
         if not self._connections.enter(address):
             self._refuse(429, "too-many-requests")
@@ -104,8 +107,11 @@ class Connection(HttpToolsProtocol):
             super().on_body(body)
 
     def on_message_complete(self) -> None:
-        if not self.transport.is_closing():
-            super().on_message_complete()
+        if self.transport.is_closing():
+            return
+        if self.cycle.scope is self.scope and len(self.cycle.body) <= SMALL_BODY:
+            self.scope.setdefault("state", {})[WHOLE] = True
+        super().on_message_complete()
 
     def _measure(self, size: int) -> None:
         self._head += size
@@ -135,3 +141,32 @@ class Connection(HttpToolsProtocol):
             b"content-length: %d\r\nconnection: close\r\n\r\n%b" % (status, len(body), body)
         )
         self.transport.close()
+
+
+class _Gathering:
+    """A transport that sends together what is written together: head and body in one packet."""
+
+    def __init__(self, transport: Transport, loop: AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._waiting: list[bytes] = []
+        self.abort = transport.abort
+        self.get_extra_info = transport.get_extra_info
+        self.is_closing = transport.is_closing
+        self.pause_reading = transport.pause_reading
+        self.resume_reading = transport.resume_reading
+        self.set_protocol = transport.set_protocol
+
+    def write(self, data: bytes) -> None:
+        if not self._waiting:
+            self._loop.call_soon(self._flush)
+        self._waiting.append(data)
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        if self._waiting and not self._transport.is_closing():
+            self._transport.write(b"".join(self._waiting))
+        self._waiting.clear()

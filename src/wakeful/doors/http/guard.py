@@ -3,13 +3,13 @@
 import re
 from collections.abc import Callable
 
-from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from wakeful.access.gatekeeper import Gatekeeper
 from wakeful.access.principal import Principal
 from wakeful.doors.http.addresses import canonical_address
+from wakeful.doors.http.connection import WHOLE
 from wakeful.doors.http.problems import Problem, problem_of
 from wakeful.vocabulary.clock import Clock, time_limit
 from wakeful.vocabulary.record import Record
@@ -24,12 +24,6 @@ PUBLIC = frozenset({b"/healthz", b"/readyz", b"/api/login"})
 _LOCAL = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?")
 _SECRET_NAMES = frozenset({"token", "access_token", "api_key", "apikey", "authorization"})
-_HEADERS = [
-    (b"x-content-type-options", b"nosniff"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cache-control", b"no-store"),
-]
 
 
 class GuardRules(Record):
@@ -48,7 +42,7 @@ class Guard:
         gatekeeper: Gatekeeper,
         clock: Clock,
         rules: GuardRules,
-        largest_body: Callable[[bytes], int],
+        largest_body: Callable[[Scope], int],
     ) -> None:
         self._app = app
         self._gatekeeper = gatekeeper
@@ -60,28 +54,29 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             raise RuntimeError(f"the door speaks HTTP, not {scope['type']}")
-        send = _with_headers(send)
         try:
-            headers = Headers(scope=scope)
-            self._check_host(headers)
+            headers = _read_headers(scope)
+            self._check_host(headers["host"])
             if scope["query_string"]:
                 _refuse_secrets(Request(scope))
-            largest = self._largest_body(scope["raw_path"])
+            largest = self._largest_body(scope)
             _check_body(scope["method"], headers, largest)
             scope["principal"], is_bearer = await self._principal(scope, headers)
             self._check_origin(scope, headers, is_bearer=is_bearer)
-            body = _Body(receive, largest, self._clock)
-            await self._app(scope, body.receive, send)
+            if not scope.get("state", {}).get(WHOLE, False):
+                receive = _Body(receive, largest, self._clock).receive
+            await self._app(scope, receive, send)
         except Exception as error:
             await problem_of(error).response()(scope, receive, send)
 
-    def _check_host(self, headers: Headers) -> None:
-        given = headers.getlist("host")
-        match = _HOST.fullmatch(given[0].lower()) if len(given) == 1 else None
+    def _check_host(self, host: str) -> None:
+        match = _HOST.fullmatch(host.lower())
         if match is None or match[1] not in self._hosts:
             raise Problem("foreign-host", "the Host header names no host of ours")
 
-    async def _principal(self, scope: Scope, headers: Headers) -> tuple[Principal | None, bool]:
+    async def _principal(
+        self, scope: Scope, headers: dict[str, str]
+    ) -> tuple[Principal | None, bool]:
         """Return who asks, and whether they showed a bearer token, which no browser adds."""
         if scope["raw_path"] in PUBLIC:
             return None, False
@@ -96,7 +91,7 @@ class Guard:
             raise refused(self._gatekeeper, scope)
         return principal, is_bearer
 
-    def _check_origin(self, scope: Scope, headers: Headers, *, is_bearer: bool) -> None:
+    def _check_origin(self, scope: Scope, headers: dict[str, str], *, is_bearer: bool) -> None:
         """Refuse what another site's page may have sent."""
         origin = headers.get("origin")
         host = headers["host"]
@@ -115,6 +110,16 @@ class Guard:
             raise Problem("foreign-origin", "an unsafe request needs our Origin or a bearer token")
 
 
+def _read_headers(scope: Scope) -> dict[str, str]:
+    """Read the headers once; each that is given twice counts as its last, a host as none."""
+    headers: dict[str, str] = {"host": ""}
+    for name, value in scope["headers"]:
+        if name == b"host" and headers["host"]:
+            raise Problem("foreign-host", "there are two Host headers")
+        headers[name.decode("latin-1")] = value.decode("latin-1")
+    return headers
+
+
 def refused(gatekeeper: Gatekeeper, scope: Scope) -> Problem:
     """Count a wrong secret against the address it came from, and say what to answer."""
     client = scope.get("client")
@@ -129,7 +134,7 @@ def _refuse_secrets(request: Request) -> None:
         raise Problem("token-in-url")
 
 
-def _check_body(method: str, headers: Headers, largest: int) -> None:
+def _check_body(method: str, headers: dict[str, str], largest: int) -> None:
     if headers.get("content-encoding", "identity") not in ("", "identity"):
         raise Problem("unsupported-media-type", "the body must not be compressed")
     length = headers.get("content-length", "0")
@@ -142,17 +147,6 @@ def _check_body(method: str, headers: Headers, largest: int) -> None:
         media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type != "application/json":
             raise Problem("unsupported-media-type")
-
-
-def _with_headers(send: Send) -> Send:
-    async def sending(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            given = {name for name, _ in message["headers"]}
-            ours = [pair for pair in _HEADERS if pair[0] not in given]
-            message = {**message, "headers": [*message["headers"], *ours]}
-        await send(message)
-
-    return sending
 
 
 class _Body:

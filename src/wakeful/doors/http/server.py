@@ -20,6 +20,12 @@ DEFAULT_PORT = 8484
 GRACE_S = 2  # for answers under way when the server stops
 IDLE_S = 30  # until a connection without a request is closed
 BACKLOG = 1024
+HEADERS = [  # of every answer
+    ("x-content-type-options", "nosniff"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("referrer-policy", "no-referrer"),
+    ("cache-control", "no-store"),
+]
 
 
 class HttpOptions(Record):
@@ -60,6 +66,7 @@ class HttpServer:
                 access_log=False,
                 proxy_headers=False,
                 server_header=False,
+                headers=HEADERS,
                 timeout_keep_alive=IDLE_S,
                 timeout_graceful_shutdown=GRACE_S,
                 backlog=BACKLOG,

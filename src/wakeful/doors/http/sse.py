@@ -52,7 +52,7 @@ class EventStream(Response):
     def __init__(
         self, source: Source, principal: Principal, lasting: Lasting, clock: Clock
     ) -> None:
-        super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+        super().__init__(headers={"X-Accel-Buffering": "no"})
         del self.headers["content-length"]
         self._source = source
         self._principal = principal
