@@ -215,12 +215,15 @@ async def test_a_credential_has_only_so_many_streams():
                 group.create_task(stream())
         async with home.client(secret) as client:
             refused = await client.get("/api/events")
+        async with home.client(await home.token("send", name="s")) as client:
+            path = "/api/sessions/web:x/messages?wait=10"
+            waited = await client.post(path, json={"text": "a"})
         others = await operator.get("/api/sessions")
         for writer in opened:
             writer.transport.abort()
 
     assert (refused.status_code, refused.json()["code"]) == (429, "too-many-requests")
-    assert others.status_code == 200
+    assert others.status_code == waited.status_code == 200
 
 
 async def test_a_reader_that_stops_reading_is_cut_off_and_may_resume():

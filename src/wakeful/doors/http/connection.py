@@ -13,7 +13,7 @@ from wakeful.vocabulary.clock import Alarm, Clock
 HEADER_SECONDS = 10.0
 LARGEST_HEAD = 64 * 1024  # bytes of the request line and the headers together
 SMALL_BODY = 64 * 1024  # below every limit: need not be measured again
-CONNECTIONS_EACH = 256  # per address
+CONNECTIONS_EACH = 512  # per address
 CONNECTIONS = 2048
 
 # In a request's state:

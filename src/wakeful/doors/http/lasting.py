@@ -1,7 +1,6 @@
 """Lasting answers: streams and waits, bounded per credential, each of which we can end."""
 
 import asyncio
-from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 
@@ -11,7 +10,7 @@ from wakeful.access.gatekeeper import Gatekeeper
 from wakeful.access.principal import Principal
 from wakeful.doors.http.problems import Problem
 
-LASTING_EACH = 64  # per credential
+LASTING_EACH = 256  # per credential
 
 
 class Lasting:
@@ -20,7 +19,7 @@ class Lasting:
     def __init__(self, gatekeeper: Gatekeeper, registry: CollectorRegistry) -> None:
         self._gatekeeper = gatekeeper
         self._open: set[Callable[[], object]] = set()
-        self._each: Counter[str] = Counter()
+        self._each: dict[str, int] = {}
         self._is_closed = False
         self._gauge = Gauge(
             "wakeful_http_lasting", "Streams and waits that are open.", registry=registry
@@ -32,14 +31,18 @@ class Lasting:
         for end in tuple(self._open):
             end()
 
+    def check_room(self, principal: Principal) -> None:
+        """Refuse what could not be held; asked before anything is done that lasts."""
+        if self._is_closed:
+            raise Problem("unavailable", "the server is stopping", retry_after_s=5)
+        if self._each.get(principal.token_id, 0) >= LASTING_EACH:
+            raise Problem("too-many-requests", "too many open streams", retry_after_s=5)
+
     @contextmanager
     def hold(self, principal: Principal, end: Callable[[], object]) -> Generator[None, None, None]:
         """Have `end` called when the answer must stop; must be entered before it begins."""
-        if self._is_closed:
-            raise Problem("unavailable", "the server is stopping", retry_after_s=5)
-        if self._each[principal.token_id] >= LASTING_EACH:
-            raise Problem("too-many-requests", "too many open streams", retry_after_s=5)
-        self._each[principal.token_id] += 1
+        self.check_room(principal)
+        self._each[principal.token_id] = self._each.get(principal.token_id, 0) + 1
         self._open.add(end)
         self._gauge.inc()
         undo = self._gatekeeper.while_valid(principal, end)

@@ -109,13 +109,14 @@ class Messages:
         try:
             async with self._lasting.wait(call.principal):
                 turn = await self._rooms.turns.wait_for_stimulus(receipt, call.query.wait)
-        except TimeoutError:
+        except (TimeoutError, Problem):
             pass  # the server stops, or the token went: the message is on disk all the same
         if turn is None:
             return 202, shape
         return 200, Answered(**msgspec.structs.asdict(shape), turn=turn_end(turn))
 
     async def stream(self, call: Call[Nothing, MessageBody]) -> Response:
+        self._lasting.check_room(call.principal)
         draft = await self._draft(call)
         # Followed before it is sent, so that not a word of the answer is missed.
         subscription = self._rooms.bus.follow(session_key=draft.session_key)
