@@ -14,6 +14,7 @@ from wakeful.cli.times import relative, shown, zone_named
 from wakeful.operations import token_file
 from wakeful.runtime import DATABASE_NAME
 from wakeful.settings.load import Loaded, file_of, home_of, load
+from wakeful.settings.problems import BadSettings
 from wakeful.store.opening import is_postgres
 from wakeful.store.sqlite_home import kept_closed
 from wakeful.vocabulary.clock import Clock, SystemClock
@@ -43,7 +44,11 @@ class Desk:
 
     @cached_property
     def zone(self) -> tzinfo | None:
-        return zone_named(self.loaded.settings.timezone)
+        """The user's zone; the machine's while the settings cannot be read."""
+        try:
+            return zone_named(self.loaded.settings.timezone)
+        except BadSettings:
+            return None
 
     @cached_property
     def token(self) -> str | None:
@@ -56,7 +61,9 @@ class Desk:
         if given := self.environ.get("WAKEFUL_URL"):
             return given
         found = running.find(self.home)
-        return None if found is None or self._is_abandoned() else found.url
+        if found is None or (found.has_file and self._is_abandoned()):
+            return None
+        return found.url
 
     def _is_abandoned(self) -> bool:
         """Tell whether nobody has the database open, whoever has the server's number now.
@@ -64,8 +71,6 @@ class Desk:
         A process that was killed leaves its note behind, and a stranger may get its number and its
         port: the token must not be sent there.
         """
-        if not self.database.exists():
-            return False
         with kept_closed(self.database) as is_closed:
             return is_closed
 

@@ -16,6 +16,7 @@ class Running(Record):
     pid: int
     url: str
     started_at: int
+    has_file: bool = True  # its database is the file in the home
 
 
 def note(home: Path, running: Running) -> None:

@@ -95,8 +95,15 @@ class Server:
         assert runtime.http is not None
         self.port = runtime.http.port
         awake = await _awake(runtime, loaded, runtime.http.url)
-        now = self._desk.clock.now()
-        running.note(loaded.home, Running(pid=os.getpid(), url=awake.url, started_at=now))
+        running.note(
+            loaded.home,
+            Running(
+                pid=os.getpid(),
+                url=awake.url,
+                started_at=self._desk.clock.now(),
+                has_file=not is_postgres(loaded.settings.database),
+            ),
+        )
         log.info("awake at %s", awake.url)
         if not self._has_told:
             self._has_told = True

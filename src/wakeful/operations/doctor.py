@@ -27,7 +27,7 @@ AHEAD_MS = 60_000
 LATE_S = 120  # the timekeeper looks by itself every minute
 
 PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
-SECRET_FILES = ("wakeful.db*", "operator.token*", "server.json*", "*.log*", "backups/*")
+SECRET_FILES = ("wakeful.db*", "operator.token*", "server.json*", "*.log*", "history", "backups/*")
 
 
 class Health(StrEnum):

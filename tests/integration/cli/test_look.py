@@ -1,11 +1,15 @@
 """Looking: the same with and without a server, and never a change."""
 
 import json
+import os
+import socket
 from pathlib import Path
 
 import pytest
 
 from tests.integration.cli.shell import Home, snapshot
+from wakeful.cli import running
+from wakeful.cli.running import Running
 
 LOOKING = [
     ["sessions", "list"],
@@ -108,6 +112,31 @@ def test_a_wrong_token_is_told(awake: Home):
 
     assert answer.returncode == 5
     assert "does not know this token" in answer.stderr
+
+
+def test_the_token_is_not_sent_to_a_stranger_at_the_port(seen: tuple[Home, list[object]]):
+    home, _ = seen
+    with socket.socket() as stranger:
+        stranger.bind(("127.0.0.1", 0))
+        stranger.listen()
+        stranger.setblocking(False)
+        url = f"http://127.0.0.1:{stranger.getsockname()[1]}"
+        running.note(home.folder, Running(pid=os.getpid(), url=url, started_at=1))
+        try:
+            assert home.json("status")["is_running"] is False
+            assert home.run("send", "hi").returncode == 3
+            with pytest.raises(BlockingIOError):
+                stranger.accept()
+        finally:
+            running.forget(home.folder)
+
+
+def test_a_broken_file_does_not_keep_anybody_from_the_switch(awake: Home, tmp_path: Path):
+    broken = tmp_path / "broken.yaml"
+    broken.write_text("agents: [")
+
+    for verb in (["halt"], ["resume"], ["status"], ["sessions", "list"]):
+        awake.ok(*verb, "--config", str(broken))
 
 
 def test_times_are_shown_in_the_zone_of_the_settings(awake: Home, tmp_path: Path):
