@@ -7,6 +7,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.integration.http.serving import House, house, is_time
 from wakeful.models.scripted import Pause, call, says
+from wakeful.settings.settings import Settings
 
 
 async def spoken(home: House, text: str = "hello", session: str = "main") -> dict[str, str]:
@@ -319,3 +320,31 @@ async def test_every_route_is_in_the_openapi_document():
         assert assets
         for asset in assets:
             assert (await client.get(asset)).status_code == 200
+
+
+async def test_every_route_that_looks_answers_on_postgresql_too(postgres_url: str):
+    async with (
+        house(settings=Settings(database=postgres_url, drain_s=1)) as home,
+        home.client(home.operator) as client,
+        home.client(await home.token("send", name="a")) as owner,
+    ):
+        path = "/api/sessions/web:a/messages?wait=10"
+        receipt = (await owner.post(path, json={"text": "a"})).json()
+        await spoken(home)
+        names = {"key": "web:a", "id": receipt["turn"]["id"], "name": "x"}
+        for row in home.table:
+            if row.method != "GET" or row.streams:
+                continue
+            ids = names | {"id": receipt["stimulus_id"]} if "stimuli" in row.path else names
+            ids = ids | {"id": "main"} if "agents" in row.path else ids
+            for one in (client, owner):
+                answer = await one.get(row.path.format(**ids))
+                may = one is client or row.scope in (None, "any")
+                assert answer.status_code == (200 if may else 403), row.path
+        for one, count in ((client, 2), (owner, 1)):
+            first = (await one.get("/api/sessions?limit=1")).json()
+            rest = (await one.get("/api/sessions", params={"after": first["next"] or "0.x"})).json()
+            assert len(first["items"] + rest["items"]) == count
+            assert (
+                len((await one.get("/api/stimuli?state=done&origin=user")).json()["items"]) == count
+            )
