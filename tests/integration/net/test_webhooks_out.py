@@ -1,6 +1,8 @@
 """What a receiver of webhooks may rely on: signed, in order, again until it has it, never lost."""
 
 import logging
+import subprocess
+import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
@@ -364,3 +366,13 @@ def test_a_receiver_must_not_take_the_name_of_another_door():
     settings = Settings(outbound={"crm": OutboundSettings(url="http://x/", secret=OLD)})
     with pytest.raises(InvalidInput, match=r"outbound\.crm: must not be the name of another door"):
         in_memory(Scripted([]), settings=settings, doors={"crm": crm})
+
+
+def test_who_has_no_receivers_does_not_load_the_client():
+    code = "import sys, wakeful.cli.up; print('httpcore2' in sys.modules)"
+
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+
+    assert answer.stdout == "False\n"
