@@ -22,6 +22,7 @@ _SPECIAL = tuple(
             "10.0.0.0/8",
             "100.64.0.0/10",  # carriers' own
             "127.0.0.0/8",
+            "168.63.129.16/32",  # looks public, but is the host of a cloud's machine
             "169.254.0.0/16",  # link-local, and the metadata of clouds
             "172.16.0.0/12",
             "192.0.0.0/24",
@@ -47,7 +48,21 @@ _SPECIAL = tuple(
 _ODD = tuple(
     map(
         ipaddress.ip_network,
-        ("0.0.0.0/8", "169.254.0.0/16", "224.0.0.0/3", "::/128", "fe80::/10", "ff00::/8"),
+        (
+            "0.0.0.0/8",
+            "100.100.100.200/32",  # metadata of a cloud, as are the next two and fd00:ec2::254
+            "168.63.129.16/32",
+            "169.254.0.0/16",
+            "224.0.0.0/3",
+            "::/128",
+            "64:ff9b::/96",  # NAT64
+            "64:ff9b:1::/48",
+            "2001::/32",  # Teredo
+            "2002::/16",
+            "fd00:ec2::254/128",
+            "fe80::/10",
+            "ff00::/8",
+        ),
     )
 )
 
@@ -55,7 +70,7 @@ _ODD = tuple(
 class Allowed(Record):
     """What the operator lets be reached beside the internet."""
 
-    names: frozenset[str] = frozenset()  # wherever they lead, but not to link-local or multicast
+    names: frozenset[str] = frozenset()  # wherever they lead, except to what is odd anywhere
     networks: tuple[Network, ...] = ()
 
     def permits(self, host: str, address: Address) -> bool:

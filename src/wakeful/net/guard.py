@@ -4,6 +4,8 @@ import asyncio
 import ipaddress
 import socket
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from threading import Thread
 
 from wakeful.net.addresses import Allowed
 from wakeful.net.target import Address
@@ -14,10 +16,33 @@ Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
 async def system_resolver(host: str, port: int) -> Sequence[str]:
-    """Ask the machine, as every other program on it does."""
+    """Ask the machine, as every other program on it does.
+
+    Each look-up has a thread of its own, which nobody waits for: a name server that does not
+    answer must hold up neither other look-ups nor the end of the process, as it would in a pool.
+    """
     loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return tuple(dict.fromkeys(str(info[4][0]) for info in found))
+    answer: asyncio.Future[Sequence[str]] = loop.create_future()
+
+    def settle(found: Sequence[str] | Exception) -> None:
+        if answer.done():  # nobody waits for it any more
+            return
+        if isinstance(found, Exception):
+            answer.set_exception(found)
+        else:
+            answer.set_result(found)
+
+    def look_up() -> None:
+        try:
+            infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            found = tuple(dict.fromkeys(str(info[4][0]) for info in infos))
+        except Exception as error:
+            found = error
+        with suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(settle, found)
+
+    Thread(target=look_up, name="look up a host", daemon=True).start()
+    return await answer
 
 
 async def addresses_of(

@@ -111,8 +111,13 @@ class _Stream(httpcore2.AsyncNetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        async with _within(self._clock, self._patience.connect_s, httpcore2.ConnectTimeout):
-            inner = await self._inner.start_tls(ssl_context, server_hostname)
+        try:
+            async with _within(self._clock, self._patience.connect_s, httpcore2.ConnectTimeout):
+                inner = await self._inner.start_tls(ssl_context, server_hostname)
+        except BaseException:
+            # Until the handshake is done nobody else knows this connection, to close it.
+            await self._inner.aclose()
+            raise
         return _Stream(inner, self._clock, self._patience)
 
     def get_extra_info(self, info: str) -> Any:

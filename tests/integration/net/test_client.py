@@ -2,10 +2,13 @@
 
 import asyncio
 import shutil
+import socket
 import ssl
 import subprocess
+import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import httpcore2
 import pytest
@@ -401,6 +404,58 @@ async def test_the_certificate_must_be_for_the_name_whatever_the_address(tmp_pat
     assert str(unknown) == "'receiver.test' has a certificate that cannot be trusted"
     assert receiver.names == ["receiver.test", "other.test", "receiver.test"]
     assert len(receiver.requests) == 1
+
+
+async def test_a_handshake_that_never_ends_is_left_by_the_clock_and_leaves_no_connection():
+    clock = ManualClock()
+    greeted, left = asyncio.Event(), asyncio.Event()
+
+    async def keeps_still(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        greeted.set()
+        await reader.read()
+        left.set()
+        writer.close()
+
+    server = await asyncio.start_server(keeps_still, "127.0.0.1", 0)
+    async with server, asyncio.TaskGroup() as group:
+        url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+        task = group.create_task(refusal(Client(clock), get(url)))
+        await greeted.wait()
+        clock.advance(5)
+        await left.wait()
+
+    assert str(task.result()) == "'127.0.0.1' took too long"
+
+
+async def test_a_look_up_that_fails_or_hangs_holds_up_no_other(monkeypatch: pytest.MonkeyPatch):
+    clock, release = ManualClock(), threading.Event()
+    hanging: asyncio.Queue[str] = asyncio.Queue()
+    loop, ask = asyncio.get_running_loop(), socket.getaddrinfo
+
+    def getaddrinfo(host: str, *args: Any, **options: Any) -> Any:
+        if host == "hangs.test":
+            loop.call_soon_threadsafe(hanging.put_nowait, host)
+            release.wait(10)
+        if host.endswith(".test"):
+            raise socket.gaierror(socket.EAI_NONAME, "unknown")
+        return ask(host, *args, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    client = Client(clock)
+    async with receiving() as receiver, asyncio.TaskGroup() as group:
+        tasks = [group.create_task(refusal(client, get("http://hangs.test/"))) for _ in range(64)]
+        for _ in tasks:
+            await hanging.get()
+        unknown = await refusal(client, get("http://unknown.test/"))
+        url = f"http://localhost:{receiver.port}/"
+        answer = await client.send(Request(method="GET", url=url, allowed=allow(["localhost"])))
+        clock.advance(5)
+    release.set()
+
+    assert answer.status == 200
+    assert str(unknown) == "'unknown.test' cannot be resolved"
+    assert {str(task.result()) for task in tasks} == {"'hangs.test' took too long"}
 
 
 async def refusal(client: Client, request: Request) -> Transient:
