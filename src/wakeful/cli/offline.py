@@ -79,7 +79,10 @@ class Offline:
         app = App(_looking(rooms, Lasting(rooms.gatekeeper, registry)), registry)
 
         async def seen(scope: Scope, receive: Receive, send: Send) -> None:
-            await app({**scope, "principal": _ONLOOKER}, receive, send)
+            # In the guard's place: the app looks the path up here, then asks who it is.
+            inside = {**scope, "principal": _ONLOOKER}
+            app.largest_body(inside)
+            await app(inside, receive, send)
 
         transport = httpx2.ASGITransport(app=cast("Any", seen))
         async with httpx2.AsyncClient(transport=transport, base_url="http://offline") as http:

@@ -56,6 +56,8 @@ def up(desk: Desk, host: Host = None, port: Port = None) -> None:
     _refuse_exposed(loaded)
     make_home(loaded.home)
     logs.start(loaded.home, loaded.telemetry.log_level, _secrets(loaded))
+    if loaded.home.stat().st_mode & 0o077:  # not ours to close: it may be anybody's folder
+        log.warning("%s is open to others; close it with `wakeful doctor --fix`", loaded.home)
     asyncio.run(Server(desk, environ).live(loaded))
 
 

@@ -9,7 +9,13 @@ from typing import cast
 import msgspec
 
 from wakeful.settings import text
-from wakeful.settings.build import build_agents, build_outbound, build_settings, check_server
+from wakeful.settings.build import (
+    build_agents,
+    build_outbound,
+    build_settings,
+    check_server,
+    is_host,
+)
 from wakeful.settings.file import ServerSettings, SettingsFile, TelemetrySettings
 from wakeful.settings.keys import out_of_bounds
 from wakeful.settings.problems import BadSettings, Problem
@@ -144,6 +150,9 @@ def _server(
     server: ServerSettings, environ: Mapping[str, str], problems: list[Problem]
 ) -> ServerSettings:
     host = environ.get("WAKEFUL_HOST") or server.host
+    if host != server.host and not is_host(host):
+        rule = "must be an address or a host name"
+        problems.append(Problem(place="WAKEFUL_HOST", rule=rule))
     port = server.port
     said = environ.get("WAKEFUL_PORT")
     if said:

@@ -213,6 +213,8 @@ def test_a_home_that_is_open_to_others_is_closed_on_request(home: Home):
     with home.up() as server:
         server.stop()
     os.chmod(home.folder, 0o755)
+    with home.up():
+        home.log_line("is open to others")
 
     assert home.run("doctor").returncode == 1
     assert home.run("doctor", "--fix").returncode == 0

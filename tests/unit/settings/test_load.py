@@ -249,6 +249,10 @@ def test_a_bad_variable_is_named(port: str):
     assert problems("", WAKEFUL_PORT=port)[0].startswith("WAKEFUL_PORT: must be ")
 
 
+def test_a_bad_host_of_the_environment_is_named():
+    assert problems("", WAKEFUL_HOST="a b") == ["WAKEFUL_HOST: must be an address or a host name"]
+
+
 def test_the_file_at_home_is_found_and_need_not_exist(tmp_path: Path):
     environ = {"WAKEFUL_HOME": str(tmp_path)}
 
