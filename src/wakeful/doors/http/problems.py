@@ -124,7 +124,11 @@ def problem_of(error: Exception) -> Problem:
         case StoreFailed():
             return Problem("unavailable", str(error), retry_after_s=30)
         case _:
-            # Where it broke, without its words: they may quote what somebody sent.
-            where = "".join(traceback.format_tb(error.__traceback__))
-            log.error("a request failed: %s\n%s", type(error).__name__, where)
+            note_bug("a request", error)
             return Problem("internal")
+
+
+def note_bug(what: str, error: Exception) -> None:
+    """Log where something broke, without its words: they may quote what somebody sent."""
+    where = "".join(traceback.format_tb(error.__traceback__))
+    log.error("%s failed: %s\n%s", what, type(error).__name__, where)

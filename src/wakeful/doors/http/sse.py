@@ -1,6 +1,5 @@
 """Server-sent events: one writer, whatever it is that is told."""
 
-import logging
 from asyncio import TaskGroup
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -12,6 +11,7 @@ from starlette.types import Message, Receive, Scope, Send
 from wakeful.access.principal import Principal
 from wakeful.doors.http.connection import ABORT
 from wakeful.doors.http.lasting import Lasting
+from wakeful.doors.http.problems import note_bug
 from wakeful.vocabulary.clock import Alarm, Clock
 
 KEEP_ALIVE_S = 15.0
@@ -20,8 +20,6 @@ SEND_S = 30.0  # a reader that takes nothing for so long is cut off; it may come
 MEDIA_TYPE = "text/event-stream"
 HELLO = b": wakeful\n\n"
 KEEP_ALIVE = b": keep-alive\n\n"
-
-log = logging.getLogger(__name__)
 
 _encode = msgspec.json.Encoder().encode
 
@@ -95,8 +93,8 @@ class EventStream(Response):
             watcher = group.create_task(self._watch_reader(receive), name="stream reader")
             try:
                 await self._tell(send)
-            except Exception:
-                log.exception("a stream failed")
+            except Exception as error:
+                note_bug("a stream", error)
                 self._abort()
             finally:
                 watcher.cancel()
