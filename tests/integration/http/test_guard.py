@@ -2,7 +2,9 @@
 
 import asyncio
 import re
-from collections.abc import Mapping
+import sys
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -293,6 +295,27 @@ async def test_answers_carry_the_headers_that_browsers_obey():
         )
 
 
+_watched: list[list[str]] = []
+
+
+def _watch(event: str, arguments: tuple[Any, ...]) -> None:
+    if event == "open" and _watched and isinstance(arguments[0], str | bytes):
+        _watched[-1].append(str(arguments[0]))
+
+
+sys.addaudithook(_watch)  # for good: Python has no way to take one back
+
+
+@contextmanager
+def files_opened() -> Generator[list[str], None, None]:
+    """Collect the names of the files that Python opens meanwhile."""
+    _watched.append([])
+    try:
+        yield _watched[-1]
+    finally:
+        _watched.pop()
+
+
 @pytest.mark.parametrize(
     "word",
     [
@@ -312,16 +335,24 @@ async def test_answers_carry_the_headers_that_browsers_obey():
 async def test_a_hostile_name_in_a_path_is_only_a_name(word: str):
     async with house() as home:
         head = f"Host: localhost\r\nAuthorization: Bearer {home.operator}\r\nConnection: close"
-        for path in (f"/api/sessions/{word}", f"/api/turns/{word}", f"/docs/{word}", f"/{word}"):
-            answer = await exchange(home.port, f"GET {path} HTTP/1.1\r\n{head}\r\n\r\n")
-            assert answer.split(b" ")[1] in (b"400", b"404", b"422")
         body = '{"text": "a"}'
-        answer = await exchange(
-            home.port,
-            f"POST /api/sessions/{word}/messages HTTP/1.1\r\n{head}\r\n"
-            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}",
-        )
+        with files_opened() as opened:
+            for path in (
+                f"/api/sessions/{word}",
+                f"/api/turns/{word}",
+                f"/docs/{word}",
+                f"/{word}",
+            ):
+                answer = await exchange(home.port, f"GET {path} HTTP/1.1\r\n{head}\r\n\r\n")
+                assert answer.split(b" ")[1] in (b"400", b"404", b"422")
+            answer = await exchange(
+                home.port,
+                f"POST /api/sessions/{word}/messages HTTP/1.1\r\n{head}\r\n"
+                f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}",
+            )
+
         assert answer.split(b" ")[1] in (b"202", b"400", b"404", b"422")
+        assert opened == []
 
 
 async def test_readiness_is_a_commit():
