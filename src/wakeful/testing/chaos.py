@@ -9,6 +9,7 @@ import argparse
 import asyncio
 import logging
 import random
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -77,7 +78,10 @@ class Chaos:
         for _ in range(LIVES_PER_ROUND):
             await self._life(place, client, load)
         await come_to_rest(place, client)
-        return await judged(place)
+        report = await judged(place)
+        if self._database == "sqlite" and not report.caught:
+            shutil.rmtree(place.folder)  # what broke a promise is kept, for whoever must find out
+        return report
 
     def _place(self, number: int) -> Place:
         if number == 0 or self._database == "sqlite":

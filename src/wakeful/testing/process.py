@@ -41,6 +41,7 @@ class Place:
     """The folders of one test: the runtime's home, and the ledgers of everybody else."""
 
     def __init__(self, folder: Path, database: str = "sqlite") -> None:
+        self.folder = folder
         self.home = folder / "home"
         self.ledgers = folder / "ledgers"
         self.database = database
