@@ -1,5 +1,6 @@
 """What a receiver of webhooks may rely on: signed, in order, again until it has it, never lost."""
 
+import asyncio
 import logging
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from tests.integration.net.receiver import (
     Log,
     Manner,
+    Received,
     Receiver,
     answers,
     receiving,
@@ -271,6 +273,19 @@ async def test_a_receiver_that_hangs_is_given_up_and_tried_again():
 
     assert retry.data["error"] == "Transient: '127.0.0.1' took too long"
     assert len(set(receiver.ids)) == 1
+
+
+async def test_an_acknowledgement_is_enough_whatever_follows_it():
+    async def goes_on(received: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 202 Accepted\r\ncontent-length: 99\r\n\r\nnever all of it")
+        await says_nothing(received, writer)
+
+    async with delivering(goes_on, clock=ManualClock()) as (runtime, receiver):
+        await file(runtime, "hello")
+        await told(runtime, "acknowledged")
+        await receiver.gone()
+
+    assert len(receiver.requests) == 1
 
 
 async def test_a_redirect_into_the_machine_is_never_followed():
