@@ -141,9 +141,7 @@ def _said(body: dict[str, Any], kind: str) -> tuple[str, str]:
             return "agent", "\n".join(filter(None, map(_block, blocks)))
         case "tool":
             message: dict[str, Any] = body.get("message", {})
-            return f"tool {message.get('name', '')}".strip(), _brief(
-                message.get("content", message)
-            )
+            return f"tool {message.get('name', '')}".strip(), str(message.get("text", ""))
         case _:
             return kind, str(body.get("text") or body.get("summary") or "")
 
