@@ -4,6 +4,7 @@ import asyncio
 import shutil
 import socket
 import ssl
+import struct
 import subprocess
 import threading
 from collections.abc import Iterable, Sequence
@@ -284,6 +285,18 @@ async def test_an_answer_that_is_none_may_be_one_later(said: bytes):
     async with receiving(speaks) as receiver:
         with pytest.raises(Transient, match=r"'127\.0\.0\.1' "):
             await Client(SystemClock()).send(get(receiver.url))
+
+
+async def test_a_connection_that_breaks_may_hold_later():
+    async def resets(received: Received, writer: asyncio.StreamWriter) -> None:
+        at_once = struct.pack("ii", 1, 0)
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, at_once)
+        writer.transport.abort()
+
+    async with receiving(resets) as receiver:
+        broken = await refusal(Client(SystemClock()), get(receiver.url))
+
+    assert str(broken) == "'127.0.0.1' broke the connection"
 
 
 async def test_a_receiver_that_is_not_there_may_be_there_later():
