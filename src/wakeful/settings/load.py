@@ -115,8 +115,9 @@ def reload(old: Loaded, environ: Mapping[str, str]) -> tuple[Loaded, Reloaded]:
         for name in SettingsFile.__struct_fields__
         if getattr(old.written, name) != getattr(new.written, name)
     ]
-    if old.server != new.server and "server" not in changed:
-        changed.append("server")
+    for name in ("server", "outbound"):  # the environment or a secret's file may say otherwise now
+        if getattr(old, name) != getattr(new, name) and name not in changed:
+            changed.append(name)
     return new, Reloaded(changed=tuple(changed))
 
 

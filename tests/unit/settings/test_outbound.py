@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from wakeful.settings.load import Loaded, load_text
+from wakeful.settings.load import Loaded, load_text, reload
 from wakeful.settings.problems import BadSettings
 from wakeful.settings.settings import OutboundSettings
 
@@ -58,3 +58,19 @@ def test_a_receiver_that_cannot_be_is_told_with_line_and_key(given: str, told: s
 def test_a_receiver_must_not_have_the_name_of_another_door(tmp_path: Path):
     with pytest.raises(BadSettings, match=r":1: outbound\.console: must have another name"):
         loaded(f"outbound: {{console: {{url: 'http://x', secret: {SECRET}}}}}", tmp_path)
+
+
+def test_a_secret_that_changed_in_its_file_is_a_change(tmp_path: Path):
+    environ = {"WAKEFUL_HOME": str(tmp_path)}
+    file, secret = tmp_path / "wakeful.yaml", tmp_path / "crm.secret"
+    file.write_text("outbound: {crm: {url: 'http://x', secret_file: crm.secret}}")
+    secret.write_text(SECRET)
+    old = loaded(file.read_text(), tmp_path)
+    same, nothing = reload(old, environ)
+    secret.write_text(f"{SECRET[:-4]}LaSz {SECRET}")
+
+    new, outcome = reload(same, environ)
+
+    assert nothing.changed == ()
+    assert outcome.changed == ("outbound",)
+    assert new.settings.outbound["crm"].secret == f"{SECRET[:-4]}LaSz {SECRET}"
