@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from tests.integration.engine.looking import kinds, states, turn_of
-from tests.integration.engine.stages import Hold, CountingClock, cycles, rounds
+from tests.integration.engine.stages import CountingClock, Hold, cycles, rounds
 from wakeful.broker import lanes
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import Settings

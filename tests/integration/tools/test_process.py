@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Callable
@@ -55,7 +56,16 @@ async def run_out_of_time(script: str, folder: Path) -> Finished:
 
 async def ready(folder: Path) -> list[int]:
     """Wait until a process says that it is ready, and return the ids it gives."""
-    return [int(word) for word in (await asyncio.to_thread((folder / "ready").read_text)).split()]
+    # Not in a thread: one that waits for a writer that never comes would outlive its test.
+    pipe = os.open(folder / "ready", os.O_RDONLY | os.O_NONBLOCK)
+    readable, loop = asyncio.Event(), asyncio.get_running_loop()
+    loop.add_reader(pipe, readable.set)
+    try:
+        await readable.wait()
+        return [int(word) for word in os.read(pipe, 4096).split()]
+    finally:
+        loop.remove_reader(pipe)
+        os.close(pipe)
 
 
 async def gone(process_id: int) -> None:
@@ -111,7 +121,7 @@ def sleeper(mark: str, *, before: str = "pass") -> str:
         f"import os, signal, time; {before}; "
         "print(os.getpid(), file=open('ready', 'w'), flush=True); time.sleep(600)"
     )
-    return f'{sys.executable} -I -S -c "{program}" {mark}'
+    return f'{shlex.quote(sys.executable)} -I -S -c "{program}" {mark}'
 
 
 async def test_a_command_ends_with_its_code_and_both_streams(tmp_path: Path) -> None:
