@@ -22,6 +22,10 @@ SESSIONS_EACH = 30
 ROUNDS = 9
 COMMITS = 300  # of the floor, in each round
 DAY_MS = 86_400_000
+SESSIONS = [  # a caller knows where it sends
+    [canonical(name) for name in names(f"caller:{caller}", SESSIONS_EACH)]
+    for caller in range(CALLERS)
+]
 
 
 def measure(folder: Path) -> list[Figure]:
@@ -95,8 +99,7 @@ async def _round(runtime: Runtime) -> list[float]:
     taken: list[float] = []
     not_before = runtime.clock.now() + DAY_MS
     async with asyncio.TaskGroup() as group:
-        for caller in range(CALLERS):
-            sessions = [canonical(name) for name in names(f"caller:{caller}", SESSIONS_EACH)]
+        for sessions in SESSIONS:
             group.create_task(_call(runtime, sessions, not_before, taken))
     return taken
 

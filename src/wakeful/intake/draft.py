@@ -1,5 +1,7 @@
 """Check what a caller wants accepted, field by field, before anything is written."""
 
+from functools import lru_cache
+
 import msgspec
 
 from wakeful.vocabulary import session_key as keys
@@ -46,6 +48,7 @@ def parse_priority(word: str) -> Priority:
         raise InvalidInput("priority", f"must be now, next or later, not {word[:40]!r}") from None
 
 
+@lru_cache(maxsize=4096)  # the same few names come with every stimulus
 def _check_name(field: str, value: str | None) -> None:
     if value is None:
         return
