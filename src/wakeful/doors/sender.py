@@ -146,7 +146,8 @@ class Sender:
             wait_ms = max(wait_ms, round(error.retry_after_s * 1000))
 
         def write(tx: Tx) -> None:
-            outbox.again(tx, delivery.id, tx.now + wait_ms, text)
+            # Not past its own end: what expires must not keep what follows it waiting.
+            outbox.again(tx, delivery.id, min(tx.now + wait_ms, delivery.expires_at), text)
             self._publish(tx, "delivery.retry", delivery, text)
 
         await self._store.write(write)

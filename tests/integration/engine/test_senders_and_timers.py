@@ -41,6 +41,20 @@ async def test_a_target_that_must_wait_is_left_alone_until_it_is_due():
     assert waited == 0
 
 
+async def test_a_receiver_that_asks_for_more_time_than_is_left_holds_up_nothing_for_longer():
+    clock = ManualClock()
+
+    async def out(delivery: Delivery) -> None:
+        raise Transient("later", retry_after_s=10**7)
+
+    async with in_memory(["hi"], clock=clock, doors={"out": out}) as runtime:
+        await turn_of(runtime, await runtime.send("hello", route=ANN))
+        await wait_for(runtime, "delivery.retry")
+        rows = await runtime.store.read("SELECT due_at, expires_at FROM deliveries")
+
+    assert rows[0][0] == rows[0][1]
+
+
 async def test_a_door_that_fails_with_unstorable_words_is_tried_again():
     clock = ManualClock()
     received: list[str] = []
