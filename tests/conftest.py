@@ -1,10 +1,21 @@
 """Fixtures that tests of several rooms share."""
 
+import resource
 from collections.abc import Iterator
 
 import pytest
 
 from tests.postgres_server import PostgresServer
+
+WANTED_FILES = 4096  # both ends of every connection of a flood are in this process
+
+
+def pytest_configure() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    unlimited = hard == resource.RLIM_INFINITY
+    wanted = WANTED_FILES if unlimited else min(WANTED_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 @pytest.fixture(scope="session")
