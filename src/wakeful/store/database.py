@@ -29,7 +29,7 @@ class LockSpace:
     """A kind of row that transactions lock before they read it.
 
     `ensure` inserts the row if it is missing (`:key`); `lock` takes `IN :keys` in sorted order and
-    FOR UPDATE. SQLite has one writer and runs neither `lock`, nor waits for anybody.
+    FOR UPDATE. SQLite has one writer: it runs `ensure`, never `lock`, and waits for nobody.
     """
 
     name: str

@@ -42,7 +42,6 @@ class Timekeeper:
         self._handlers = handlers
         self._lock = lock
         self._changed = asyncio.Event()
-        self.looked_at: int | None = None  # for the dead-man check
 
     async def run(self) -> None:
         unlisten = self._store.listen(timers.SET, lambda _: self._changed.set())
@@ -55,7 +54,7 @@ class Timekeeper:
     async def _fire_due(self) -> int:
         """Fire what is due and return when to look again."""
         self._changed.clear()
-        self.looked_at = now = self._clock.now()
+        now = self._clock.now()
         try:
             rows = await self._store.read(
                 TIMERS.select("ORDER BY due_at, id LIMIT :limit"),

@@ -30,10 +30,6 @@ def put(tx: Tx, timer: Timer) -> None:
     tx.notify(SET, str(timer.due_at))
 
 
-def cancel(tx: Tx, timer_id: str) -> bool:
-    return tx.run("DELETE FROM timers WHERE id = :id", id=timer_id) == 1
-
-
 def take(tx: Tx, timer: Timer) -> bool:
     """Claim a due timer by removing it; False if it was fired, moved or cancelled meanwhile."""
     return (

@@ -85,11 +85,6 @@ def move_leaf(tx: Tx, session: Session) -> None:
     )
 
 
-def move_context(tx: Tx, key: str, first_depth: int) -> None:
-    """Keep which entry is the first that the model still sees."""
-    tx.run("UPDATE sessions SET context_from = :depth WHERE key = :key", key=key, depth=first_depth)
-
-
 def set_queue(tx: Tx, session: Session, queue: QueueOverrides) -> None:
     params = SESSIONS.params(msgspec.structs.replace(session, queue=queue))
     tx.run(

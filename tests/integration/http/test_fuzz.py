@@ -134,3 +134,4 @@ def test_no_story_of_requests_breaks_the_contract(server: Running):
     )
 
     assert len(set(told)) > 5
+    assert "GET /api/stimuli/{id}" in told
