@@ -189,6 +189,7 @@ class _Life:
             port=server.port or self._server.port or 0,
             hosts=server.hosts,
             origins=server.origins,
+            trusted_proxies=server.trusted_proxies,
             operator_token=loaded.token,
         )
         async with Runtime(

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
 
+from wakeful.doors.http.forwarding import trusted_network
 from wakeful.intake.bindings import Bindings
 from wakeful.models.catalog import find
 from wakeful.settings.file import AgentSettings, ServerSettings, SettingsFile
@@ -104,6 +105,11 @@ def check_server(server: ServerSettings, reading: Complaints) -> None:
             reading.complain(
                 f"server.origins[{position}]", "must be an origin such as https://example.com"
             )
+    for position, proxy in enumerate(server.trusted_proxies):
+        try:
+            trusted_network(proxy, f"server.trusted_proxies[{position}]")
+        except InvalidInput as error:
+            reading.complain(error.field, error.rule)
 
 
 def is_host(name: str) -> bool:

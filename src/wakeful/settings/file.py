@@ -19,6 +19,7 @@ class ServerSettings(Record):
     port: int = DEFAULT_PORT
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()
 
 
 class AgentSettings(Record):

@@ -64,6 +64,7 @@ KEYS: dict[str, Key] = {
     "server.port": _key("The port; 0 takes a free one.", 0, 65_535),
     "server.hosts": _key("More names this server is reached by (`Host`)."),
     "server.origins": _key("More origins whose pages may send requests (`https://…`)."),
+    "server.trusted_proxies": _key("Proxies whose `X-Forwarded-For` and `-Proto` are believed."),
     **{f"agents.*.{name}": key for name, key in _AGENT.items()},
     "bindings": _key("Which agent answers what arrives at a door; the most specific one wins."),
     "bindings[].match.door": _key("The door."),

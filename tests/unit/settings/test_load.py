@@ -104,6 +104,11 @@ def test_every_key_arrives_where_it_belongs():
             ":3: server.origins[0]: must be an origin such as https://example.com",
         ),
         (
+            "server: {trusted_proxies: ['*']}",
+            ":1: server.trusted_proxies[0]: must be an address or a network such as 10.0.0.0/8, "
+            "not '*'",
+        ),
+        (
             "queue: {mode: fast}",
             ":1: queue.mode: must be one of steer, followup, collect, steer-backlog, queue, "
             "interrupt, not text 'fast'",

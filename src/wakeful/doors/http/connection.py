@@ -7,6 +7,7 @@ from typing import Any, cast
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from wakeful.doors.http.addresses import canonical_address
+from wakeful.doors.http.forwarding import Proxies
 from wakeful.doors.http.problems import TITLES
 from wakeful.vocabulary.clock import Alarm, Clock
 
@@ -24,18 +25,22 @@ WHOLE = "whole"  # the body has arrived, and is no larger than one read
 class Connections:
     """How many connections there are, and from where."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, proxies: Proxies) -> None:
         self.clock = clock
+        self._proxies = proxies
         self._count: dict[str, int] = {}
         self._total = 0
 
-    def enter(self, address: str) -> bool:
-        """Count a connection; False if there are too many."""
-        if self._total >= CONNECTIONS or self._count.get(address, 0) >= CONNECTIONS_EACH:
-            return False
+    def enter(self, peer: str) -> str | None:
+        """Count a connection; return the name it counts under, None if there are too many."""
+        address = canonical_address(peer)
+        # Behind a proxy's address are many clients.
+        most = CONNECTIONS if self._proxies.trusts(peer) else CONNECTIONS_EACH
+        if self._total >= CONNECTIONS or self._count.get(address, 0) >= most:
+            return None
         self._total += 1
         self._count[address] = self._count.get(address, 0) + 1
-        return True
+        return address
 
     def leave(self, address: str) -> None:
         self._total -= 1
@@ -63,11 +68,10 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: BaseTransport) -> None:
         super().connection_made(cast("Any", _Gathering(cast("Transport", transport), self.loop)))
-        address = canonical_address(self.client[0] if self.client else "unknown")
-        if not self._connections.enter(address):
+        self._address = self._connections.enter(self.client[0] if self.client else "unknown")
+        if self._address is None:
             self._refuse(429, "too-many-requests")
             return
-        self._address = address
         self._expect_headers()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -6,6 +6,7 @@ from wakeful.doors.http.agents import Agents
 from wakeful.doors.http.app import App
 from wakeful.doors.http.endpoint import Endpoint
 from wakeful.doors.http.events import Events
+from wakeful.doors.http.forwarding import Proxies
 from wakeful.doors.http.guard import Guard, GuardRules
 from wakeful.doors.http.health import HealthRoutes, Probe
 from wakeful.doors.http.lasting import Lasting
@@ -60,7 +61,11 @@ class HttpDoor:
         self.table = endpoints(rooms, lasting, probe)
         app = App(self.table, rooms.metrics.registry)
         own: set[str] = set() if options.host in _EVERYWHERE else {_name(options.host)}
-        rules = GuardRules(hosts=frozenset(options.hosts) | own, origins=frozenset(options.origins))
+        rules = GuardRules(
+            hosts=frozenset(options.hosts) | own,
+            origins=frozenset(options.origins),
+            proxies=Proxies(options.trusted_proxies),
+        )
         guard = Guard(app, rooms.gatekeeper, rooms.clock, rules, app.largest_body)
         return HttpServer(guard, options, rooms.clock, lasting, beside=probe.run)
 

@@ -10,6 +10,7 @@ from wakeful.access.gatekeeper import Gatekeeper
 from wakeful.access.principal import Principal
 from wakeful.doors.http.addresses import canonical_address
 from wakeful.doors.http.connection import WHOLE
+from wakeful.doors.http.forwarding import TOLD_SCHEME, Proxies
 from wakeful.doors.http.problems import Problem, problem_of
 from wakeful.vocabulary.clock import Clock, time_limit
 from wakeful.vocabulary.record import Record
@@ -21,6 +22,8 @@ SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 # Answered without a credential; anything that is not here needs one.
 PUBLIC = frozenset({b"/healthz", b"/readyz", b"/api/login"})
 
+NO_PROXIES = Proxies()
+
 _LOCAL = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?")
 _SECRET_NAMES = frozenset({"token", "access_token", "api_key", "apikey", "authorization"})
@@ -31,6 +34,7 @@ class GuardRules(Record):
 
     hosts: frozenset[str] = frozenset()
     origins: frozenset[str] = frozenset()
+    proxies: Proxies = NO_PROXIES
 
 
 class Guard:
@@ -49,12 +53,15 @@ class Guard:
         self._clock = clock
         self._hosts = _LOCAL | {host.lower() for host in rules.hosts}
         self._origins = rules.origins
+        self._proxies = rules.proxies
         self._largest_body = largest_body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             raise RuntimeError(f"the door speaks HTTP, not {scope['type']}")
         try:
+            if self._proxies:
+                self._proxies.believe(scope)
             headers = _read_headers(scope)
             self._check_host(headers["host"])
             if scope["query_string"]:
@@ -95,10 +102,10 @@ class Guard:
         """Refuse what another site's page may have sent."""
         origin = headers.get("origin")
         host = headers["host"]
-        if origin is not None and origin not in self._origins | {
-            f"http://{host}",
-            f"https://{host}",
-        }:
+        # Only a trusted proxy knows which of the two a browser speaks.
+        schemes = (scope[TOLD_SCHEME],) if TOLD_SCHEME in scope else ("http", "https")
+        own = {f"{scheme}://{host}" for scheme in schemes}
+        if origin is not None and origin not in self._origins | own:
             raise Problem("foreign-origin", "the Origin header names another site")
         if is_bearer:
             return

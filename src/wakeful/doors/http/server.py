@@ -11,6 +11,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from wakeful.doors.http.connection import Connections, protocol
+from wakeful.doors.http.forwarding import Proxies
 from wakeful.doors.http.lasting import Lasting
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import Permanent
@@ -35,6 +36,7 @@ class HttpOptions(Record):
     port: int = DEFAULT_PORT
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()  # addresses and networks
     operator_token: str | None = None  # chosen by the operator; None: the one in the home folder
 
 
@@ -59,7 +61,7 @@ class HttpServer:
         self._server = _Server(
             uvicorn.Config(
                 app,
-                http=protocol(Connections(clock)),  # pyright: ignore[reportArgumentType]
+                http=protocol(Connections(clock, Proxies(options.trusted_proxies))),  # pyright: ignore[reportArgumentType]
                 ws="none",
                 lifespan="off",
                 log_config=None,

@@ -104,8 +104,8 @@ class Tokens:
             max_age=LOGIN_SECONDS,
             httponly=True,
             samesite="strict",
-            # Behind a proxy only the browser knows which scheme it speaks.
-            secure=call.request.headers.get("origin", "").startswith("https://"),
+            # A proxy that is not trusted does not tell the scheme, but the browser does.
+            secure="https" in (call.request.url.scheme, call.request.headers.get("origin", "")[:5]),
         )
         return response
 
