@@ -1,4 +1,4 @@
-"""The runtime: builds every room in path order, runs their services, drains and stops."""
+"""The runtime: starts what the assembly built, offers the public verbs, drains and stops."""
 
 import asyncio
 import signal
@@ -6,59 +6,27 @@ from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import msgspec
 
 from wakeful.access.credentials import Credentials, Made
-from wakeful.access.gatekeeper import Gatekeeper
-from wakeful.broker import lanes
+from wakeful.assembly import Assembly, HttpDoor, Listener, Plan, assemble
 from wakeful.bus.bus import Bus, Subscription
-from wakeful.doors.http.rooms import Rooms
-from wakeful.doors.sender import Door, Sender
-from wakeful.doors.signing import read_keys
-from wakeful.gate import halts
-from wakeful.gate.storms import StormLimits
-from wakeful.intake.accept import IntakeRules
-from wakeful.intake.bindings import Bindings, Contact
+from wakeful.doors.sender import Door
+from wakeful.intake.bindings import Contact
 from wakeful.intake.draft import parse_priority
-from wakeful.intake.intake import Intake, Stopped
-from wakeful.lanes.dispatcher import Dispatcher
-from wakeful.lanes.interrupts import Interrupts
-from wakeful.lanes.lane import LaneRunner
-from wakeful.lanes.opening import Opening
-from wakeful.lanes.recovery import Recovery
-from wakeful.models.catalog import find
-from wakeful.net.addresses import NOBODY, allow
-from wakeful.net.target import parse
-from wakeful.operations.janitor import Janitor
+from wakeful.intake.intake import Stopped
 from wakeful.settings.settings import Settings
-from wakeful.store.database import Store, Tx
-from wakeful.store.opening import is_postgres, open_store
+from wakeful.store.database import Store
 from wakeful.telemetry.metrics import Metrics
-from wakeful.timers.timekeeper import Timekeeper
-from wakeful.timers.timers import Timer
-from wakeful.tools.builtin import default_tools
-from wakeful.tools.toolbox import Toolbox
-from wakeful.turn.agent import Agent, Mind
-from wakeful.turn.ending import Ending
-from wakeful.turn.record import Recorder
-from wakeful.turn.sheet import Pen
-from wakeful.turn.turn import Thinker
+from wakeful.turn.agent import Agent
 from wakeful.turns.turns import Turn
-from wakeful.views.agents import AgentCard, AgentView
-from wakeful.views.lanes import LaneStatus, LaneView
-from wakeful.views.ledger import LedgerView
-from wakeful.views.sessions import SessionView
-from wakeful.views.transcripts import TranscriptView
-from wakeful.views.turns import TurnView
-from wakeful.views.why import WhyView
+from wakeful.views.lanes import LaneStatus
 from wakeful.vocabulary import session_key as keys
-from wakeful.vocabulary.agent import Agents
 from wakeful.vocabulary.clock import Clock, SystemClock, time_limit
 from wakeful.vocabulary.entry import Entry
-from wakeful.vocabulary.errors import InvalidInput, Permanent, StoreFailed
-from wakeful.vocabulary.ids import Ids
+from wakeful.vocabulary.errors import InvalidInput, StoreFailed
 from wakeful.vocabulary.queueing import Mode, QueueOverrides
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.session_key import SessionKey
@@ -66,47 +34,6 @@ from wakeful.vocabulary.stimulus import Attachment, Draft, Receipt
 
 DEFAULT_WAIT_S = 15.0
 LONGEST_WAIT_S = 120.0
-DATABASE_NAME = "wakeful.db"
-
-_drafts = msgspec.json.Decoder(Draft)
-
-
-class Service(Protocol):
-    """Something that runs until it is cancelled."""
-
-    async def run(self) -> None: ...
-
-
-class Listener(Service, Protocol):
-    """A service that others reach at an address."""
-
-    @property
-    def port(self) -> int: ...
-
-    @property
-    def url(self) -> str: ...
-
-    def close(self) -> None:
-        """Give the port back, also if the service never ran."""
-        ...
-
-
-class HttpDoor(Protocol):
-    """The door of `doors/http/door.py`, which only those who want it import."""
-
-    @property
-    def is_local(self) -> bool:
-        """Whether only this machine can reach it."""
-        ...
-
-    @property
-    def operator_token(self) -> str | None:
-        """The secret that the operator chose; None: the one in the home folder."""
-        ...
-
-    def open(self, rooms: Rooms) -> Listener:
-        """Take the port; the runtime runs what this returns."""
-        ...
 
 
 class Runtime:
@@ -125,19 +52,24 @@ class Runtime:
         settings = settings or Settings()
         if home is not None:
             settings = msgspec.structs.replace(settings, home=Path(home).expanduser())
+        known = {agent.id: agent for agent in agents or (Agent(),)}
+        if len(known) != len(agents or (1,)):
+            raise InvalidInput("agents", "two agents have the same id")
+        if clash := (doors or {}).keys() & settings.outbound.keys():
+            raise InvalidInput(f"outbound.{min(clash)}", "must not be the name of another door")
         self.settings = settings
         self.clock: Clock = clock or SystemClock()
         self.metrics = Metrics()
-        self._agents = {agent.id: agent for agent in agents or (Agent(),)}
-        if len(self._agents) != len(agents or (1,)):
-            raise InvalidInput("agents", "two agents have the same id")
-        self._doors = dict(doors or {})
-        if clash := self._doors.keys() & settings.outbound.keys():
-            raise InvalidInput(f"outbound.{min(clash)}", "must not be the name of another door")
-        self._http_door = http
-        self.http: Listener | None = None  # the HTTP door, if there is one
-        self.operator: Made | None = None  # the token in the home folder, if there is a door
+        self._plan = Plan(
+            settings=settings,
+            agents=known,
+            doors=dict(doors or {}),
+            http=http,
+            clock=self.clock,
+            metrics=self.metrics,
+        )
         self._stack = AsyncExitStack()
+        self._rooms: Assembly  # from the start on
         self._services: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
@@ -167,63 +99,33 @@ class Runtime:
             raise _first(failed) from group
 
     async def _start(self) -> None:
-        ids = Ids(self.clock)
-        self.store = store = await self._open_store()
-        self._stack.push_async_callback(store.close)
-        self._bus = bus = Bus(store, ids, self.metrics)
-        await bus.start()
-        self.credentials = Credentials(store, ids)
-        minds = {agent.id: _mind(agent) for agent in self._agents.values()}
-        agents = Agents({agent_id: mind.config for agent_id, mind in minds.items()})
-        self._intake = intake = Intake(
-            store, bus, ids, agents, self._intake_rules(), self._bindings(agents)
-        )
-        self._views = TurnView(store, bus, self.clock)
-        self._transcripts = TranscriptView(store)
-        self._lanes = LaneView(store, self.clock)
-        pen = Pen(
-            bus=bus,
-            ids=ids,
-            ending=Ending(bus, ids),
-            queue_settings_of=intake.acceptance.queue_settings,
-        )
-        opening = Opening(pen, minds, owner=ids.new("node"))
-        interrupts = Interrupts()
-        thinker = Thinker(store, bus, Recorder(pen), self.clock)
-        runner = LaneRunner(store, self.clock, opening, thinker, interrupts)
-        self._dispatcher = Dispatcher(
-            store,
-            self.clock,
-            runner,
-            Recovery(store, intake, sorted(minds)),
-            interrupts,
-            msgspec.structs.asdict(self.settings.lanes),
-        )
-        timekeeper = Timekeeper(
-            store,
-            bus,
-            self.clock,
-            {"stimulus": self._fire_stimulus},
-            lanes.lock,
-            more_locks=[halts.ASKING],
-        )
-        sender = Sender(store, bus, self.clock, {**self._doors, **self._outbound_doors()})
-        janitor = Janitor(store, bus, self.clock, **msgspec.structs.asdict(self.settings.retention))
-        if self._http_door is not None:
-            self.http = await self._open_door(self._http_door, minds)
-            self._stack.callback(self.http.close)
+        self._rooms = rooms = await assemble(self._plan, self._stack)
         group = await self._stack.enter_async_context(asyncio.TaskGroup())
-        services: dict[str, Service] = {
-            "dispatcher": self._dispatcher,
-            "timekeeper": timekeeper,
-            "sender": sender,
-            "janitor": janitor,
-        }
-        if self.http is not None:
-            services["http"] = self.http
-        for name, service in services.items():
+        for name, service in rooms.services.items():
             self._services.append(group.create_task(service.run(), name=name))
         self._services.append(group.create_task(self._watch_store(), name="store watch"))
+
+    @property
+    def store(self) -> Store:
+        return self._rooms.store
+
+    @property
+    def bus(self) -> Bus:
+        return self._rooms.bus
+
+    @property
+    def credentials(self) -> Credentials:
+        return self._rooms.credentials
+
+    @property
+    def http(self) -> Listener | None:
+        """The HTTP door, if there is one."""
+        return self._rooms.http
+
+    @property
+    def operator(self) -> Made | None:
+        """The token in the home folder, if there is a door."""
+        return self._rooms.operator
 
     # The fields of a message, all but the text with a default.
     async def send(  # noqa: PLR0913
@@ -256,7 +158,7 @@ class Runtime:
         self, contact: Contact, text: str, *, dedup_key: str | None = None
     ) -> Receipt:
         """Give a message from somebody at a door to the agent and session bound to it."""
-        bound = self._intake.bindings.resolve(contact)
+        bound = self._rooms.intake.bindings.resolve(contact)
         route = Route(
             door=contact.door,
             address=contact.group or contact.channel or contact.peer,
@@ -277,7 +179,7 @@ class Runtime:
 
     async def accept(self, draft: Draft) -> Receipt:
         """Accept any stimulus; `send` is the short form for messages."""
-        return await self._intake.accept(draft)
+        return await self._rooms.intake.accept(draft)
 
     async def wait(self, what: Receipt | str, timeout_s: float = DEFAULT_WAIT_S) -> Turn | None:
         """Return the turn that a receipt (or a turn id) led to, once it has ended.
@@ -287,8 +189,8 @@ class Runtime:
         if not 0 < timeout_s <= LONGEST_WAIT_S:
             raise InvalidInput("timeout_s", f"must be above 0 and at most {LONGEST_WAIT_S:g}")
         if isinstance(what, Receipt):
-            return await self._views.wait_for_stimulus(what, timeout_s)
-        return await self._views.wait_for_turn(what, timeout_s)
+            return await self._rooms.turns.wait_for_stimulus(what, timeout_s)
+        return await self._rooms.turns.wait_for_turn(what, timeout_s)
 
     def subscribe(
         self,
@@ -299,43 +201,43 @@ class Runtime:
     ) -> Subscription:
         """Follow events: after `since` if given, then live ones, neither gap nor repeat."""
         key = None if session is None else self._key(session)
-        return self._bus.follow(topics=topics, session_key=key, since=since)
+        return self._rooms.bus.follow(topics=topics, session_key=key, since=since)
 
     async def cursor(self) -> str:
         """Return the position after the newest event, for `subscribe(since=…)`."""
-        return await self._bus.head()
+        return await self._rooms.bus.head()
 
     async def entries(self, session: str = "main", *, limit: int = 100) -> list[Entry]:
         """Return the newest entries of a session's transcript, oldest first."""
-        return await self._transcripts.newest(self._key(session), limit)
+        return await self._rooms.transcripts.newest(self._key(session), limit)
 
     async def lane(self, session: str = "main") -> LaneStatus:
         """Return what a session's lane is doing, and what it waits for."""
-        return await self._lanes.status(self._key(session))
+        return await self._rooms.lanes.status(self._key(session))
 
     async def set_queue(self, session: str, queue: QueueOverrides) -> None:
         """Keep queue settings for one session; what waits there follows them at once."""
-        await self._intake.set_queue(self._key(session), queue)
+        await self._rooms.intake.set_queue(self._key(session), queue)
 
     async def stop(self, session: str = "main") -> Stopped:
         """End the session's running turn and cancel what people have waiting there."""
-        return await self._intake.stop(self._key(session))
+        return await self._rooms.intake.stop(self._key(session))
 
     async def abort(self, turn_id: str) -> bool:
         """End one turn; False if it had ended already."""
-        return await self._intake.abort(turn_id)
+        return await self._rooms.intake.abort(turn_id)
 
     async def cancel(self, stimulus_id: str) -> bool:
         """Cancel a stimulus that still waits; False if it is too late."""
-        return await self._intake.cancel(stimulus_id)
+        return await self._rooms.intake.cancel(stimulus_id)
 
     async def halt(self, agent: str | None = None) -> bool:
         """Stop every model and tool call of an agent, or of all, until `resume`."""
-        return await self._intake.halt(agent)
+        return await self._rooms.intake.halt(agent)
 
     async def resume(self, agent: str | None = None) -> bool:
         """Lift a halt; everything goes on where it was."""
-        return await self._intake.resume(agent)
+        return await self._rooms.intake.resume(agent)
 
     async def serve(self) -> None:
         """Run until SIGTERM or SIGINT; a second one leaves at once, losing nothing."""
@@ -354,112 +256,19 @@ class Runtime:
 
     def _key(self, session: str) -> SessionKey:
         """Return the key that a caller's words name; short forms mean the first agent."""
-        return keys.canonical(_text(session, "session"), next(iter(self._agents)), "session")
+        return keys.canonical(_text(session, "session"), self._plan.default_agent, "session")
 
     async def _drain(self) -> None:
         """Wait for running turns, though not for ever; what is left goes on at the next start."""
         try:
             async with time_limit(self.clock, self.settings.drain_s):
-                await self._dispatcher.drain()
+                await self._rooms.dispatcher.drain()
         except TimeoutError:
             pass
-
-    async def _open_door(self, door: HttpDoor, minds: Mapping[str, Mind]) -> Listener:
-        """Take the port of the HTTP door, and make the operator's token if there is none yet."""
-        has_token = door.operator_token is not None or await self.credentials.has_valid()
-        if not door.is_local and not has_token:
-            raise Permanent(
-                "an address that others reach needs a token: start on 127.0.0.1 once, or add one"
-            )
-        if self.settings.home is not None:
-            self.operator = await self.credentials.operator(self.settings.home, door.operator_token)
-        store, sessions = self.store, SessionView(self.store)
-        rooms = Rooms(
-            default_agent=next(iter(self._agents)),
-            store=store,
-            bus=self._bus,
-            clock=self.clock,
-            metrics=self.metrics,
-            intake=self._intake,
-            gatekeeper=Gatekeeper(store, self.clock),
-            credentials=self.credentials,
-            turns=self._views,
-            ledger=LedgerView(store),
-            sessions=sessions,
-            transcripts=self._transcripts,
-            lanes=self._lanes,
-            agents=AgentView(store, [_card(mind) for mind in minds.values()]),
-            why=WhyView(store, sessions),
-        )
-        return door.open(rooms)
-
-    def _outbound_doors(self) -> dict[str, Door]:
-        """Return a door for each receiver of webhooks."""
-        if not self.settings.outbound:
-            return {}
-        # Loaded by those alone who send webhooks: HTTP and TLS take time and memory.
-        from wakeful.doors.webhooks_out import WebhookOut
-        from wakeful.net.client import Client
-
-        client = Client(self.clock)
-        return {
-            name: WebhookOut(
-                name,
-                one.url,
-                read_keys(one.secret or ""),
-                client=client,
-                clock=self.clock,
-                allowed=allow([parse(one.url).host]) if one.allow_private else NOBODY,
-            )
-            for name, one in self.settings.outbound.items()
-        }
-
-    async def _open_store(self) -> Store:
-        database, home = self.settings.database, self.settings.home
-        if is_postgres(database):
-            return await open_store(database, clock=self.clock)
-        return await open_store(home / DATABASE_NAME if home else None, clock=self.clock)
-
-    def _bindings(self, agents: Agents) -> Bindings:
-        for position, binding in enumerate(self.settings.bindings):
-            agents.get(binding.agent, f"bindings[{position}].agent")
-        return Bindings(
-            self.settings.bindings,
-            default_agent=next(iter(self._agents)),
-            dm_scope=self.settings.dm_scope,
-            identity_links=self.settings.identity_links,
-        )
-
-    def _intake_rules(self) -> IntakeRules:
-        storm = self.settings.storm
-        return IntakeRules(
-            queue=self.settings.queue,
-            doors=self.settings.doors,
-            storm=StormLimits(turns=storm.turns, window_s=storm.window_s),
-            max_chain_depth=self.settings.max_chain_depth,
-        )
-
-    def _fire_stimulus(self, tx: Tx, timer: Timer, now: int) -> None:
-        """File the stimulus that a timer carries."""
-        draft = _drafts.decode(timer.payload)
-        if draft.session_key != timer.target:
-            raise InvalidInput("session_key", "a timer files stimuli for its target only")
-        self._intake.accept_in(tx, [draft])
 
     async def _watch_store(self) -> None:
         await self.store.wait_failed()
         raise StoreFailed
-
-
-def _mind(agent: Agent) -> Mind:
-    own = {tool.name for tool in agent.tools}
-    builtin = default_tools() if agent.has_default_tools else ()
-    tools = [*agent.tools, *(tool for tool in builtin if tool.name not in own)]
-    return Mind(agent, find(agent.model), Toolbox(tools))
-
-
-def _card(mind: Mind) -> AgentCard:
-    return AgentCard(config=mind.config, model=mind.model.name, tools=tuple(mind.toolbox.all()))
 
 
 def _text(value: Any, field: str) -> str:  # callers without a type checker pass anything

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from wakeful.assembly import DATABASE_NAME
 from wakeful.cli.desk import Desk
 from wakeful.cli.exits import CommandFailed
 from wakeful.cli.output import GREEN, RED, YELLOW
@@ -13,7 +14,6 @@ from wakeful.cli.times import size
 from wakeful.cli.verb import verb
 from wakeful.operations import backup
 from wakeful.operations.doctor import Finding, Health, Patient, examine
-from wakeful.runtime import DATABASE_NAME
 from wakeful.settings.load import load
 from wakeful.settings.problems import BadSettings
 from wakeful.store.opening import is_postgres, open_store

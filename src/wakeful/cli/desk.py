@@ -5,6 +5,7 @@ from datetime import tzinfo
 from functools import cached_property
 from pathlib import Path
 
+from wakeful.assembly import DATABASE_NAME
 from wakeful.cli import running
 from wakeful.cli.client import Client
 from wakeful.cli.exits import Unreachable
@@ -12,7 +13,6 @@ from wakeful.cli.offline import Offline
 from wakeful.cli.output import Output
 from wakeful.cli.times import relative, shown, zone_named
 from wakeful.operations import token_file
-from wakeful.runtime import DATABASE_NAME
 from wakeful.settings.load import Loaded, file_of, home_of, load
 from wakeful.settings.problems import BadSettings
 from wakeful.store.opening import is_postgres

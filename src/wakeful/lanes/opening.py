@@ -45,7 +45,7 @@ class Opened(Record):
 class Opening:
     """Opens turns for one node."""
 
-    def __init__(self, pen: Pen, minds: dict[str, Mind], owner: str) -> None:
+    def __init__(self, pen: Pen, minds: Mapping[str, Mind], owner: str) -> None:
         self._pen = pen
         self._minds = minds
         self._owner = owner

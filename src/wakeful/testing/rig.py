@@ -152,7 +152,7 @@ class Rig:
                 turn_id=lane.turn_id,
                 data={"epoch": epoch, "attempt": 1},
             )
-            self._runtime._bus.publish(tx, event)  # pyright: ignore[reportPrivateUsage]
+            self._runtime.bus.publish(tx, event)
             return lane.turn_id
 
         return await self._runtime.store.write(write, locks=[lanes.lock(session_key)])

@@ -19,7 +19,7 @@ from wakeful.vocabulary.event import Event
 
 
 async def publish(home: House, *kinds: str, data: dict[str, object] | None = None) -> None:
-    bus = home.runtime._bus  # pyright: ignore[reportPrivateUsage]
+    bus = home.runtime.bus
 
     def write(tx: Tx) -> None:
         for kind in kinds:
