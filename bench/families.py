@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import admissions, commits, history, imports, latency, recovery, timers, turns
+from bench import admissions, commits, door, history, imports, latency, recovery, timers, turns
 from bench.figures import Figure
 
 
@@ -19,6 +19,7 @@ class Family:
 
 FAMILIES = (
     Family("admissions", admissions.measure, admissions.load),
+    Family("http", door.measure, door.load),
     Family("turns", turns.measure, turns.load),
     Family("latency", latency.measure, latency.load),
     Family("history", history.measure, history.load),

@@ -47,9 +47,9 @@ def leave(home: Path, lanes: int) -> None:
         raise RuntimeError(f"the process was not killed but left with {done.returncode}")
 
 
-def memory_mb() -> float:
-    """Return the resident memory of this process."""
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+def memory_mb(process: int | str = "self") -> float:
+    """Return the resident memory of a process."""
+    pages = int(Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / KB / KB
 
 

@@ -9,6 +9,7 @@ from statistics import median
 
 from bench.figures import Figure
 from bench.fresh import ROOT
+from bench.served import with_bytecode
 
 ROUNDS = 9
 FLOOR = "asyncio, apsw, msgspec"
@@ -47,26 +48,17 @@ def load(folder: Path) -> None:
     """Print what each module took; the second time, when all of them are compiled."""
     for arguments in ([], ["-X", "importtime"]):
         command = [sys.executable, *arguments, "-c", "import wakeful"]
-        subprocess.run(command, cwd=ROOT, env=_environment(folder), check=True)
+        subprocess.run(command, cwd=ROOT, env={**os.environ, **with_bytecode(folder)}, check=True)
 
 
 def _import(modules: str, folder: Path) -> tuple[float, float]:
     done = subprocess.run(
         [sys.executable, "-c", _SCRIPT.format(modules=modules)],
         cwd=ROOT,
-        env=_environment(folder),
+        env={**os.environ, **with_bytecode(folder)},
         capture_output=True,
         text=True,
         check=True,
     )
     milliseconds, megabytes = json.loads(done.stdout)
     return milliseconds, megabytes
-
-
-def _environment(folder: Path) -> dict[str, str]:
-    """Keep bytecode, as an installation does, though outside of the source tree."""
-    return {
-        **os.environ,
-        "PYTHONDONTWRITEBYTECODE": "",
-        "PYTHONPYCACHEPREFIX": str(folder / "bytecode"),
-    }
