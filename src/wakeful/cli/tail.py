@@ -10,7 +10,7 @@ from wakeful.cli.desk import Desk
 from wakeful.cli.exits import Unreachable
 from wakeful.cli.output import DIM, safe
 
-AGAIN_AFTER_MS = 1_000
+AGAIN_AFTER_S = 1.0
 
 Topics = Annotated[str, typer.Option("--topics", help="Kinds, with commas: turn.*,stimulus.*")]
 Since = Annotated[
@@ -28,7 +28,7 @@ def tail(desk: Desk, topics: Topics = "*", since: Since = None) -> None:
         except Unreachable:
             if not follower.has_begun:
                 raise
-            asyncio.run(desk.clock.sleep_until(desk.clock.now() + AGAIN_AFTER_MS))
+            asyncio.run(desk.clock.sleep(AGAIN_AFTER_S))
             server = desk.server() or server
 
 

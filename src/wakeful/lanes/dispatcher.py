@@ -95,7 +95,7 @@ class Dispatcher:
                 return await self._recovery.run()
             except Transient:
                 log.warning("recovery waits: the store is not ready", exc_info=True)
-                await self._clock.sleep_until(self._clock.now() + RETRY_MS)
+                await self._clock.sleep(RETRY_MS / 1000)
 
     async def drain(self) -> None:
         """Claim nothing more and return when no lane runs."""

@@ -16,7 +16,7 @@ from wakeful.vocabulary.clock import Clock, time_limit
 from wakeful.vocabulary.errors import StoreFailed, Transient
 from wakeful.vocabulary.failpoints import failpoint
 
-RETRY_MS = 1_000  # between tries to write to a store that is not ready
+RETRY_S = 1.0  # between tries to write to a store that is not ready
 
 log = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ class LaneRunner:
         """Give the lane back as soon as the store takes a write again."""
         journal.is_stale = True
         while True:
-            await self._clock.sleep_until(self._clock.now() + RETRY_MS)
+            await self._clock.sleep(RETRY_S)
             try:
                 return await self._thinker.leave_for_later(journal)
             except Transient:

@@ -107,7 +107,7 @@ class Chaos:
             ):
                 group.create_task(client.come_back(rig))
                 group.create_task(load.run(rig, MESSAGES_PER_LIFE))
-                await self._clock.sleep_until(self._clock.now() + round(life_s * 1000))
+                await self._clock.sleep(life_s)
                 await self._die(rig, death)
         except Gone:
             return

@@ -49,7 +49,7 @@ SHARES = {
     "abort": 0.02,
     "halt": 0.003,
 }
-HALTED_MS = 30
+HALTED_S = 0.03
 LATER_MS = 40
 
 Sent = dict[str, Any]
@@ -175,7 +175,7 @@ class Load:
         """Halt everything for a moment."""
         clock = SystemClock()
         if await self._client.tell(rig, "halt") is not None:
-            await clock.sleep_until(clock.now() + HALTED_MS)
+            await clock.sleep(HALTED_S)
         await self._client.tell(rig, "resume")
 
     def _draft(self) -> Sent:

@@ -10,7 +10,7 @@ from wakeful.testing.ledger import Ledger
 from wakeful.tools.tool import Effect, LedgerContext, Tool, ToolContext
 from wakeful.vocabulary.clock import Clock
 
-SLOW_MS = 50
+SLOW_S = 0.05
 
 Work = Callable[[ToolContext, str], Awaitable[str]]
 
@@ -69,7 +69,7 @@ class Hands:
 
     async def _behave(self, how: str, *, is_first: bool) -> None:
         if how == "slow":
-            await self._clock.sleep_until(self._clock.now() + SLOW_MS)
+            await self._clock.sleep(SLOW_S)
         elif how.startswith("gate="):
             await self._gates.wait(how.removeprefix("gate="))
         elif how == "term" and is_first:

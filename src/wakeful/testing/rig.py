@@ -34,7 +34,7 @@ from wakeful.testing.ledger import Ledger
 from wakeful.testing.stand_in import StandIn
 from wakeful.testing.witnesses import Receiver, Sampler, Watcher
 from wakeful.turn.agent import Agent
-from wakeful.vocabulary.clock import SystemClock, wait_until
+from wakeful.vocabulary.clock import SystemClock
 from wakeful.vocabulary.errors import InvalidInput, Transient
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.queueing import Drop, Mode, QueueOverrides
@@ -45,7 +45,7 @@ DOORS = {  # beside `out`: one that gathers what comes quickly, one that is soon
     "chatty": QueueOverrides(debounce_ms=20, debounce_max_ms=60, mode=Mode.COLLECT),
     "narrow": QueueOverrides(cap=2, drop=Drop.NEW, mode=Mode.FOLLOWUP),
 }
-LOOK_EVERY_MS = 50  # while waiting for rest
+LOOK_EVERY_S = 0.05  # while waiting for rest
 LONGEST_LINE = 16 * 1024 * 1024
 
 _UNREST = (
@@ -111,13 +111,11 @@ class Rig:
 
     async def _rest(self, command: Command) -> object:
         """Answer when nothing runs, waits or is due any more, or when the time is over."""
-        until = self._clock.now() + round(command["for_s"] * 1000)
-        waker = asyncio.Event()
+        until = self._clock.monotonic() + command["for_s"]
         while is_restless := any(await self._unrest()):
-            if self._clock.now() > until:
+            if self._clock.monotonic() > until:
                 break
-            waker.clear()
-            await wait_until(self._clock, self._clock.now() + LOOK_EVERY_MS, waker)
+            await self._clock.sleep(LOOK_EVERY_S)
         return {"is_at_rest": not is_restless, "position": self._runtime.metrics.position()}
 
     async def _status(self, command: Command) -> object:

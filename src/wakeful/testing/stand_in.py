@@ -23,7 +23,7 @@ from wakeful.vocabulary.message import (
 )
 
 SLOW_PIECES = 5
-PIECE_MS = 10
+PIECE_S = 0.01
 LONG_REPLY = 20_000  # characters
 RETRY_AFTER_S = 0.01
 
@@ -87,7 +87,7 @@ class StandIn:
             if manner == "slow":
                 for number in range(SLOW_PIECES):
                     yield Delta(text=f"{number} ")
-                    await self._clock.sleep_until(self._clock.now() + PIECE_MS)
+                    await self._clock.sleep(PIECE_S)
             elif manner.startswith("gate="):
                 yield Delta(text="waiting ")
                 await self._gates.wait(manner.removeprefix("gate="))

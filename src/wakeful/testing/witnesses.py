@@ -12,8 +12,8 @@ from wakeful.testing.ledger import Ledger
 from wakeful.vocabulary.clock import SystemClock
 from wakeful.vocabulary.errors import StoreRefused, Transient
 
-SAMPLE_EVERY_MS = 100
-AWAY_MS = 5  # how long a watcher that leaves stays away
+SAMPLE_EVERY_S = 0.1
+AWAY_S = 0.005  # how long a watcher that leaves stays away
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -33,7 +33,7 @@ class Watcher:
         with suppress(StoreRefused):  # the runtime has stopped
             while True:
                 await self._follow(runtime)
-                await clock.sleep_until(clock.now() + AWAY_MS)
+                await clock.sleep(AWAY_S)
 
     async def _follow(self, runtime: Runtime) -> None:
         self._lines.note("came", cursor=self._cursor)
@@ -91,7 +91,7 @@ class Sampler:
         clock = SystemClock()
         while True:
             self.sample(runtime)
-            await clock.sleep_until(clock.now() + SAMPLE_EVERY_MS)
+            await clock.sleep(SAMPLE_EVERY_S)
 
     def sample(self, runtime: Runtime) -> None:
         self._lines.note(

@@ -7,7 +7,8 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Protocol
 
-LONGEST_NAP_S = 30.0  # a jump of the wall clock is noticed after this long at the latest
+LONGEST_NAP_S = 1.0  # a jump of the wall clock is noticed after this long at the latest
+JUMP_S = 1.0  # the wall clock is slewed by less than this between two looks
 
 
 class Alarm(Protocol):
@@ -25,8 +26,8 @@ class Clock(Protocol):
         """Return seconds that never go back; only differences mean something."""
         ...
 
-    async def sleep_until(self, wall_ms: int) -> None:
-        """Return when `now()` has reached `wall_ms`, never before."""
+    async def sleep(self, seconds: float) -> None:
+        """Return after that much monotonic time, wherever the wall clock is moved meanwhile."""
         ...
 
     def call_later(self, seconds: float, act: Callable[[], object]) -> Alarm:
@@ -47,13 +48,44 @@ async def time_limit(clock: Clock, seconds: float) -> AsyncGenerator[None, None]
 
 
 async def wait_until(clock: Clock, wall_ms: int, woken: asyncio.Event) -> None:
-    """Wait for an event, though not past an instant; may also return for no reason."""
-    left_s = max(0, wall_ms - clock.now()) / 1000
-    alarm = clock.call_later(min(left_s, LONGEST_NAP_S), woken.set)
+    """Wait for an event, though not past an instant; a wall clock that is moved back ends it, too.
+
+    Whoever waits must look again: what was far away may be near now, and the other way round.
+    """
+    naps = _Naps(clock, wall_ms, woken)
     try:
         await woken.wait()
     finally:
-        alarm.cancel()
+        naps.end()
+
+
+class _Naps:
+    """Short naps up to an instant of the wall clock, which may be moved in between."""
+
+    def __init__(self, clock: Clock, wall_ms: int, woken: asyncio.Event) -> None:
+        self._clock = clock
+        self._wall_ms = wall_ms
+        self._woken = woken
+        self._ahead_s = self._ahead()
+        self._alarm = self._nap()
+
+    def end(self) -> None:
+        self._alarm.cancel()
+
+    def _ahead(self) -> float:
+        """Return how far the wall clock is ahead of the monotonic one."""
+        return self._clock.now() / 1000 - self._clock.monotonic()
+
+    def _nap(self) -> Alarm:
+        left_s = max(0, self._wall_ms - self._clock.now()) / 1000
+        return self._clock.call_later(min(left_s, LONGEST_NAP_S), self._look)
+
+    def _look(self) -> None:
+        went_back = self._ahead() < self._ahead_s - JUMP_S
+        if went_back or self._clock.now() >= self._wall_ms:
+            self._woken.set()
+        else:
+            self._alarm = self._nap()
 
 
 class SystemClock:
@@ -65,10 +97,8 @@ class SystemClock:
     def monotonic(self) -> float:
         return time.monotonic()
 
-    async def sleep_until(self, wall_ms: int) -> None:
-        # Naps are short because the wall clock may be moved while we sleep.
-        while (left_ms := wall_ms - self.now()) > 0:
-            await asyncio.sleep(min(left_ms / 1000, LONGEST_NAP_S))
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
 
     def call_later(self, seconds: float, act: Callable[[], object]) -> Alarm:
         return asyncio.get_running_loop().call_later(seconds, act)
@@ -81,7 +111,6 @@ class ManualClock:
         self._now = now
         self._passed_s = 0.0
         self._order = 0
-        self._sleepers: list[tuple[int, int, asyncio.Future[None]]] = []
         self._alarms: list[tuple[float, int, _ManualAlarm]] = []
 
     def now(self) -> int:
@@ -90,17 +119,20 @@ class ManualClock:
     def monotonic(self) -> float:
         return self._passed_s
 
-    async def sleep_until(self, wall_ms: int) -> None:
-        while wall_ms > self._now:
-            woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            heapq.heappush(self._sleepers, (wall_ms, self._next_order(), woken))
-            await woken
+    async def sleep(self, seconds: float) -> None:
+        passed = asyncio.Event()
+        alarm = self.call_later(seconds, passed.set)
+        try:
+            await passed.wait()
+        finally:
+            alarm.cancel()
 
     def call_later(self, seconds: float, act: Callable[[], object]) -> Alarm:
         if seconds <= 0:
             return asyncio.get_running_loop().call_soon(act)
         alarm = _ManualAlarm(act)
-        heapq.heappush(self._alarms, (self._passed_s + seconds, self._next_order(), alarm))
+        self._order += 1
+        heapq.heappush(self._alarms, (self._passed_s + seconds, self._order, alarm))
         return alarm
 
     def advance(self, seconds: float) -> None:
@@ -113,20 +145,6 @@ class ManualClock:
     def jump_to(self, wall_ms: int) -> None:
         """Move the wall clock alone, as an operator or NTP would."""
         self._now = wall_ms
-        while self._sleepers and self._sleepers[0][0] <= wall_ms:
-            _, _, woken = heapq.heappop(self._sleepers)
-            if not woken.done():
-                woken.set_result(None)
-
-    def next_wake(self) -> int | None:
-        """Return when the next sleeper is due, or None."""
-        while self._sleepers and self._sleepers[0][2].done():
-            heapq.heappop(self._sleepers)
-        return self._sleepers[0][0] if self._sleepers else None
-
-    def _next_order(self) -> int:
-        self._order += 1
-        return self._order
 
 
 class _ManualAlarm:

@@ -53,11 +53,11 @@ class CountingClock(ManualClock):
     def __init__(self) -> None:
         super().__init__()
         self.waits = 0
-        self.asleep = asyncio.Event()  # somebody sleeps until an instant
+        self.asleep = asyncio.Event()  # somebody sleeps
 
-    async def sleep_until(self, wall_ms: int) -> None:
+    async def sleep(self, seconds: float) -> None:
         self.asleep.set()
-        await super().sleep_until(wall_ms)
+        await super().sleep(seconds)
 
     def call_later(self, seconds: float, act: Callable[[], object]) -> Alarm:
         self.waits += 1

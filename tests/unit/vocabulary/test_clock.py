@@ -5,29 +5,33 @@ from collections.abc import Coroutine
 
 import pytest
 
-from wakeful.vocabulary.clock import ManualClock, SystemClock, time_limit, wait_until
+from wakeful.vocabulary.clock import (
+    LONGEST_NAP_S,
+    ManualClock,
+    SystemClock,
+    time_limit,
+    wait_until,
+)
 
 
 async def test_sleepers_wake_when_their_time_has_come_and_in_order():
-    clock, woken = ManualClock(now=0), list[int]()
+    clock, woken = ManualClock(now=0), list[float]()
 
-    async def sleep(until: int) -> None:
-        await clock.sleep_until(until)
-        woken.append(until)
+    async def sleep(seconds: float) -> None:
+        await clock.sleep(seconds)
+        woken.append(seconds)
 
     async with asyncio.TaskGroup() as group:
-        for until in (30, 10, 20):
-            group.create_task(sleep(until))
+        for seconds in (30, 10, 20):
+            group.create_task(sleep(seconds))
         await asyncio.sleep(0)
-        assert clock.next_wake() == 10
-        clock.advance(0.02)
+        clock.advance(20)
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert woken == [10, 20]
-        clock.advance(0.01)
+        clock.advance(10)
 
     assert woken == [10, 20, 30]
-    assert clock.next_wake() is None
 
 
 async def test_a_time_limit_ends_what_takes_too_long():
@@ -75,27 +79,59 @@ async def test_waiting_ends_with_the_event_or_with_the_time():
     await wait_until(clock, 99_000, event)
 
 
-async def test_a_jump_of_the_wall_clock_wakes_those_it_passes():
-    clock = ManualClock(now=0)
+async def test_a_jump_ahead_ends_the_waiting_for_an_instant_it_passes():
+    clock, event = ManualClock(now=0), asyncio.Event()
 
     async with asyncio.TaskGroup() as group:
-        group.create_task(clock.sleep_until(500))
+        waiting = group.create_task(wait_until(clock, 3_600_000, event))
         await asyncio.sleep(0)
-        clock.jump_to(1000)
+        clock.advance(5)
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        clock.jump_to(4_000_000)
+        clock.advance(LONGEST_NAP_S)
 
-    assert (clock.now(), clock.monotonic()) == (1000, 0)
+    assert clock.now() == 4_000_000 + LONGEST_NAP_S * 1000
+
+
+async def test_a_jump_back_ends_the_waiting_so_that_everybody_looks_again():
+    clock, event = ManualClock(now=10_000_000), asyncio.Event()
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(wait_until(clock, 10_060_000, event))
+        await asyncio.sleep(0)
+        clock.jump_to(0)
+        clock.advance(LONGEST_NAP_S)
+
+    assert event.is_set()
+
+
+async def test_a_sleep_takes_as_long_as_told_wherever_the_wall_clock_is_moved():
+    clock = ManualClock(now=10_000_000)
+
+    async with asyncio.TaskGroup() as group:
+        sleeping = group.create_task(clock.sleep(5))
+        await asyncio.sleep(0)
+        clock.jump_to(20_000_000)
+        clock.advance(4)
+        await asyncio.sleep(0)
+        assert not sleeping.done()
+        clock.jump_to(0)
+        clock.advance(1)
+
+    assert (clock.now(), clock.monotonic()) == (1000, 5)
 
 
 async def test_the_machines_clock_moves_and_sleeps_no_shorter_than_told():
     clock = SystemClock()
-    start = clock.now()
-    await clock.sleep_until(start + 3)
+    start = clock.monotonic()
+    await clock.sleep(0.003)
 
-    assert clock.now() >= start + 3
-    assert clock.monotonic() <= clock.monotonic()
+    assert clock.monotonic() >= start + 0.003
+    assert clock.now() > 0
 
 
-@pytest.mark.parametrize("until", [0, -5])
-async def test_the_past_needs_no_waiting(until: int):
-    await SystemClock().sleep_until(until)
-    await ManualClock(now=5).sleep_until(until)
+@pytest.mark.parametrize("seconds", [0, -5])
+async def test_no_time_needs_no_waiting(seconds: int):
+    await SystemClock().sleep(seconds)
+    await ManualClock(now=5).sleep(seconds)
