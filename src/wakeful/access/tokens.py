@@ -17,6 +17,7 @@ from wakeful.vocabulary.stimulus import OPERATOR, Trust
 
 CHANGED = "access.changed"  # a credential was made or revoked: its id
 
+PREFIX = "wk_"  # by which a secret of ours is known wherever it turns up: telemetry hides it
 SECRET_BYTES = 32
 SHORTEST_SECRET = 22  # characters of base64: 128 bits
 CODE_SECONDS = 300
@@ -60,7 +61,7 @@ def digest(secret: str) -> str:
 
 
 def new_secret() -> str:
-    return secrets.token_urlsafe(SECRET_BYTES)
+    return PREFIX + secrets.token_urlsafe(SECRET_BYTES)
 
 
 class NewToken(Record):

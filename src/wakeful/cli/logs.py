@@ -1,11 +1,7 @@
-"""The server's log: where it is kept, what must not stand in it, and the verb that follows it."""
+"""`logs`: the server's log, and what is added to it."""
 
 import asyncio
-import logging
-import logging.handlers
 import os
-import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -14,50 +10,13 @@ import typer
 from wakeful.cli.desk import Desk
 from wakeful.cli.exits import Missing
 from wakeful.cli.output import safe_lines
+from wakeful.telemetry.log import LARGEST_LOG, NAME
 from wakeful.vocabulary.clock import Clock
 
-NAME = "wakeful.log"
-LARGEST_LOG = 10 * 1024 * 1024
-OLD_LOGS = 3
-LOOK_EVERY_MS = 200
-REDACTED = "(hidden)"
+LOOK_EVERY_S = 0.2
 
 Lines = Annotated[int, typer.Option("--lines", "-n", min=0, help="How many of the last lines.")]
 Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on with new lines.")]
-
-
-class Redacting(logging.Formatter):
-    """Writes lines, tracebacks included, in which no known secret stands."""
-
-    def __init__(self, secrets: Iterable[str]) -> None:
-        super().__init__("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
-        # Longest first: one secret may hold another.
-        self._secrets = sorted((secret for secret in secrets if secret), key=len, reverse=True)
-
-    def format(self, record: logging.LogRecord) -> str:
-        line = super().format(record)
-        for secret in self._secrets:
-            line = line.replace(secret, REDACTED)
-        return line
-
-
-def start(home: Path, level: str, secrets: Iterable[str]) -> None:
-    """Log to a private file in the home folder, and warnings to standard error too."""
-    (home / NAME).touch(mode=0o600)
-    file = logging.handlers.RotatingFileHandler(
-        home / NAME, maxBytes=LARGEST_LOG, backupCount=OLD_LOGS, encoding="utf-8"
-    )
-    terminal = logging.StreamHandler(sys.stderr)
-    terminal.setLevel(logging.WARNING)
-    formatter = Redacting(secrets)
-    for handler in (file, terminal):
-        handler.setFormatter(formatter)
-    logging.basicConfig(level=level.upper(), handlers=[file, terminal], force=True)
-
-
-def change_level(level: str) -> None:
-    """Log more or less from now on."""
-    logging.getLogger().setLevel(level.upper())
 
 
 def logs(desk: Desk, lines: Lines = 50, follow: Follow = False) -> None:
@@ -74,7 +33,7 @@ def logs(desk: Desk, lines: Lines = 50, follow: Follow = False) -> None:
 async def _follow(desk: Desk, file: Path, clock: Clock) -> None:
     reader = _Reader(file)
     while True:
-        await clock.sleep_until(clock.now() + LOOK_EVERY_MS)
+        await clock.sleep(LOOK_EVERY_S)
         for line in reader.fresh():
             desk.out.item({"line": line}, safe_lines(line))
 

@@ -4,12 +4,13 @@ import asyncio
 import logging
 import os
 import signal
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 
 from wakeful import __version__
-from wakeful.cli import logs, running
+from wakeful.cli import running
 from wakeful.cli.begin import make_home
 from wakeful.cli.desk import Desk
 from wakeful.cli.output import BOLD
@@ -21,6 +22,8 @@ from wakeful.runtime import Runtime
 from wakeful.settings.exposure import refuse_exposed
 from wakeful.settings.load import Loaded, load, reload
 from wakeful.store.opening import is_postgres
+from wakeful.telemetry import log as log_file
+from wakeful.telemetry.redaction import Redaction, secrets_in
 from wakeful.timers.timers import TIMERS
 from wakeful.vocabulary.errors import WakefulError
 from wakeful.vocabulary.record import Record
@@ -55,7 +58,7 @@ def up(desk: Desk, host: Host = None, port: Port = None) -> None:
     loaded = load(None, environ)
     _refuse_exposed(loaded)
     make_home(loaded.home)
-    logs.start(loaded.home, loaded.telemetry.log_level, _secrets(loaded))
+    _start_log(loaded, environ)
     if loaded.home.stat().st_mode & 0o077:  # not ours to close: it may be anybody's folder
         log.warning("%s is open to others; close it with `wakeful doctor --fix`", loaded.home)
     asyncio.run(Server(desk, environ).live(loaded))
@@ -149,7 +152,7 @@ class Server:
                 log.error("the settings stay as they are: %s", error)
                 continue
             log.warning("settings read again; changed: %s", ", ".join(outcome.changed) or "nothing")
-            logs.start(new.home, new.telemetry.log_level, _secrets(new))
+            _start_log(new, self._environ)
             loaded = new
             if not ON_THE_SPOT.issuperset(outcome.changed):
                 return new
@@ -218,10 +221,10 @@ def _refuse_exposed(loaded: Loaded) -> None:
     refuse_exposed(loaded.server, loaded.token or token_file.read(loaded.home))
 
 
-def _secrets(loaded: Loaded) -> list[str]:
-    """Return what must never stand in a log."""
+def _start_log(loaded: Loaded, environ: Mapping[str, str]) -> None:
+    """Begin to log; none of the secrets that are known here will stand in it."""
     address = loaded.settings.database
-    outbound = [key for one in loaded.outbound.values() for key in (one.secret or "").split()]
-    known = [loaded.token or "", token_file.read(loaded.home) or "", *outbound]
-    password = address.partition("@")[0].rpartition(":")[2] if "@" in address else ""
-    return [*known, password]
+    secrets = [key for one in loaded.outbound.values() for key in (one.secret or "").split()]
+    secrets += [loaded.token or "", token_file.read(loaded.home) or "", *secrets_in(environ)]
+    secrets.append(address.partition("@")[0].rpartition(":")[2] if "@" in address else "")
+    log_file.start(loaded.home, loaded.telemetry.log_level, Redaction(secrets))

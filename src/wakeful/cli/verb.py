@@ -2,7 +2,6 @@
 
 import inspect
 import os
-import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +12,7 @@ import typer
 from wakeful.cli.desk import Desk
 from wakeful.cli.exits import ExitCode, code_of
 from wakeful.cli.output import Output, quiet_stdout
+from wakeful.telemetry.redaction import Redaction, secrets_in
 from wakeful.vocabulary.errors import WakefulError
 
 Home = Annotated[
@@ -98,6 +98,7 @@ def _run(desk: Desk, act: Callable[[], None]) -> None:
 
 
 def _complain(desk: Desk, error: BaseException, sentence: str) -> None:
+    hide = Redaction(secrets_in(desk.environ)).hide
     if desk.is_debug:
-        traceback.print_exception(error, file=sys.stderr)
-    desk.out.complain(f"wakeful: {sentence}")
+        desk.out.complain(hide("".join(traceback.format_exception(error)).rstrip()))
+    desk.out.complain(hide(f"wakeful: {sentence}"))
