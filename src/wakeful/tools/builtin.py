@@ -4,13 +4,14 @@ from wakeful.tools.current_time import current_time
 from wakeful.tools.files import FILE_TOOLS
 from wakeful.tools.memory import MEMORY_TOOLS
 from wakeful.tools.send_message import send_message
+from wakeful.tools.sessions import SESSION_TOOLS
 from wakeful.tools.shell import shell
 from wakeful.tools.tool import Tool
 
 
 def default_tools() -> tuple[Tool, ...]:
     """Return the tools every agent has unless it is told otherwise."""
-    return (current_time, *MEMORY_TOOLS, *FILE_TOOLS, send_message)
+    return (current_time, *MEMORY_TOOLS, *FILE_TOOLS, *SESSION_TOOLS, send_message)
 
 
 def shell_tools() -> tuple[Tool, ...]:

@@ -60,13 +60,18 @@ def run_in_ledger(tool: Tool, call: ToolCall, context: LedgerContext) -> ToolRes
     return _as_result(tool.function(**arguments))
 
 
-def cut(text: str, key: str) -> tuple[str, str | None]:
+def cut(text: str, output_id: str) -> tuple[str, str | None]:
     """Return what the model is shown of an output, and the whole if it was cut."""
     if len(text) <= LONGEST_RESULT:
         return text, None
-    shown = text[:LONGEST_RESULT]
-    note = f"\n[cut: {len(text) - LONGEST_RESULT} more characters, kept as output {key}]"
-    return shown + note, text[:LONGEST_OUTPUT]
+    left = min(len(text), LONGEST_OUTPUT) - LONGEST_RESULT
+    note = (
+        f"\n[cut: {left} more characters; "
+        f"read on with read_output, id {output_id!r}, offset {LONGEST_RESULT}]"
+    )
+    if len(text) > LONGEST_OUTPUT:
+        note += f"\n[{len(text) - LONGEST_OUTPUT} characters at the end were not kept]"
+    return text[:LONGEST_RESULT] + note, text[:LONGEST_OUTPUT]
 
 
 def is_cancelled() -> bool:

@@ -10,7 +10,7 @@ from typing import Any, cast, get_type_hints, overload
 import msgspec
 
 from wakeful.models.model import ToolSpec
-from wakeful.store.database import Tx
+from wakeful.store.database import Store, Tx
 from wakeful.transcript.sessions import Session
 from wakeful.turns.turns import Turn
 from wakeful.vocabulary.agent import AgentConfig
@@ -18,6 +18,7 @@ from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.stimulus import Trust
 
 DEFAULT_TIMEOUT_S = 60.0
 
@@ -41,6 +42,8 @@ class ToolContext(Record):
     turn_id: str
     workspace: Path | None
     clock: Clock
+    trust: Trust = Trust.EXTERNAL  # how far whoever caused the turn is trusted
+    store: Store | None = None  # to look at, never to write to; None where a tool is tried alone
 
 
 class LedgerContext(Record):

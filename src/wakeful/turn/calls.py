@@ -10,7 +10,7 @@ from wakeful.turn.agent import Mind
 from wakeful.turn.journal import CallOutcome
 from wakeful.turn.sheet import Sheet
 from wakeful.turns import tool_calls
-from wakeful.turns.tool_calls import Call, CallState, call_key
+from wakeful.turns.tool_calls import Call, CallState, call_key, output_id
 from wakeful.turns.turns import Phase
 from wakeful.vocabulary.entry import ToolBody
 from wakeful.vocabulary.errors import InvalidInput, StoreFailed, Transient
@@ -133,7 +133,7 @@ class StepCalls:
 
     def _write(self, outcome: CallOutcome) -> None:
         call, result, turn = outcome.call, outcome.result, self._sheet.turn
-        shown, whole = cut(result.text, self._key(call))
+        shown, whole = cut(result.text, output_id(turn.id, turn.step, self._position(call)))
         tool_calls.settle(
             self._sheet.tx,
             turn.id,
@@ -155,7 +155,7 @@ class StepCalls:
             turn_id=self._sheet.turn.id,
             step=self._sheet.turn.step,
             call_id=call.id,
-            position=[known.id for known in self.all].index(call.id),
+            position=self._position(call),
             name=call.name,
             effect="none" if tool is None else tool.effect.value,
             arguments=encode_message(call.arguments).decode(),
@@ -163,6 +163,9 @@ class StepCalls:
             state=CallState.INTENDED,
             intended_at=self._sheet.tx.now,
         )
+
+    def _position(self, call: ToolCall) -> int:
+        return [known.id for known in self.all].index(call.id)
 
     def _count(self, count: int) -> None:
         turn = self._sheet.turn

@@ -186,6 +186,8 @@ class Thinker:
             turn_id=turn.id,
             workspace=mind.workspace,
             clock=self._clock,
+            trust=turn.trust,
+            store=self._store,
         )
         result = await run(tool, call, context)
         state = CallState.FAILED if result.is_error else CallState.DONE

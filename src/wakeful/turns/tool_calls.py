@@ -42,6 +42,11 @@ def call_key(turn_id: str, step: int, call_id: str) -> str:
     return f"{turn_id}:{step}:{call_id}"
 
 
+def output_id(turn_id: str, step: int, position: int) -> str:
+    """Return the name under which the whole output of a call can be read; fits into an address."""
+    return f"{turn_id}.{step}.{position}"
+
+
 def add(tx: Tx, calls: Sequence[Call]) -> None:
     """Write calls down before they run (or, settled, together with their results).
 

@@ -40,6 +40,45 @@ class SessionView:
                 self._owners.popitem(last=False)
         return known
 
+    async def of_agent(
+        self,
+        agent_id: str,
+        owner: str,
+        *,
+        kinds: Sequence[str] = (),
+        active_since: int | None = None,
+        limit: int,
+    ) -> Sequence[Session]:
+        """Return an agent's sessions, the one that was written to last first.
+
+        A kind is the first word of a key after its agent: `main`, `web`, `api`.
+        """
+        conditions = ["agent_id = :agent_id"]
+        params: dict[str, object] = {"agent_id": agent_id, "limit": limit}
+        if owner != OPERATOR:
+            conditions.append(f"key IN {OWNED}")
+            params["owner"] = owner
+        if active_since is not None:
+            conditions.append("last_write_at >= :since")
+            params["since"] = active_since
+        starts = [f"agent:{agent_id}:{kind}" for kind in kinds]
+        for number, start in enumerate(starts):
+            params |= {f"kind{number}": start, f"start{number}": f"{start}:"}
+        if starts:
+            fits = (
+                f"key = :kind{number} OR SUBSTR(key, 1, {len(start) + 1}) = :start{number}"
+                for number, start in enumerate(starts)
+            )
+            conditions.append(f"({' OR '.join(fits)})")
+        rows = await self._store.read(
+            SESSIONS.select(
+                f"WHERE {' AND '.join(conditions)} "
+                "ORDER BY COALESCE(last_write_at, created_at) DESC, key LIMIT :limit"
+            ),
+            **params,
+        )
+        return [SESSIONS.read(row) for row in rows]
+
     async def page(self, owner: str, after: str | None, limit: int) -> Sequence[Session]:
         """Return sessions, the newest first; `after` is the `place` of the last one seen."""
         conditions: list[str] = []

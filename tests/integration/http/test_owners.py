@@ -7,11 +7,24 @@ import httpx2
 import pytest
 
 from tests.integration.http.serving import House, following, house, take
-from wakeful.models.scripted import Pause
+from wakeful.models.model import Reply, Request
+from wakeful.models.scripted import Pause, call, says
+from wakeful.tools.running import LONGEST_RESULT
+from wakeful.tools.tool import tool
 from wakeful.vocabulary.errors import NotFound
 from wakeful.vocabulary.stimulus import Draft
 
 SESSION = "agent:main:api:a"
+
+
+@tool(effect="read", is_for_external=True)
+def tell_all() -> str:
+    """Say more than a model is shown."""
+    return "x" * (LONGEST_RESULT + 1)
+
+
+def speaks(request: Request) -> str | Reply:
+    return "well" if request.step > 1 else says("", call("tell_all"))
 
 
 async def owned(home: House, client: httpx2.AsyncClient) -> dict[str, str]:
@@ -43,11 +56,12 @@ def routes_to(ids: dict[str, str]) -> list[tuple[str, str, Any]]:
         ("GET", f"/api/turns/{turn}/wait", None),
         ("POST", f"/api/turns/{turn}/abort", None),
         ("GET", f"/api/turns/{turn}/why", None),
+        ("GET", f"/api/outputs/{turn}.1.0", None),
     ]
 
 
 async def test_every_id_of_one_owner_is_unknown_to_another_on_every_route():
-    async with house() as home:
+    async with house(speaks, tools=[tell_all]) as home:
         async with (
             home.client(await home.token("send", name="a")) as a,
             home.client(await home.token("send", name="b")) as b,
@@ -86,7 +100,7 @@ async def test_every_route_that_names_something_is_walked():
 
 async def test_an_owner_uses_its_own_sessions_and_the_operator_all():
     async with (
-        house() as home,
+        house(speaks, tools=[tell_all]) as home,
         home.client(home.operator) as operator,
         home.client(await home.token("send", name="a")) as a,
     ):

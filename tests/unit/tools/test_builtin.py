@@ -14,6 +14,9 @@ def test_every_default_tool_has_the_effect_class_it_is_documented_with() -> None
         "write_file": "idempotent",
         "edit_file": "effect",
         "delete_file": "effect",
+        "read_output": "read",
+        "sessions_list": "read",
+        "sessions_history": "read",
         "send_message": "ledger",
     }
 
@@ -23,7 +26,14 @@ def test_an_external_turn_can_only_look() -> None:
 
     names = [spec.name for spec in toolbox.specs(Trust.EXTERNAL)]
 
-    assert names == ["list_files", "memory_read", "read_file"]
+    assert names == [
+        "list_files",
+        "memory_read",
+        "read_file",
+        "read_output",
+        "sessions_history",
+        "sessions_list",
+    ]
     assert all(toolbox.all()[name].effect is Effect.READ for name in names)
 
 

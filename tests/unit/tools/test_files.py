@@ -209,7 +209,10 @@ async def test_an_agent_without_a_workspace_is_told_so(tool: Tool) -> None:
     assert said == "the agent 'main' has no workspace configured"
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+# Each example syncs a file: how long that takes is up to the disk.
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60
+)
 @given(text=st.text(st.characters(codec=None), max_size=400))
 async def test_any_text_comes_back_as_it_was_written(workspace: Path, text: str) -> None:
     context = make_context(workspace)
@@ -221,7 +224,10 @@ async def test_any_text_comes_back_as_it_was_written(workspace: Path, text: str)
     assert read.text == (clean(text) or "[the file is empty]")
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
+# Each example syncs a file: how long that takes is up to the disk.
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=100
+)
 @given(path=st.text(st.characters(codec=None) | st.sampled_from("./\\~\0"), max_size=60))
 async def test_no_path_at_all_leads_outside(workspace: Path, path: str) -> None:
     result = await call(write_file, make_context(workspace), path=path, text="t")

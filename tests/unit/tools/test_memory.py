@@ -139,7 +139,10 @@ async def test_without_a_workspace_nothing_can_be_remembered() -> None:
     assert "no workspace" in await failure(memory_write, context, name="a", text="t")
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+# Each example syncs a file: how long that takes is up to the disk.
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60
+)
 @given(text=st.text(st.characters(codec=None), max_size=400))
 async def test_any_text_is_remembered_as_it_was(tmp_path: Path, text: str) -> None:
     context = make_context(tmp_path)

@@ -195,9 +195,11 @@ def test_a_short_output_is_shown_as_it_is() -> None:
 
 
 def test_a_long_output_is_cut_marked_and_kept() -> None:
-    shown, kept = cut("x" * (LONGEST_RESULT + 7), "tn_1:1:c")
+    shown, kept = cut("x" * (LONGEST_RESULT + 7), "tn_1.1.0")
 
-    assert shown.endswith("x\n[cut: 7 more characters, kept as output tn_1:1:c]")
+    assert shown.endswith(
+        "x\n[cut: 7 more characters; read on with read_output, id 'tn_1.1.0', offset 16384]"
+    )
     assert kept == "x" * (LONGEST_RESULT + 7)
 
 

@@ -12,6 +12,7 @@ from wakeful.doors.http.health import HealthRoutes, Probe
 from wakeful.doors.http.lasting import Lasting
 from wakeful.doors.http.messages import Messages
 from wakeful.doors.http.openapi import OpenApi
+from wakeful.doors.http.outputs import Outputs
 from wakeful.doors.http.rooms import Rooms
 from wakeful.doors.http.server import HttpOptions, HttpServer, is_loopback
 from wakeful.doors.http.sessions import Sessions
@@ -29,6 +30,7 @@ def endpoints(rooms: Rooms, lasting: Lasting, probe: Probe) -> Sequence[Endpoint
         Sessions(rooms),
         Stimuli(rooms),
         Turns(rooms, lasting),
+        Outputs(rooms),
         Events(rooms, lasting),
         Agents(rooms),
         Tokens(rooms),
