@@ -1,6 +1,7 @@
 """Session rows: small, one per key, pointing at the newest entry."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
@@ -24,6 +25,18 @@ class SessionPolicy(Record):
     owner: str = OPERATOR  # who made it
 
 
+class Overrides(Record):
+    """What somebody chose for one session, in place of its agent's configuration."""
+
+    model: str | None = None
+    thinking: str | None = None
+    send_policy: Literal["allow", "deny"] | None = None  # deny: nothing is sent from here
+    activation: Literal["mention", "always"] | None = None  # which messages of a room count
+
+
+NOTHING_CHOSEN = Overrides()
+
+
 class Session(SessionPolicy):
     """One conversation."""
 
@@ -41,6 +54,16 @@ class Session(SessionPolicy):
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float = 0.0
+    parent: str | None = None  # the session it is a thread or a fork of
+    label: str | None = None
+    overrides: Overrides = NOTHING_CHOSEN
+    fork_depth: int = -1  # entries up to this depth lie on the branches before this one
+    seen_depth: int = -1  # up to which people have read
+    cycle: str = ""  # the entry of the last compaction
+    flushed_cycle: str | None = None  # whose memories are written down
+    compactions: int = 0
+    failed_compactions: int = 0  # in this cycle
+    context_tokens: int = 0  # as last known
 
 
 SESSIONS = Table("sessions", Session)
