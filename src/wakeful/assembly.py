@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from random import Random
 from typing import Protocol
 
 import msgspec
@@ -24,7 +25,8 @@ from wakeful.lanes.interrupts import Interrupts
 from wakeful.lanes.lane import LaneRunner
 from wakeful.lanes.opening import Opening
 from wakeful.lanes.recovery import Recovery
-from wakeful.models.catalog import find
+from wakeful.models.catalog import voice
+from wakeful.models.model import Closeable
 from wakeful.net.addresses import NOBODY, allow
 from wakeful.net.target import parse
 from wakeful.operations.janitor import Janitor
@@ -138,7 +140,10 @@ async def assemble(plan: Plan, stack: AsyncExitStack) -> Assembly:
     stack.push_async_callback(store.close)
     bus = Bus(store, ids, plan.metrics)
     await bus.start()
-    minds = {agent.id: _mind(agent) for agent in plan.agents.values()}
+    minds = {agent.id: _mind(agent, plan.clock) for agent in plan.agents.values()}
+    for mind in minds.values():
+        if isinstance(mind.model, Closeable):
+            stack.push_async_callback(mind.model.aclose)
     agents = Agents({agent_id: mind.config for agent_id, mind in minds.items()})
     intake = Intake(
         store, bus, ids, agents, _intake_rules(settings), _bindings(settings, agents, plan)
@@ -191,7 +196,7 @@ def _engine(
         store,
         clock,
         Opening(pen, minds, owner=ids.new("node")),
-        Thinker(store, bus, Recorder(pen), clock),
+        Thinker(store, bus, Recorder(pen), clock, Random()),
         interrupts,
     )
     return Dispatcher(
@@ -307,12 +312,18 @@ def _stimulus_timers(intake: Intake) -> Handler:
     return fire
 
 
-def _mind(agent: Agent) -> Mind:
+def _mind(agent: Agent, clock: Clock) -> Mind:
     own = {tool.name for tool in agent.tools}
     builtin = default_tools() if agent.has_default_tools else ()
     tools = [*agent.tools, *(tool for tool in builtin if tool.name not in own)]
-    return Mind(agent, find(agent.model), Toolbox(tools))
+    models = (agent.model, *agent.fallback_models)
+    return Mind(agent, voice(models, agent.config.limits, clock), Toolbox(tools))
 
 
 def _card(mind: Mind) -> AgentCard:
-    return AgentCard(config=mind.config, model=mind.model.name, tools=tuple(mind.toolbox.all()))
+    return AgentCard(
+        config=mind.config,
+        model=mind.model.name,
+        fallback_models=mind.fallback_models,
+        tools=tuple(mind.toolbox.all()),
+    )

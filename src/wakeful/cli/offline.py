@@ -32,7 +32,7 @@ from wakeful.store.sqlite_connection import SqliteReader
 from wakeful.telemetry.metrics import Metrics
 from wakeful.tools.builtin import default_tools
 from wakeful.tools.toolbox import Toolbox
-from wakeful.turn.agent import Agent
+from wakeful.turn.agent import Agent, model_name
 from wakeful.views.agents import AgentCard, AgentView
 from wakeful.views.lanes import LaneView
 from wakeful.views.ledger import LedgerView
@@ -163,8 +163,12 @@ def _looking(rooms: Rooms, lasting: Lasting) -> list[Endpoint]:
 def _card(agent: Agent) -> AgentCard:
     builtin = default_tools() if agent.has_default_tools else ()
     toolbox = Toolbox([*agent.tools, *builtin])
-    model = agent.model if isinstance(agent.model, str) else agent.model.name
-    return AgentCard(config=agent.config, model=model, tools=tuple(toolbox.all()))
+    return AgentCard(
+        config=agent.config,
+        model=model_name(agent.model),
+        fallback_models=tuple(map(model_name, agent.fallback_models)),
+        tools=tuple(toolbox.all()),
+    )
 
 
 def _refuse() -> NoReturn:

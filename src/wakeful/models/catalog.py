@@ -1,10 +1,18 @@
 """Find a model by its name."""
 
+import os
+from collections.abc import Sequence
+
+from wakeful.models.fallback import Fallback
 from wakeful.models.model import Model
-from wakeful.vocabulary.errors import InvalidInput
+from wakeful.models.patience import Patient
+from wakeful.models.providers import refuse_unusable
+from wakeful.models.remote import Remote
+from wakeful.vocabulary.agent import Limits
+from wakeful.vocabulary.clock import Clock
 
 
-def find(model: str | Model) -> Model:
+def find(model: str | Model, field: str = "model") -> Model:
     """Return the model that a name means; a model that was given is returned as it is."""
     if not isinstance(model, str):
         return model
@@ -12,4 +20,13 @@ def find(model: str | Model) -> Model:
         from wakeful.models.demo import Demo
 
         return Demo()
-    raise InvalidInput("model", f"must be 'demo' or a Model object, not {model[:80]!r}")
+    refuse_unusable(model, os.environ, field)
+    return Remote(model)
+
+
+def voice(models: Sequence[str | Model], limits: Limits, clock: Clock) -> Model:
+    """Return the model of an agent: the first, the others behind it, none waited for for ever."""
+    first, *others = models
+    found = [find(first), *(find(one, "fallback_models") for one in others)]
+    patient = [Patient(one, limits, clock) for one in found]
+    return Fallback(patient) if others else patient[0]

@@ -1,8 +1,10 @@
 """The seam to models: a request goes in, deltas come out, then one reply."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Protocol, runtime_checkable
 
+from wakeful.vocabulary.agent import ThinkingLevel
 from wakeful.vocabulary.errors import Garbled
 from wakeful.vocabulary.message import (
     AssistantMessage,
@@ -18,6 +20,7 @@ from wakeful.vocabulary.message import (
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.text import clean, clean_json
 
+USUAL_CONTEXT_WINDOW = 128_000  # tokens
 LONGEST_REPLY = 4 * 1024 * 1024  # characters; a longer answer is garbled
 
 
@@ -36,14 +39,25 @@ class Request(Record):
     messages: Sequence[Message]
     tools: Sequence[ToolSpec] = ()
     max_tokens: int | None = None
+    thinking: ThinkingLevel | None = None  # None: as the model itself likes
     turn_id: str = ""
     step: int = 1
 
 
 class Delta(Record):
-    """A piece of the answer while it is being written; shown live, never stored."""
+    """A piece of the answer while it is being written; shown live, never stored.
+
+    An empty one is a sign of life: the model is thinking, or writing a tool call.
+    """
 
     text: str
+
+
+class Restart(Record):
+    """The answer so far counts for nothing: another model begins anew."""
+
+    model: str  # the one that begins
+    failure: str  # of the one that could not answer
 
 
 class Reply(Record):
@@ -54,6 +68,10 @@ class Reply(Record):
     usage: Usage = Usage()
     provider: str = ""
     model: str = ""
+    failures: tuple[str, ...] = ()  # of models that were asked before this one
+
+
+Piece = Delta | Restart | Reply
 
 
 @runtime_checkable
@@ -63,9 +81,47 @@ class Model(Protocol):
     @property
     def name(self) -> str: ...
 
-    def stream(self, request: Request) -> AsyncIterator[Delta | Reply]:
+    def stream(self, request: Request) -> AsyncIterator[Piece]:
         """Yield deltas, then exactly one reply, last."""
         ...
+
+
+@runtime_checkable
+class KnowsItsWindow(Protocol):
+    """A model that can say how much it reads at once; any other is taken for an average one."""
+
+    @property
+    def context_window(self) -> int | None:
+        """Tokens; None while it is not known."""
+        ...
+
+
+@runtime_checkable
+class Closeable(Protocol):
+    """A model that holds connections."""
+
+    async def aclose(self) -> None: ...
+
+
+@asynccontextmanager
+async def asked(model: Model, request: Request) -> AsyncGenerator[AsyncIterator[Piece], None]:
+    """Ask a model for as long as the block lasts; leaving it closes the model's connection."""
+    pieces = model.stream(request)
+    try:
+        yield pieces
+    finally:
+        if isinstance(pieces, AsyncGenerator):
+            await pieces.aclose()
+
+
+def known_window(model: Model) -> int | None:
+    """Return how many tokens a model reads at once, or None if it does not say."""
+    return model.context_window if isinstance(model, KnowsItsWindow) else None
+
+
+def context_window(model: Model) -> int:
+    """Return how many tokens a model reads at once, as far as anybody knows."""
+    return known_window(model) or USUAL_CONTEXT_WINDOW
 
 
 def as_message(reply: Reply) -> AssistantMessage:
@@ -77,6 +133,7 @@ def as_message(reply: Reply) -> AssistantMessage:
         provider=reply.provider,
         model=reply.model,
         usage=reply.usage,
+        failures=tuple(map(clean, reply.failures)),
     )
     ids = [call.id for call in message.tool_calls]
     if any(not call_id for call_id in ids):
@@ -95,16 +152,19 @@ def as_message(reply: Reply) -> AssistantMessage:
 def _cleaned(block: Block) -> Block:
     if isinstance(block, ToolCall):
         arguments = {clean(key): clean_json(value) for key, value in block.arguments.items()}
-        return ToolCall(id=clean(block.id), name=clean(block.name), arguments=arguments)
+        name, keepsake = clean(block.name), clean_json(block.keepsake)
+        return ToolCall(id=clean(block.id), name=name, arguments=arguments, keepsake=keepsake)
     if isinstance(block, Thinking):
         signature = None if block.signature is None else clean(block.signature)
-        return Thinking(text=clean(block.text), signature=signature)
-    return Text(text=clean(block.text))
+        keepsake = clean_json(block.keepsake)
+        return Thinking(text=clean(block.text), signature=signature, keepsake=keepsake)
+    return Text(text=clean(block.text), keepsake=clean_json(block.keepsake))
 
 
 def _size(block: Block) -> int:
+    kept = 0 if block.keepsake is None else len(encode_message(block.keepsake))
     if isinstance(block, ToolCall):
-        return len(encode_message(block.arguments))
+        return kept + len(encode_message(block.arguments))
     if isinstance(block, Thinking):
-        return len(block.text) + len(block.signature or "")
-    return len(block.text)
+        return kept + len(block.text) + len(block.signature or "")
+    return kept + len(block.text)

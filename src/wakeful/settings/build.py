@@ -146,9 +146,13 @@ def _agent(
     try:
         checked_agent_id(name, at)
         find(given.model)
+        for position, model in enumerate(given.fallback_models):
+            find(model, f"fallback_models[{position}]")
         return Agent(
             name,
             model=given.model,
+            fallback_models=given.fallback_models,
+            thinking=given.thinking,
             instructions=instructions,
             tools=[known[tool] for tool in given.tools or () if tool in known],
             has_default_tools=given.tools is None,

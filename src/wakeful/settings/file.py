@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from wakeful.intake.bindings import Binding, DmScope
 from wakeful.settings.settings import LaneSettings, OutboundSettings, Retention, StormSettings
-from wakeful.vocabulary.agent import Limits
+from wakeful.vocabulary.agent import Limits, ThinkingLevel
 from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.route import Route
@@ -26,6 +26,8 @@ class AgentSettings(Record):
     """One agent, under its id."""
 
     model: str = "demo"
+    fallback_models: tuple[str, ...] = ()
+    thinking: ThinkingLevel | None = None
     instructions: str = ""
     instructions_file: str | None = None
     workspace: str | None = None

@@ -35,7 +35,9 @@ _QUEUE = {
     "drop": _key("What happens to the messages beyond the cap."),
 }
 _AGENT = {
-    "model": _key("Its voice: `demo`, which needs no network."),
+    "model": _key("Its voice: `provider:model`, or `demo`, which needs no network."),
+    "fallback_models": _key("Who answers instead when it cannot for now, in this order."),
+    "thinking": _key("How much it thinks; a level that the model lacks becomes the next lower."),
     "instructions": _key("What the agent is told about itself."),
     "instructions_file": _key("A file with the instructions."),
     "workspace": _key("Its folder; default `workspaces/{id}` in the home folder."),
@@ -48,6 +50,9 @@ _AGENT = {
     "limits.automation_wall_s": _key("Seconds in one turn of an automation.", 1, DAY_S),
     "limits.attempts": _key("Crashes before a turn is given up.", 1, 100),
     "limits.retries": _key("Failed questions to the model before a turn fails.", 0, 100),
+    "limits.first_token_s": _key("Seconds until a model begins to answer.", 1, DAY_S),
+    "limits.idle_s": _key("Seconds between two signs of life of a model.", 1, DAY_S),
+    "limits.answer_s": _key("Seconds for one answer of a model.", 1, DAY_S),
     "routes": _key("Where it may send on its own, beside the routes of its sessions."),
     "routes[].door": _key("The door to send through."),
     "routes[].address": _key("Who is addressed there."),

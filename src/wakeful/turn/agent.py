@@ -8,7 +8,7 @@ from wakeful.models.model import Model
 from wakeful.prompts.system import system_prompt
 from wakeful.tools.tool import Tool
 from wakeful.tools.toolbox import Toolbox
-from wakeful.vocabulary.agent import AgentConfig, Limits
+from wakeful.vocabulary.agent import AgentConfig, Limits, parse_thinking
 from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides, checked
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.session_key import checked_agent_id
@@ -25,6 +25,8 @@ class Agent:
         id: str = "main",
         *,
         model: str | Model = "demo",
+        fallback_models: Sequence[str | Model] = (),
+        thinking: str | None = None,
         instructions: str = "",
         tools: Sequence[Tool] = (),
         has_default_tools: bool = True,
@@ -35,13 +37,22 @@ class Agent:
     ) -> None:
         self.id = checked_agent_id(id, "id")
         self.model = model
+        self.fallback_models = tuple(fallback_models)
         self.instructions = instructions
         self.tools = tuple(tools)
         self.has_default_tools = has_default_tools
         self.workspace = None if workspace is None else Path(workspace).expanduser()
         self.config = AgentConfig(
-            id=self.id, queue=checked(queue), limits=limits, routes=tuple(routes)
+            id=self.id,
+            queue=checked(queue),
+            limits=limits,
+            routes=tuple(routes),
+            thinking=None if thinking is None else parse_thinking(thinking),
         )
+
+
+def model_name(model: str | Model) -> str:
+    return model if isinstance(model, str) else model.name
 
 
 class Mind:
@@ -50,6 +61,7 @@ class Mind:
     def __init__(self, agent: Agent, model: Model, toolbox: Toolbox) -> None:
         self.agent_id = agent.id
         self.model = model
+        self.fallback_models = tuple(map(model_name, agent.fallback_models))
         self.toolbox = toolbox
         self.config = agent.config
         self.workspace = agent.workspace

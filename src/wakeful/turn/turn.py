@@ -2,12 +2,21 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
+from random import Random
 
 from wakeful.broker import lanes
 from wakeful.bus.bus import Bus
 from wakeful.gate import halts
-from wakeful.models.model import LONGEST_REPLY, Delta, Reply, Request, as_message
+from wakeful.models.model import (
+    LONGEST_REPLY,
+    Delta,
+    Reply,
+    Request,
+    Restart,
+    as_message,
+    asked,
+)
 from wakeful.store.database import Store, Tx
 from wakeful.tools.running import is_cancelled, run
 from wakeful.tools.tool import ToolContext
@@ -32,11 +41,14 @@ log = logging.getLogger(__name__)
 class Thinker:
     """Runs turns; everything it does is first allowed by a commit."""
 
-    def __init__(self, store: Store, bus: Bus, recorder: Recorder, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, bus: Bus, recorder: Recorder, clock: Clock, random: Random
+    ) -> None:
         self._store = store
         self._bus = bus
         self._recorder = recorder
         self._clock = clock
+        self._random = random
 
     async def think(self, journal: Journal, next: Next) -> Next:
         """Go on with a turn, from wherever its journal stands, until it ends or is left."""
@@ -101,48 +113,50 @@ class Thinker:
             system=mind.system,
             messages=tuple(journal.context.messages),
             tools=mind.toolbox.specs(turn.trust),
+            thinking=mind.config.thinking,
             turn_id=turn.id,
             step=turn.step,
         )
         journal.partial.clear()
         size = 0
         reply: Reply | None = None
-        pieces = mind.model.stream(request)
-        try:
+        # A cancelled question closes its connection.
+        async with asked(mind.model, request) as pieces:
             async for piece in pieces:
                 if reply is not None:
                     raise Garbled("the model went on after its final reply")
-                if isinstance(piece, Delta):
-                    journal.partial.append(piece.text)
-                    size += len(piece.text)
-                    if size > LONGEST_REPLY:
-                        raise Garbled("the model's answer does not end")
-                    self._show(journal, piece.text)
-                else:
-                    reply = piece
-        finally:
-            if isinstance(pieces, AsyncGenerator):  # a cancelled question closes its connection
-                await pieces.aclose()
+                match piece:
+                    case Delta(text=text):
+                        journal.partial.append(text)
+                        size += len(text)
+                        if size > LONGEST_REPLY:
+                            raise Garbled("the model's answer does not end")
+                        self._show(journal, text)
+                    case Restart():
+                        journal.partial.clear()
+                        size = 0
+                        self._show(journal, "", restarted=piece.model, failure=piece.failure)
+                    case Reply():
+                        reply = piece
         if reply is None:
             raise Garbled("the model's answer broke off")
         return as_message(reply)
 
-    def _show(self, journal: Journal, text: str) -> None:
+    def _show(self, journal: Journal, text: str, **more: object) -> None:
         if self._bus.is_watched(journal.turn.session_key):
             self._bus.show(
                 Event(
                     kind="turn.delta",
                     session_key=journal.turn.session_key,
                     turn_id=journal.turn.id,
-                    data={"text": text, "step": journal.turn.step},
+                    data={"text": text, "step": journal.turn.step, **more},
                 )
             )
 
     async def _ask_later(self, journal: Journal, error: Transient) -> Next:
         """Leave the turn open until the model may answer, or give up after enough tries."""
-        resume_at = next_try(
-            error, journal.turn.retries, journal.mind.config.limits.retries, self._clock.now()
-        )
+        retries, limit = journal.turn.retries, journal.mind.config.limits.retries
+        resume_at = next_try(error, retries, limit, self._clock.now(), self._random)
         if resume_at is None:
             return await self._end(journal, TurnState.FAILED, "provider", told(error))
         journal.partial.clear()

@@ -14,6 +14,7 @@ class AgentCard(Record):
 
     config: AgentConfig
     model: str
+    fallback_models: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
 
 

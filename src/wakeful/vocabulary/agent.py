@@ -1,11 +1,22 @@
 """An agent's configuration, as far as the ledgers and lanes must know it."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.route import Route
+
+
+class ThinkingLevel(StrEnum):
+    """How much a model thinks before it answers, from the least to the most."""
+
+    OFF = "off"
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    XHIGH = "xhigh"
 
 
 class Limits(Record):
@@ -19,6 +30,9 @@ class Limits(Record):
     automation_wall_s: int = 1800
     attempts: int = 3  # crashes before a turn is poison
     retries: int = 5  # failed asks before a turn fails
+    first_token_s: int = 180  # before a model begins to answer; some think in silence
+    idle_s: int = 120  # between two signs of life of a model
+    answer_s: int = 600  # for one whole answer
 
 
 class AgentConfig(Record):
@@ -28,6 +42,16 @@ class AgentConfig(Record):
     queue: QueueOverrides = NO_OVERRIDES
     limits: Limits = Limits()
     routes: tuple[Route, ...] = ()  # where it may send, beside the routes of its sessions
+    thinking: ThinkingLevel | None = None  # None: as the model itself likes
+
+
+def parse_thinking(word: str, field: str = "thinking") -> ThinkingLevel:
+    """Return the level that a word means."""
+    try:
+        return ThinkingLevel(word)
+    except ValueError:
+        known = ", ".join(ThinkingLevel)
+        raise InvalidInput(field, f"must be one of {known}, not {word[:40]!r}") from None
 
 
 class Agents:

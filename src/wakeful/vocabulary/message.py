@@ -6,20 +6,26 @@ import msgspec
 
 from wakeful.vocabulary.record import Record
 
+# What a provider wants back as it came, with its block: nobody here reads it.
+Keepsake = dict[str, Any] | None
 
-class Text(Record, tag="text"):
+
+class Text(Record, tag="text", omit_defaults=True):
     text: str
+    keepsake: Keepsake = None
 
 
-class Thinking(Record, tag="thinking"):
+class Thinking(Record, tag="thinking", omit_defaults=True):
     text: str
     signature: str | None = None
+    keepsake: Keepsake = None
 
 
-class ToolCall(Record, tag="tool_call"):
+class ToolCall(Record, tag="tool_call", omit_defaults=True):
     id: str
     name: str
     arguments: dict[str, Any]
+    keepsake: Keepsake = None
 
 
 Block = Text | Thinking | ToolCall
@@ -27,12 +33,12 @@ StopReason = Literal["stop", "length", "tool_use", "aborted", "error", "limit"]
 
 
 class Usage(Record):
-    """What one reply cost, in tokens and money."""
+    """What one reply cost, in tokens and money; a cost of 0 may also be one that nobody knows."""
 
-    input: int = 0
+    input: int = 0  # everything read, whether or not it came from a cache
     output: int = 0
-    cache_read: int = 0
-    cache_write: int = 0
+    cache_read: int = 0  # part of the input
+    cache_write: int = 0  # part of the input
     cost: float = 0.0
 
 
@@ -46,6 +52,7 @@ class AssistantMessage(Record, tag="assistant"):
     provider: str = ""
     model: str = ""
     usage: Usage = Usage()
+    failures: tuple[str, ...] = ()  # of models that were asked before the one that answered
 
     @property
     def text(self) -> str:

@@ -8,7 +8,7 @@ from wakeful.doors.http.rooms import Rooms
 from wakeful.doors.http.shapes import Page, time_of, time_or_none
 from wakeful.gate.halts import EVERYTHING
 from wakeful.views.agents import AgentStatus
-from wakeful.vocabulary.agent import Limits
+from wakeful.vocabulary.agent import Limits, ThinkingLevel
 from wakeful.vocabulary.queueing import QueueOverrides
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import OPERATOR
@@ -27,6 +27,8 @@ class AgentShape(Record):
 
     id: str
     model: str
+    fallback_models: Sequence[str]
+    thinking: ThinkingLevel | None
     tools: Sequence[str]
     queue: QueueOverrides
     limits: Limits
@@ -124,6 +126,8 @@ def _shape(status: AgentStatus) -> AgentShape:
     return AgentShape(
         id=card.config.id,
         model=card.model,
+        fallback_models=card.fallback_models,
+        thinking=card.config.thinking,
         tools=card.tools,
         queue=card.config.queue,
         limits=card.config.limits,

@@ -1,0 +1,180 @@
+"""The one adapter to pydantic-ai: asks a provider's model and reads its answer as it comes.
+
+Importing this module takes seconds; nobody does before a model is asked for the first time.
+"""
+
+import logging
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from pydantic_ai.direct import model_request_stream
+from pydantic_ai.messages import (
+    ModelResponse,
+    ModelResponseStreamEvent,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ThinkingPart,
+    ThinkingPartDelta,
+    ToolCallPart,
+    ToolCallPartDelta,
+)
+from pydantic_ai.models import Model, infer_model
+from pydantic_ai.settings import ModelSettings
+
+from wakeful.models.model import LONGEST_REPLY, Delta, Piece, Reply, Request
+from wakeful.models.sorting import sorted_error
+from wakeful.models.thinking import nearest
+from wakeful.models.translation import content, history, parameters, stop_reason
+from wakeful.vocabulary.agent import ThinkingLevel
+from wakeful.vocabulary.errors import Garbled, Permanent, WakefulError
+from wakeful.vocabulary.message import Usage
+from wakeful.vocabulary.text import clean
+
+SIGN_OF_LIFE = Delta(text="")
+
+log = logging.getLogger(__name__)
+
+
+class Connection:
+    """One model of a provider, and the connections to it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        try:
+            self._model: Model = infer_model(name)
+        except Exception as error:
+            raise sorted_error(error, name) from error
+        self._levels = _levels(self._model)
+        self._told: set[str] = set()  # warnings that were given already
+        _retry_nothing(self._model)
+
+    @property
+    def context_window(self) -> int | None:
+        return self._model.context_window
+
+    async def stream(self, request: Request) -> AsyncGenerator[Piece, None]:
+        """Ask; whatever goes wrong leaves here as an error of ours."""
+        response: ModelResponse | None = None
+        try:
+            async with model_request_stream(
+                self._model,
+                history(request),
+                model_settings=self._settings(request),
+                model_request_parameters=parameters(request),
+            ) as streamed:
+                size = 0
+                async for event in streamed:
+                    text, length = _grown(event)
+                    size += length
+                    if size > LONGEST_REPLY:
+                        raise Garbled(f"the answer of {self._name} does not end")
+                    yield Delta(text=clean(text)) if text else SIGN_OF_LIFE
+                response = streamed.get()
+        except WakefulError:
+            raise
+        except Exception as error:
+            raise sorted_error(error, self._name) from error
+        yield self._reply(response)
+
+    async def aclose(self) -> None:
+        provider = self._model.provider
+        client = None if provider is None else provider.client
+        close = getattr(client, "close", None) or getattr(client, "aclose", None)
+        if close is not None and (closing := close()) is not None:
+            await closing
+
+    def _settings(self, request: Request) -> ModelSettings:
+        settings = ModelSettings(cache=True)
+        if request.max_tokens is not None:
+            settings["max_tokens"] = request.max_tokens
+        level = None if request.thinking is None else self._level(request.thinking)
+        if level is not None:
+            settings["thinking"] = False if level is ThinkingLevel.OFF else level.value
+        return settings
+
+    def _level(self, wanted: ThinkingLevel) -> ThinkingLevel | None:
+        level = nearest(wanted, self._levels)
+        if level is not wanted and wanted is not ThinkingLevel.OFF:
+            self._warn_once("%s cannot think at the level %r; it gets %r", wanted, level or "none")
+        return level
+
+    def _reply(self, response: ModelResponse) -> Reply:
+        blocks = content(response)
+        if response.finish_reason is None:
+            raise Garbled(f"the answer of {self._name} broke off")
+        if response.finish_reason == "content_filter" and not any(blocks):
+            raise Permanent(f"{self._name} refuses to answer this.")
+        return Reply(
+            content=blocks,
+            stop_reason=stop_reason(response),
+            usage=self._usage(response),
+            provider=response.provider_name or "",
+            model=response.model_name or "",
+        )
+
+    def _usage(self, response: ModelResponse) -> Usage:
+        usage = response.usage
+        return Usage(
+            input=usage.input_tokens,
+            output=usage.output_tokens,
+            cache_read=usage.cache_read_tokens,
+            cache_write=usage.cache_write_tokens,
+            cost=self._cost(response),
+        )
+
+    def _cost(self, response: ModelResponse) -> float:
+        try:
+            return float(response.cost().total_price)
+        except (LookupError, ValueError, AssertionError):
+            self._warn_once("nobody knows the price of %s; its cost counts as 0")
+            return 0.0
+
+    def _warn_once(self, sentence: str, *words: object) -> None:
+        if sentence not in self._told:
+            self._told.add(sentence)
+            log.warning(sentence, self._name, *words)
+
+
+def _retry_nothing(model: Model) -> None:
+    """Keep the vendor's client from asking again on its own: every question is on record here."""
+    client: Any = None if model.provider is None else model.provider.client
+    if isinstance(getattr(client, "max_retries", None), int):
+        client.max_retries = 0
+
+
+def _levels(model: Model) -> frozenset[ThinkingLevel]:
+    """Return the levels that a model tells apart, as far as its profile says."""
+    profile: Any = model.profile
+    if not (profile.get("supports_thinking") or profile.get("thinking_always_enabled")):
+        return frozenset()
+    levels = set(ThinkingLevel)
+    efforts = profile.get("openai_reasoning_efforts")
+    if efforts is not None:
+        levels = {level for level in ThinkingLevel if level.value in efforts}
+        levels |= {ThinkingLevel.OFF} if "none" in efforts else set()
+    elif profile.get("thinking_always_enabled"):
+        levels.discard(ThinkingLevel.OFF)
+    if not efforts and not profile.get("anthropic_supports_xhigh_effort"):
+        levels.discard(ThinkingLevel.XHIGH)
+    return frozenset(levels)
+
+
+def _grown(event: ModelResponseStreamEvent) -> tuple[str, int]:
+    """Return the words that an event adds to the answer, and by how much it grew in all."""
+    match event:
+        case PartStartEvent(part=TextPart(content=text)):
+            return text, len(text)
+        case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
+            return text, len(text)
+        case PartStartEvent(part=ThinkingPart(content=text)):
+            return "", len(text)
+        case PartDeltaEvent(delta=ThinkingPartDelta(content_delta=text)):
+            return "", len(text or "")
+        case PartStartEvent(part=ToolCallPart(args=args)):
+            return "", len(args) if isinstance(args, str) else 0
+        case PartDeltaEvent(delta=ToolCallPartDelta(args_delta=args)):
+            return "", len(args) if isinstance(args, str) else 0
+        case _:
+            return "", 0

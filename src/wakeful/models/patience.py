@@ -1,0 +1,108 @@
+"""How long a model may take: for its first word, between two of them, for a whole answer."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from types import TracebackType
+from typing import Self
+
+from wakeful.models.model import Closeable, Delta, Model, Piece, Request, asked, known_window
+from wakeful.vocabulary.agent import Limits
+from wakeful.vocabulary.clock import Alarm, Clock
+from wakeful.vocabulary.errors import Transient
+
+LOOK_AGAIN_S = 0.05  # when the time is over while nobody waits for the model
+
+
+class Patient:
+    """A model that is asked again later when it keeps us waiting."""
+
+    def __init__(self, model: Model, limits: Limits, clock: Clock) -> None:
+        self._model = model
+        self._limits = limits
+        self._clock = clock
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    @property
+    def context_window(self) -> int | None:
+        return known_window(self._model)
+
+    async def stream(self, request: Request) -> AsyncGenerator[Piece, None]:
+        async with (
+            _Watch(self.name, self._limits, self._clock) as watch,
+            asked(self._model, request) as pieces,
+        ):
+            async for piece in pieces:
+                watch.note()
+                if not isinstance(piece, Delta) or piece.text:
+                    watch.is_waiting = False
+                    yield piece
+                    watch.is_waiting = True
+
+    async def aclose(self) -> None:
+        if isinstance(self._model, Closeable):
+            await self._model.aclose()
+
+
+class _Watch:
+    """One alarm for a whole answer: a piece only notes the time, which costs next to nothing."""
+
+    def __init__(self, name: str, limits: Limits, clock: Clock) -> None:
+        self.is_waiting = True  # only then may the alarm cut in
+        self._name = name
+        self._limits = limits
+        self._clock = clock
+        self._started = clock.monotonic()
+        self._seen: float | None = None
+        self._scope = asyncio.timeout(None)
+        self._alarm: Alarm | None = None
+
+    async def __aenter__(self) -> Self:
+        await self._scope.__aenter__()
+        self._arm()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        try:
+            await self._scope.__aexit__(kind, error, traceback)
+        except TimeoutError:
+            raise Transient(f"{self._name} {self._why()}.") from None
+
+    def note(self) -> None:
+        self._seen = self._clock.monotonic()
+
+    def _why(self) -> str:
+        """Say which limit was reached."""
+        limits = self._limits
+        if self._clock.monotonic() - self._started >= limits.answer_s:
+            return f"did not finish its answer in {limits.answer_s} seconds"
+        if self._seen is None:
+            return f"did not begin to answer in {limits.first_token_s} seconds"
+        return f"fell silent for {limits.idle_s} seconds"
+
+    def _left(self) -> float:
+        limits, now = self._limits, self._clock.monotonic()
+        next_due = (
+            self._started + limits.first_token_s
+            if self._seen is None
+            else self._seen + limits.idle_s
+        )
+        return min(next_due, self._started + limits.answer_s) - now
+
+    def _arm(self) -> None:
+        self._alarm = self._clock.call_later(max(self._left(), LOOK_AGAIN_S), self._look)
+
+    def _look(self) -> None:
+        if self._left() > 0 or not self.is_waiting:
+            self._arm()
+        else:
+            self._scope.reschedule(asyncio.get_running_loop().time())

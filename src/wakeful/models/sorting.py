@@ -1,0 +1,108 @@
+"""Sort what a provider's library raises by who must act: time, a human, or nobody but us."""
+
+from http import HTTPStatus
+from typing import Any
+
+from pydantic_ai.exceptions import (
+    ModelAPIError,
+    ModelAuthenticationError,
+    ModelConnectionError,
+    ModelContextWindowExceededError,
+    ModelHTTPError,
+    ModelNotFoundError,
+    ModelQuotaExceededError,
+    ModelRateLimitError,
+    ModelRequestRejectedError,
+    ModelRequestTimeout,
+    ModelServerError,
+    ModelUnavailableError,
+    UserError,
+)
+
+from wakeful.vocabulary.errors import ContextOverflow, Garbled, Permanent, Transient, WakefulError
+from wakeful.vocabulary.text import one_line
+
+LONGEST_QUOTE = 300  # characters of what a provider said
+
+_LATER = (
+    ModelRateLimitError,
+    ModelUnavailableError,
+    ModelServerError,
+    ModelConnectionError,
+    ModelRequestTimeout,
+)
+_WHY: tuple[tuple[type[ModelAPIError], str], ...] = (
+    (ModelAuthenticationError, "refused our key; check it, and what it may use"),
+    (ModelQuotaExceededError, "says that the account has no quota or credit left"),
+    (ModelNotFoundError, "does not know the model, or the address is wrong"),
+    (ModelRequestRejectedError, "refused the request"),
+    (ModelRateLimitError, "asks us to slow down"),
+    (ModelUnavailableError, "is overloaded or not available"),
+    (ModelServerError, "has a fault of its own"),
+    (ModelRequestTimeout, "did not answer in time"),
+    (ModelConnectionError, "cannot be reached, or broke off"),
+)
+
+
+def sorted_error(error: Exception, name: str) -> WakefulError:
+    """Return the error of ours that says the same about the model `name`.
+
+    What is no error of a provider at all came from an answer that the library could not read.
+    """
+    if isinstance(error, ModelContextWindowExceededError):
+        return ContextOverflow(f"The conversation is too large for {name}.{_quote(error)}")
+    if isinstance(error, ModelAPIError):
+        sentence = f"{name} {_why(error)}{_status(error)}.{_quote(error)}"
+        if _may_work_later(error):
+            return Transient(sentence, retry_after_s=error.retry_after)
+        return Permanent(sentence)
+    if isinstance(error, UserError | ImportError):
+        return Permanent(f"{name} cannot be used: {_line(str(error))}")
+    return Garbled(f"{name} answered with something unreadable: {_line(_named(error))}")
+
+
+def _may_work_later(error: ModelAPIError) -> bool:
+    if isinstance(error, _LATER):
+        return True
+    if isinstance(error, ModelRequestRejectedError | ModelQuotaExceededError):
+        return False
+    # Without a category the status decides; an error without one may be anything, so try again.
+    status = error.status_code if isinstance(error, ModelHTTPError) else 500
+    return status in (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY) or (
+        status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR
+    )
+
+
+def _why(error: ModelAPIError) -> str:
+    return next((why for kind, why in _WHY if isinstance(error, kind)), "failed")
+
+
+def _status(error: ModelAPIError) -> str:
+    return f" ({error.status_code})" if isinstance(error, ModelHTTPError) else ""
+
+
+def _quote(error: ModelAPIError) -> str:
+    """Return what the provider said, if it is more than a page for a browser."""
+    said = _said(error.body)
+    if not said or said.lstrip().startswith("<"):
+        return ""
+    return f" It said: {_line(said)}"
+
+
+def _said(body: Any) -> str:
+    """Find the sentence in an error's body, however the provider wraps it."""
+    match body:
+        case {"message": str(message)} | {"error": {"message": str(message)} | str(message)}:
+            return message
+        case str():
+            return body
+        case _:
+            return ""
+
+
+def _named(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _line(text: str) -> str:
+    return one_line(text, LONGEST_QUOTE)
