@@ -1,9 +1,10 @@
-"""Run one command and outlive everything it starts; a program of its own, run by `process`.
+"""Run one command and outlive everything it starts; a program of its own, run by `supervised`.
 
 It is a subreaper: whoever loses a parent below it becomes its child, so nothing that the command
 started can hide from it, not even behind a new session, a double fork and an empty environment.
 Its standard input is a lifeline. When that ends, because the time is up or the runtime is gone,
-the command is ended. It imports little and nothing of the runtime: each command waits for it.
+the command is ended. What the command reads instead is the descriptor that the first argument
+names, or nothing (`-`). It imports little and nothing of the runtime: each command waits for it.
 """
 
 import ctypes
@@ -31,7 +32,7 @@ def main(argv: list[str]) -> int:
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
     children = _Children()
-    command = _start(argv)
+    command = _start(argv[1:], None if argv[0] == "-" else int(argv[0]))
     if not children.wait_for(command):
         _signal_group(command, signal.SIGTERM)
         children.wait_for_all(_now() + GRACE_S)
@@ -93,10 +94,12 @@ def _wake(_number: int, _frame: object) -> None:
     """Do nothing: that a handler exists makes the signal end a wait."""
 
 
-def _start(argv: list[str]) -> int:
+def _start(argv: list[str], read_from: int | None) -> int:
     # fork is safe here: this process has one thread.
     child = os.fork()
     if child:
+        if read_from is not None:
+            os.close(read_from)  # whoever writes to the command must see it end
         return child
     try:
         # If the command kills its supervisor, it dies with it.
@@ -104,8 +107,9 @@ def _start(argv: list[str]) -> int:
         os.setsid()
         for number in (*_IGNORED, signal.SIGCHLD, signal.SIGPIPE):
             signal.signal(number, signal.SIG_DFL)
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(nothing, 0)
+        source = os.open(os.devnull, os.O_RDONLY) if read_from is None else read_from
+        os.dup2(source, 0)
+        os.close(source)
         os.execvp(argv[0], argv)
     except OSError as error:
         os.write(2, f"{argv[0]}: {error.strerror}\n".encode(errors="replace"))

@@ -13,6 +13,7 @@ import pytest
 
 from wakeful.tools import process
 from wakeful.tools.process import Finished
+from wakeful.tools.supervised import CLEANUP_LIMIT_S
 from wakeful.vocabulary.clock import Alarm, Clock, ManualClock, SystemClock
 from wakeful.vocabulary.errors import InvalidInput, Permanent
 
@@ -237,7 +238,7 @@ async def test_a_command_that_stops_its_supervisor_is_ended_all_the_same(
         clock.ordered.clear()
         clock.advance(60)
         await clock.ordered.wait()
-        clock.advance(process.CLEANUP_LIMIT_S)
+        clock.advance(CLEANUP_LIMIT_S)
 
     assert task.result().exit_code is None
     await gone(process_id)

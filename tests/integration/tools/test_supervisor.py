@@ -14,7 +14,7 @@ IGNORING = "trap '' TERM; echo ready; while :; do sleep 0.02; done"
 
 def start(*argv: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", supervisor.__name__, *argv],
+        [sys.executable, "-m", supervisor.__name__, "-", *argv],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
