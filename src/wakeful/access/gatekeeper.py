@@ -11,10 +11,10 @@ from wakeful.store.database import Store, Tx
 from wakeful.vocabulary.clock import Clock
 
 REMEMBERED = 1024  # credentials kept at hand
-FRESH_MS = 1_000  # how long without asking the ledger; a revocation here is seen at once
+FRESH_S = 1.0  # how long without asking the ledger; a revocation here is seen at once
 
 FAILURES = 20  # wrong secrets per address and window before it is told to wait
-WINDOW_MS = 60_000
+WINDOW_S = 60.0
 ADDRESSES = 10_000
 
 
@@ -24,9 +24,9 @@ class Gatekeeper:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._known: OrderedDict[str, tuple[Token, int]] = OrderedDict()
+        self._known: OrderedDict[str, tuple[Token, float]] = OrderedDict()
         self._changes = 0
-        self._failures: OrderedDict[str, list[int]] = OrderedDict()
+        self._failures: OrderedDict[str, list[float]] = OrderedDict()
         self._open: dict[str, set[Callable[[], object]]] = {}
         store.listen(tokens.CHANGED, self._changed)
 
@@ -40,15 +40,15 @@ class Gatekeeper:
 
     def failed(self, address: str) -> float | None:
         """Count a wrong secret; return how many seconds to wait, if there were too many."""
-        now = self._clock.now()
-        recent = [at for at in self._failures.pop(address, []) if at > now - WINDOW_MS]
+        now = self._clock.monotonic()
+        recent = [at for at in self._failures.pop(address, []) if at > now - WINDOW_S]
         recent.append(now)
         self._failures[address] = recent[-FAILURES - 1 :]
         while len(self._failures) > ADDRESSES:
             self._failures.popitem(last=False)
         if len(recent) <= FAILURES:
             return None
-        return (recent[0] + WINDOW_MS - now) / 1000
+        return recent[0] + WINDOW_S - now
 
     def while_valid(self, principal: Principal, close: Callable[[], object]) -> Callable[[], None]:
         """Call `close` when the token is revoked or expires; returns the undo.
@@ -79,9 +79,8 @@ class Gatekeeper:
     async def _find(
         self, secret_hash: str, look_up: Callable[[Tx, str], Token | None]
     ) -> Principal | None:
-        now = self._clock.now()
         known = self._known.get(secret_hash)
-        if known is not None and known[1] > now:
+        if known is not None and known[1] > self._clock.monotonic():
             token = known[0]
         else:
             token = await self._ask(secret_hash, look_up)
@@ -90,7 +89,7 @@ class Gatekeeper:
         # A cookie's hash is not the token's: only a bearer secret is compared once more.
         if look_up is tokens.by_hash and not hmac.compare_digest(token.hash, secret_hash):
             return None
-        return token.principal() if token.is_valid(now) else None
+        return token.principal() if token.is_valid(self._clock.now()) else None
 
     async def _ask(
         self, secret_hash: str, look_up: Callable[[Tx, str], Token | None]
@@ -103,7 +102,7 @@ class Gatekeeper:
                 break
         self._known.pop(secret_hash, None)
         if token is not None:
-            self._known[secret_hash] = (token, self._clock.now() + FRESH_MS)
+            self._known[secret_hash] = (token, self._clock.monotonic() + FRESH_S)
             while len(self._known) > REMEMBERED:
                 self._known.popitem(last=False)
         return token

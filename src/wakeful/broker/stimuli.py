@@ -158,13 +158,24 @@ def unpark(tx: Tx, session_key: str, reason: str) -> list[str]:
     """Return what was parked in a lane for one reason; it still starts no earlier than wished."""
     rows = tx.all(
         "UPDATE stimuli SET state = 'pending', state_reason = NULL, "
-        "due_at = CASE WHEN not_before > :now THEN not_before ELSE :now END "
+        "due_at = CASE WHEN not_before > :now AND not_before > accepted_at "
+        "THEN not_before ELSE :now END "
         "WHERE session_key = :key AND state = 'parked' AND state_reason = :reason RETURNING id",
         key=session_key,
         reason=reason,
         now=tx.now,
     )
     return [row[0] for row in rows]
+
+
+def bring_forward(tx: Tx, session_key: str) -> None:
+    """Make due what nobody wished for later, though the clock it came by was ahead of ours."""
+    tx.run(
+        "UPDATE stimuli SET due_at = :now WHERE session_key = :key AND state = 'pending' "
+        "AND state IN ('pending', 'parked') AND due_at > :now AND not_before <= accepted_at",
+        key=session_key,
+        now=tx.now,
+    )
 
 
 # Shown, never decided on: whoever unparks locks these lanes and looks again.

@@ -8,7 +8,7 @@ from wakeful.bus.bus import Bus
 from wakeful.outbox import outbox
 from wakeful.outbox.outbox import Delivery, DeliveryState
 from wakeful.store.database import Store, Tx
-from wakeful.vocabulary.clock import Clock, time_limit, wait_until
+from wakeful.vocabulary.clock import Clock, Setbacks, time_limit, wait_until
 from wakeful.vocabulary.errors import InvalidInput, Permanent, StoreFailed, Transient
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.failpoints import failpoint
@@ -38,6 +38,7 @@ class Sender:
         self._filed: set[str] = set()  # targets that something was filed for just now
         self._changed = asyncio.Event()
         self._next_scan = 0
+        self._setbacks = Setbacks()  # it may have been moved while nobody ran
 
     async def run(self) -> None:
         unlisten = self._store.listen(outbox.FILED, self._on_filed)
@@ -58,14 +59,19 @@ class Sender:
     async def _scan(self) -> None:
         """Ask the ledger, now and then, who waits; most of the time a notification says it."""
         now = self._clock.now()
-        if now < self._next_scan:
+        was_moved_back = self._setbacks.was_moved_back(now)
+        if now < self._next_scan and not was_moved_back:
             return
         self._next_scan = now + LOOK_EVERY_MS
         try:
             rows = await self._store.read(outbox.OPEN_TARGETS)
+            if was_moved_back and any(due_at > now for _, due_at in rows):
+                await self._store.write(outbox.bring_forward)
+                rows = await self._store.read(outbox.OPEN_TARGETS)
         except Transient:
             log.warning("deliveries wait: the store is not ready", exc_info=True)
             self._next_scan = now + FIRST_WAIT_MS
+            self._setbacks.suspect()
             return
         for target, due_at in rows:
             if due_at <= now:

@@ -29,7 +29,8 @@ def note(tx: Tx, source: str, session_key: str, limits: StormLimits) -> Storm:
         key=session_key,
     )
     before = tx.now - limits.window_s * 1000
-    recent = [at for at in _times.decode(row[0]) if at > before] if row else []
+    # What came in the future came before the clock was moved back: it must not count for longer.
+    recent = [min(at, tx.now) for at in _times.decode(row[0]) if at > before] if row else []
     since = row[1] if row else None
     is_tripped = len(recent) >= limits.turns
     is_new = is_tripped and since is None

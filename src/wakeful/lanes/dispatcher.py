@@ -6,13 +6,14 @@ from collections import OrderedDict
 from collections.abc import Mapping
 
 from wakeful.broker import lanes
+from wakeful.lanes import setback
 from wakeful.lanes.interrupts import Interrupts
 from wakeful.lanes.lane import LaneRunner
 from wakeful.lanes.recovery import Recovery
 from wakeful.store.database import Store
 from wakeful.turns import turns
 from wakeful.vocabulary import session_key as keys
-from wakeful.vocabulary.clock import Clock, wait_until
+from wakeful.vocabulary.clock import Clock, Setbacks, wait_until
 from wakeful.vocabulary.errors import StoreFailed, Transient
 
 POOLS: dict[str, int] = {"main": 64, "subagent": 8, "automation": 16}
@@ -68,6 +69,7 @@ class Dispatcher:
         self._idle = asyncio.Event()
         self._idle.set()
         self._next_look = 0
+        self._setbacks = Setbacks()
         self._is_draining = False
 
     async def run(self) -> None:
@@ -92,7 +94,9 @@ class Dispatcher:
         """Take back what the last process held, as soon as the store lets us."""
         while True:
             try:
-                return await self._recovery.run()
+                suspects, newest_at = await self._recovery.run()
+                self._setbacks = Setbacks(newest_at)
+                return suspects
             except Transient:
                 log.warning("recovery waits: the store is not ready", exc_info=True)
                 await self._clock.sleep(RETRY_MS / 1000)
@@ -106,8 +110,12 @@ class Dispatcher:
         if self._is_draining:
             self._next_look = self._clock.now() + LOOK_EVERY_MS
             return
-        if self._clock.now() >= self._next_look:
-            self._next_look = self._clock.now() + LOOK_EVERY_MS
+        now = self._clock.now()
+        if self._setbacks.was_moved_back(now):
+            await self._make_up(now)
+            self._next_look = now
+        if now >= self._next_look:
+            self._next_look = now + LOOK_EVERY_MS
             for pool in self._pools.values():
                 pool.must_scan = True
         for name, pool in self._pools.items():
@@ -116,6 +124,16 @@ class Dispatcher:
             while pool.free > 0 and pool.hints and not self._is_draining:
                 session_key, _ = pool.hints.popitem(last=False)
                 self._start(group, pool, session_key)
+
+    async def _make_up(self, now: int) -> None:
+        """Let nothing wait for as long as the wall clock was moved back."""
+        try:
+            count = await setback.make_up(self._store, now)
+        except Transient:
+            log.warning("lanes wait for a clock that was moved back", exc_info=True)
+            self._setbacks.suspect()  # once more at the next look
+        else:
+            log.warning("the wall clock was moved back; %d lanes no longer wait for it", count)
 
     async def _scan(self, name: str, pool: _Pool) -> None:
         """Ask the ledger which lanes are due; more than can run are left for the next look."""

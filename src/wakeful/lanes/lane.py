@@ -69,6 +69,8 @@ class LaneRunner:
         journal = opened.journal
         if isinstance(opened.next, Ended):
             return opened.next
+        begun_s = self._clock.monotonic()
+        journal.used_s = lambda: self._clock.monotonic() - begun_s
         try:
             failpoint("P4")
             return await self._within_limits(journal, opened.next)

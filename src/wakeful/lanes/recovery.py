@@ -20,8 +20,11 @@ class Recovery:
         self._intake = intake
         self._agent_ids = agent_ids
 
-    async def run(self) -> list[str]:
-        """Free every lane that is still owned and return those whose turns are suspect."""
+    async def run(self) -> tuple[list[str], int]:
+        """Free every lane that is still owned.
+
+        Return those whose turns are suspect, and the time at which the ledger ends.
+        """
         suspects: list[str] = []
         freed = 0
         while True:
@@ -34,7 +37,8 @@ class Recovery:
             log.warning("took back %d lanes of a process that did not stop cleanly", freed)
         for agent_id in self._agent_ids:  # a resume may have been cut, or an agent be back
             await self._intake.release(agent_id)
-        return suspects
+        rows = await self._store.read("SELECT at FROM events ORDER BY seq DESC LIMIT 1")
+        return suspects, rows[0][0] if rows else 0
 
     def _free_step(self, tx: Tx) -> tuple[list[str], list[str]]:
         rows = tx.all(

@@ -1,6 +1,5 @@
 """The janitor: forgets what is settled and old, in small steps that hold nobody up."""
 
-import asyncio
 import logging
 from collections.abc import Callable
 
@@ -11,11 +10,11 @@ from wakeful.intake import dedup
 from wakeful.outbox import outbox
 from wakeful.store.database import Store, Tx
 from wakeful.turns import turns
-from wakeful.vocabulary.clock import Clock, wait_until
+from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import Transient
 
-SWEEP_EVERY_MS = 3_600_000
-FIRST_SWEEP_MS = 60_000  # a start has better things to do
+SWEEP_EVERY_S = 3_600.0
+FIRST_SWEEP_S = 60.0  # a start has better things to do
 STEP = 500  # rows that one write looks at
 
 DAY_MS = 86_400_000
@@ -47,12 +46,10 @@ class Janitor:
         self._events = events
 
     async def run(self) -> None:
-        wait_ms = FIRST_SWEEP_MS
+        wait_s = FIRST_SWEEP_S
         while True:
-            until = self._clock.now() + wait_ms
-            while self._clock.now() < until:
-                await wait_until(self._clock, until, asyncio.Event())
-            wait_ms = SWEEP_EVERY_MS
+            await self._clock.sleep(wait_s)
+            wait_s = SWEEP_EVERY_S
             try:
                 await self.sweep()
             except Transient:

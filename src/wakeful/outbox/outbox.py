@@ -117,6 +117,15 @@ def again(tx: Tx, delivery_id: str, due_at: int, error: str) -> None:
     )
 
 
+def bring_forward(tx: Tx) -> None:
+    """Make due what was filed in the future: the clock was moved back since."""
+    tx.run(
+        "UPDATE deliveries SET due_at = :now WHERE state IN ('queued', 'sent') "
+        "AND due_at > :now AND filed_at > :now",
+        now=tx.now,
+    )
+
+
 def settle(tx: Tx, delivery_id: str, state: DeliveryState, error: str | None = None) -> bool:
     """Write how a delivery ended; False if it had ended already."""
     return (

@@ -1,5 +1,6 @@
 """Where an attempt at a turn stands: what is committed, and what comes next."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from wakeful.tools.tool import ToolResult
@@ -81,6 +82,7 @@ class Journal:
     said: str = ""  # text beside the current calls
     finished: list[CallOutcome] = field(default_factory=list[CallOutcome])  # not committed yet
     partial: list[str] = field(default_factory=list[str])  # of the answer being written
+    used_s: Callable[[], float] = lambda: 0.0  # how long this attempt has run
     is_stale: bool = False  # a commit was cut off from its answer: the rows know better
 
     @property

@@ -63,6 +63,7 @@ class Page:
         self.calls = StepCalls(self.sheet, journal.mind, journal.calls, journal.settled)
         self.calls.rests = journal.rests
         self._said = journal.said
+        self._used_s = journal.used_s
 
     @property
     def turn(self) -> Turn:
@@ -162,7 +163,7 @@ class Page:
         turn = self.turn
         if ask_error is not None:
             asks.failed(self._tx, turn.id, turn.step, ask_error)
-        used_ms = self._tx.now - turn.claimed_at
+        used_ms = round(self._used_s() * 1000)
         turns.leave(self._tx, turn.id, failed_ask=ask_error is not None, used_ms=used_ms)
         lanes.release(self._tx, turn.session_key, resume_at=resume_at, keeps_turn=True)
         self.sheet.publish(

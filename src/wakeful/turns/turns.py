@@ -167,7 +167,8 @@ def end(tx: Tx, turn: Turn, how: End) -> bool:
     changed = tx.run(
         "UPDATE turns SET state = :state, phase = 'ended', reply = :reply, "
         "error_kind = :error_kind, error = :error, ended_at = :now, "
-        "used_ms = used_ms + (:now - claimed_at) WHERE id = :id AND state = 'open'",
+        "used_ms = used_ms + CASE WHEN :now > claimed_at THEN :now - claimed_at ELSE 0 END "
+        "WHERE id = :id AND state = 'open'",
         id=turn.id,
         state=how.state.value,
         reply=how.reply,

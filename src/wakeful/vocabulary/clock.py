@@ -88,6 +88,25 @@ class _Naps:
             self._alarm = self._nap()
 
 
+class Setbacks:
+    """Notices that the wall clock was moved back since somebody looked; None: it may have been."""
+
+    def __init__(self, latest: int | None = None) -> None:
+        self._latest = latest
+
+    def was_moved_back(self, now: int) -> bool:
+        """Tell whether it is earlier than it was before, by more than a slew, or may be."""
+        latest, self._latest = self._latest, now
+        if latest is None or now < latest - JUMP_S * 1000:
+            return True
+        self._latest = max(now, latest)
+        return False
+
+    def suspect(self) -> None:
+        """Answer yes next time."""
+        self._latest = None
+
+
 class SystemClock:
     """The machine's own clock."""
 

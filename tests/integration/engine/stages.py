@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable
 
+from wakeful.lanes.lane import RETRY_S
 from wakeful.models.model import Delta, Reply, Request
 from wakeful.models.scripted import Scripted
 from wakeful.runtime import Runtime
@@ -53,10 +54,11 @@ class CountingClock(ManualClock):
     def __init__(self) -> None:
         super().__init__()
         self.waits = 0
-        self.asleep = asyncio.Event()  # somebody sleeps
+        self.asleep = asyncio.Event()  # somebody waits for another try
 
     async def sleep(self, seconds: float) -> None:
-        self.asleep.set()
+        if seconds <= RETRY_S:
+            self.asleep.set()
         await super().sleep(seconds)
 
     def call_later(self, seconds: float, act: Callable[[], object]) -> Alarm:

@@ -14,7 +14,7 @@ from wakeful.vocabulary.errors import WakefulError
 from wakeful.vocabulary.record import Record
 
 READY_S = 2.0  # how long a commit may take
-FRESH_MS = 1_000  # how long an answer holds: anybody may ask, and each commit costs a sync
+FRESH_S = 1.0  # how long an answer holds: anybody may ask, and each commit costs a sync
 
 
 class Health(Record):
@@ -32,7 +32,7 @@ class Probe:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._ready_until = 0
+        self._ready_until = float("-inf")
         self._asked = asyncio.Event()
         self._waiting: set[asyncio.Future[bool]] = set()
 
@@ -43,7 +43,7 @@ class Probe:
             waiting = tuple(self._waiting)
             try:
                 await self._store.write(_touch)
-                self._ready_until = self._clock.now() + FRESH_MS
+                self._ready_until = self._clock.monotonic() + FRESH_S
                 is_ready = True
             except WakefulError:
                 is_ready = False
@@ -53,7 +53,7 @@ class Probe:
 
     async def is_ready(self) -> bool:
         """Tell whether a commit succeeded just now, or does in time."""
-        if self._clock.now() < self._ready_until:
+        if self._clock.monotonic() < self._ready_until:
             return True
         answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._waiting.add(answer)
