@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
+from wakeful.prompts.compaction import introduced
 from wakeful.prompts.fence import fenced
 from wakeful.turn.mend import mended
+from wakeful.turn.tokens import counted, tokens_of
 from wakeful.vocabulary.entry import (
     AssistantBody,
     Body,
@@ -14,9 +16,9 @@ from wakeful.vocabulary.entry import (
     ToolBody,
     UserBody,
 )
-from wakeful.vocabulary.message import AssistantMessage, Message, ToolMessage, UserMessage
+from wakeful.vocabulary.message import Message, UserMessage
 
-_SPOKEN = frozenset(
+SPOKEN = frozenset(  # kinds of entries that a model reads
     {Kind.MESSAGE, Kind.CUSTOM_MESSAGE, Kind.AUTOMATION_TRIGGER, Kind.BRANCH_SUMMARY}
 )
 
@@ -34,19 +36,32 @@ class Context:
         self.hash = ""
         self.messages: list[Message] = []
         self.size = 0  # characters of the entries, for whoever keeps it
+        self.tokens = 0  # as the model counted them last, and an estimate of what follows
+        self._counted_from = 0  # what was counted before this depth was another context
         self._last_user_turn: str | None = None
 
     def extend(self, entries: Iterable[Entry]) -> None:
         for entry in entries:
             self.depth, self.hash = entry.depth, entry.hash
             self.size += len(entry.body)
-            if entry.kind in _SPOKEN:
+            if entry.kind in SPOKEN:
                 self._add(entry, entry.content())
 
+    def begin(self, compacted: Entry, body: CompactionBody) -> None:
+        """Begin with the summary of what is no longer shown."""
+        self._counted_from = compacted.depth
+        if body.summary:
+            read, changed = body.files
+            text = introduced(body.summary, read, changed)
+            self.messages.append(UserMessage(text=text))
+            self.tokens = tokens_of(self.messages[0])
+
     def _add(self, entry: Entry, body: Body) -> None:
-        message = _message(entry, body)
+        message = message_of(entry, body)
         if message is None:
             return
+        counts = counted(message) if entry.depth >= self._counted_from else None
+        self.tokens = self.tokens + tokens_of(message) if counts is None else counts
         if not isinstance(message, UserMessage):
             self._last_user_turn = None
         elif entry.turn_id is not None and entry.turn_id == self._last_user_turn:
@@ -66,9 +81,11 @@ def build(branch: str, entries: Sequence[Entry], open_turn_id: str | None = None
     one, and a result without a call is dropped.
     """
     context = Context(branch)
-    summary, first_kept = _last_compaction(entries)
-    if summary is not None:
-        context.messages.append(UserMessage(text=summary))
+    first_kept = 0
+    found = last_compaction(entries)
+    if found is not None:
+        context.begin(*found)
+        first_kept = found[1].first_kept_depth
     context.extend(entry for entry in entries if entry.depth >= first_kept)
     if entries:
         context.depth, context.hash = entries[-1].depth, entries[-1].hash
@@ -76,20 +93,22 @@ def build(branch: str, entries: Sequence[Entry], open_turn_id: str | None = None
     return context
 
 
-def _last_compaction(entries: Sequence[Entry]) -> tuple[str | None, int]:
+def last_compaction(entries: Sequence[Entry]) -> tuple[Entry, CompactionBody] | None:
+    """Return the one compaction that counts."""
     for entry in reversed(entries):
         if entry.kind is Kind.COMPACTION:
             body = entry.content()
             assert isinstance(body, CompactionBody)
-            return body.summary, body.first_kept_depth
-    return None, 0
+            return entry, body
+    return None
 
 
 def _ends_in_turn(entries: Sequence[Entry], turn_id: str | None) -> bool:
     return turn_id is not None and bool(entries) and entries[-1].turn_id == turn_id
 
 
-def _message(entry: Entry, body: Body) -> UserMessage | AssistantMessage | ToolMessage | None:
+def message_of(entry: Entry, body: Body) -> Message | None:
+    """Return an entry as a model reads it, or None if it does not."""
     match body:
         case UserBody(is_external=True):
             return UserMessage(text=fenced(body.text, source=body.source, entry_id=entry.id))

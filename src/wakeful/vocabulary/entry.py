@@ -2,7 +2,7 @@
 
 import hashlib
 from enum import StrEnum
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -46,10 +46,20 @@ class NoteBody(Record, tag="note"):
 
 
 class CompactionBody(Record, tag="compaction"):
+    """A summary that stands for everything before the first entry that is kept.
+
+    One that undoes another gives back the view before it, which may have no summary.
+    """
+
     summary: str
     first_kept_depth: int
     tokens_before: int
     details: dict[str, Any] = {}
+
+    @property
+    def files(self) -> tuple[list[str], list[str]]:
+        """Which files were read, and which changed, as far as the tools told."""
+        return _texts(self.details.get("files_read")), _texts(self.details.get("files_changed"))
 
 
 Body = UserBody | AssistantBody | ToolBody | NoteBody | CompactionBody
@@ -82,3 +92,9 @@ def chain(previous: str, entry_id: str, kind: str, body: str) -> str:
     """Return the hash of an entry, which vouches for every entry before it."""
     text = f"{previous}\n{entry_id}\n{kind}\n{body}"
     return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _texts(value: object) -> list[str]:
+    """Return the texts of a list that may come from another program."""
+    items = cast("list[object]", value) if isinstance(value, list) else []
+    return [item for item in items if isinstance(item, str)]

@@ -50,3 +50,11 @@ def one_line(text: str, limit: int) -> str:
     """Fold white space and control characters and cut to `limit` characters."""
     folded = " ".join(_CONTROL.sub(" ", text[: limit * 4]).split())
     return folded if len(folded) <= limit else folded[: limit - 1] + "…"
+
+
+def shortened(text: str, limit: int) -> str:
+    """Cut the middle out of a text that is longer than `limit` characters, and say so."""
+    if len(text) <= limit:
+        return text
+    head, tail = text[: limit * 2 // 3], text[len(text) - limit // 3 :]
+    return f"{head}\n[… {len(text) - len(head) - len(tail)} characters left out …]\n{tail}"

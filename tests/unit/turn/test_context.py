@@ -81,7 +81,10 @@ def test_only_the_last_compaction_counts():
         entry(4, said("new")),
     ]
 
-    assert texts(build("tr", entries).messages) == ["U:what was", "U:kept", "A:new"]
+    first, *others = texts(build("tr", entries).messages)
+
+    assert first.endswith("what was")
+    assert others == ["U:kept", "A:new"]
 
 
 def test_what_is_not_for_the_model_is_skipped():

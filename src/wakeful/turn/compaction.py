@@ -1,0 +1,189 @@
+"""Compaction: which part of a conversation is folded into a summary, and which is kept.
+
+Nothing falls in neither part: what an earlier compaction kept is folded or kept again, and its
+summary is always handed on.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from wakeful.turn.context import SPOKEN, last_compaction, message_of
+from wakeful.turn.tokens import tokens_of
+from wakeful.vocabulary.compacting import CompactionRules
+from wakeful.vocabulary.entry import CompactionBody, Entry
+from wakeful.vocabulary.message import AssistantMessage, Message, ToolMessage
+from wakeful.vocabulary.record import Record
+
+LONGEST_SHARE = 8  # no message takes more than this part of what a summary is made from
+
+_READS = frozenset({"read_file"})
+_CHANGES = frozenset({"write_file", "edit_file", "delete_file"})
+
+
+class Room(Record):
+    """How the tokens of a model's window are shared out."""
+
+    window: int
+    reserve: int  # for the answer
+    keep: int  # what stays word for word
+    soft: int  # before the reserve: where memories are written down
+
+    @property
+    def is_used_up_at(self) -> int:
+        return self.window - self.reserve
+
+    @property
+    def is_scarce_at(self) -> int:
+        return self.window - self.reserve - self.soft
+
+
+class Plan(Record):
+    """What one compaction does."""
+
+    folded: tuple[Message, ...]  # becomes the summary, with the one before
+    turn: tuple[Message, ...]  # the begun part of a turn whose rest is kept
+    previous: str | None  # the summary so far
+    first_kept_depth: int
+    tokens_before: int
+    files_read: tuple[str, ...]
+    files_changed: tuple[str, ...]
+
+
+class Line(Record):
+    """An entry that a model sees, as the message it is."""
+
+    entry: Entry
+    message: Message
+    tokens: int
+
+
+def room_of(rules: CompactionRules, window: int) -> Room:
+    """Share out a window; a small one keeps most of itself for the conversation."""
+    reserve = min(max(rules.reserve_tokens, rules.reserve_tokens_floor), window // 4)
+    keep = min(rules.keep_recent_tokens, (window - reserve) // 2)
+    soft = min(rules.memory_flush.soft_threshold_tokens, (window - reserve) // 4)
+    return Room(window=window, reserve=reserve, keep=keep, soft=soft)
+
+
+def plan(path: Sequence[Entry], room: Room, *, is_overflow: bool = False) -> Plan | None:
+    """Return how to make room in a conversation, or None if nothing of it can be folded.
+
+    `path` is what the model sees: the entries from the first kept one to the leaf. If that is
+    more than one summary can be made from, the plan folds the older part of it; the next goes on.
+    """
+    before, lines = seen(path)
+    total = sum(line.tokens for line in lines)
+    keep = min(room.keep, total // 2) if is_overflow else room.keep
+    cuts = list(_cuts(lines))
+    cut = _cut(lines, cuts, keep)
+    most = room.is_used_up_at
+    largest = _largest_foldable(lines, cuts, most)
+    cut = min(cut, largest)
+    if cut == 0:
+        return None
+    begun = _begun_turn(lines, cut)
+    read, changed = _files(lines[:cut], before)
+    last = path[-1]
+    return Plan(
+        folded=tuple(line.message for line in lines[:begun]),
+        turn=tuple(line.message for line in lines[begun:cut]),
+        previous=None if before is None or not before.summary else before.summary,
+        first_kept_depth=lines[cut].entry.depth if cut < len(lines) else last.depth + 1,
+        tokens_before=total + (0 if before is None else len(before.summary) // 4),
+        files_read=read,
+        files_changed=changed,
+    )
+
+
+def seen(path: Sequence[Entry]) -> tuple[CompactionBody | None, list[Line]]:
+    """Return the compaction that counts, and the lines after it that a model reads."""
+    found = last_compaction(path)
+    before = None if found is None else found[1]
+    first = 0 if before is None else before.first_kept_depth
+    lines: list[Line] = []
+    for entry in path:
+        if entry.depth < first or entry.kind not in SPOKEN:
+            continue
+        message = message_of(entry, entry.content())
+        if message is not None:
+            lines.append(Line(entry=entry, message=message, tokens=tokens_of(message)))
+    return before, lines
+
+
+def _cuts(lines: Sequence[Line]) -> Iterator[int]:
+    """Yield where the kept part may begin: before a person or the agent speaks, and never between
+    a call and its result; also after everything.
+    """
+    result_at = {
+        line.message.call_id: at
+        for at, line in enumerate(lines)
+        if isinstance(line.message, ToolMessage)
+    }
+    last_result = -1  # of the calls made so far
+    for at, line in enumerate(lines):
+        if at > last_result and not isinstance(line.message, ToolMessage):
+            yield at
+        if isinstance(line.message, AssistantMessage):
+            results = (result_at.get(call.id, -1) for call in line.message.tool_calls)
+            last_result = max(last_result, *results, -1)
+    yield len(lines)
+
+
+def _cut(lines: Sequence[Line], cuts: Sequence[int], keep: int) -> int:
+    """Return the first cut that keeps no more than it must to keep `keep` tokens."""
+    kept, start = 0, len(lines)
+    while start > 0 and kept < keep:
+        start -= 1
+        kept += lines[start].tokens
+    return 0 if kept < keep else next(cut for cut in cuts if cut >= start)
+
+
+def _largest_foldable(lines: Sequence[Line], cuts: Sequence[int], most: int) -> int:
+    """Return the last cut whose folded part still fits one question; at least the first one."""
+    possible = [cut for cut in cuts if cut > 0]
+    best, tokens, at = possible[0] if possible else 0, 0, 0
+    for cut in possible:
+        tokens += sum(min(line.tokens, most // LONGEST_SHARE) for line in lines[at:cut])
+        at = cut
+        if tokens > most * 3 // 4:
+            break
+        best = cut
+    return best
+
+
+def _begun_turn(lines: Sequence[Line], cut: int) -> int:
+    """Return where the turn begins that a cut parts; the cut itself if it parts none."""
+    if cut == len(lines) or _begins_turn(lines, cut):
+        return cut
+    start = cut
+    while start > 0 and not _begins_turn(lines, start):
+        start -= 1
+    return start
+
+
+def _begins_turn(lines: Sequence[Line], at: int) -> bool:
+    """Tell whether a line opens a turn: a person's, or a note's, after another turn's."""
+    line = lines[at].entry
+    if isinstance(lines[at].message, AssistantMessage | ToolMessage):
+        return False
+    if at == 0:
+        return True
+    before = lines[at - 1].entry
+    return line.turn_id is None or line.turn_id != before.turn_id
+
+
+def _files(
+    lines: Sequence[Line], before: CompactionBody | None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return which files were read and which changed, the earlier compactions' included."""
+    read_before, changed_before = ([], []) if before is None else before.files
+    read, changed = dict.fromkeys(read_before), dict.fromkeys(changed_before)
+    for line in lines:
+        if not isinstance(line.message, AssistantMessage):
+            continue
+        for call in line.message.tool_calls:
+            path = call.arguments.get("path")
+            if isinstance(path, str) and call.name in _READS:
+                read[path] = None
+            elif isinstance(path, str) and call.name in _CHANGES:
+                changed[path] = None
+    return tuple(path for path in read if path not in changed), tuple(changed)
