@@ -6,6 +6,7 @@ import msgspec
 
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.errors import InvalidInput
+from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.stimulus import Draft, Priority
 from wakeful.vocabulary.text import clean, is_plain
 
@@ -30,8 +31,10 @@ def checked(draft: Draft) -> Draft:
     if not 1 <= draft.dedup_window_s <= LONGEST_WINDOW_S:
         raise InvalidInput("dedup_window_s", f"must be from 1 to {LONGEST_WINDOW_S}")
     _check_times(draft)
-    _check_attachments(draft)
-    _check_route(draft)
+    if draft.attachments:
+        _check_attachments(draft)
+    if draft.route is not None:
+        _check_route(draft.route)
     if draft.depth < 0:
         raise InvalidInput("depth", "must not be negative")
     key = keys.canonical(draft.session_key)
@@ -48,7 +51,7 @@ def parse_priority(word: str) -> Priority:
         raise InvalidInput("priority", f"must be now, next or later, not {word[:40]!r}") from None
 
 
-@lru_cache(maxsize=4096)  # the same few names come with every stimulus
+@lru_cache(maxsize=4096)  # the same few names and routes come with every stimulus
 def _check_name(field: str, value: str | None) -> None:
     if value is None:
         return
@@ -73,11 +76,10 @@ def _check_attachments(draft: Draft) -> None:
                 )
 
 
-def _check_route(draft: Draft) -> None:
-    if draft.route is None:
-        return
-    for field in draft.route.__struct_fields__:
-        value: str = getattr(draft.route, field)
+@lru_cache(maxsize=4096)
+def _check_route(route: Route) -> None:
+    for field in route.__struct_fields__:
+        value: str = getattr(route, field)
         if len(value) > LONGEST_NAME or not is_plain(value):
             raise InvalidInput(
                 f"route.{field}",

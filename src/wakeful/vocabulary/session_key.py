@@ -59,22 +59,20 @@ def canonical(key: str, default_agent: str = "main", field: str = "session_key")
 
     `main` and other short forms mean a session of the default agent.
     """
-    if len(key) <= LONGEST_KEY and _KEY.fullmatch(key):
-        return SessionKey(key)
     if key == ACTIVITY_ALIAS:
         return build(default_agent, "activity")
     text = key if key.startswith("agent:") else f"agent:{default_agent}:{key}"
-    head, _, rest = text.removeprefix("agent:").partition(":")
-    checked_agent_id(head, field)
+    if len(text) <= LONGEST_KEY and _KEY.fullmatch(text):
+        return SessionKey(text)
+    # Something is wrong with it: say what.
+    checked_agent_id(text.removeprefix("agent:").partition(":")[0], field)
     if len(text.encode("utf-8", "surrogatepass")) > LONGEST_KEY:
         raise InvalidInput(field, f"must be at most {LONGEST_KEY} bytes")
-    if not rest or not all(_SEGMENT.fullmatch(segment) for segment in rest.split(":")):
-        raise InvalidInput(
-            field,
-            "must be 'agent:{agent_id}:{rest}' in lower case, other characters escaped as ~xx, "
-            f"not {key[:120]!r}",
-        )
-    return SessionKey(text)
+    raise InvalidInput(
+        field,
+        "must be 'agent:{agent_id}:{rest}' in lower case, other characters escaped as ~xx, "
+        f"not {key[:120]!r}",
+    )
 
 
 def build(agent_id: str, *segments: str) -> SessionKey:

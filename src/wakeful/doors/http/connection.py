@@ -64,6 +64,7 @@ class Connection(HttpToolsProtocol):
     _connections: Connections
     _address: str | None = None
     _alarm: Alarm | None = None
+    _is_head_open = True  # headers are expected, or under way
     _head = 0
 
     def connection_made(self, transport: BaseTransport) -> None:
@@ -85,21 +86,27 @@ class Connection(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         super().data_received(data)
+        # Most requests come whole: only what is still to come needs an alarm.
+        if self._is_head_open and self._alarm is None and not self.transport.is_closing():
+            self._expect_headers()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._head = 0
+        self._is_head_open = True
         self.scope.setdefault("state", {})[ABORT] = self.transport.abort
-        if self._alarm is None:
-            self._expect_headers()
 
     def on_url(self, url: bytes) -> None:
         super().on_url(url)
-        self._measure(len(url))
+        self._head += len(url)
+        if self._head > LARGEST_HEAD:
+            self._refuse_head()
 
     def on_header(self, name: bytes, value: bytes) -> None:
         super().on_header(name, value)
-        self._measure(len(name) + len(value))
+        self._head += len(name) + len(value)
+        if self._head > LARGEST_HEAD:
+            self._refuse_head()
 
     def on_headers_complete(self) -> None:
         self._headers_came()
@@ -117,15 +124,15 @@ class Connection(HttpToolsProtocol):
             self.scope.setdefault("state", {})[WHOLE] = True
         super().on_message_complete()
 
-    def _measure(self, size: int) -> None:
-        self._head += size
-        if self._head > LARGEST_HEAD and not self.transport.is_closing():
+    def _refuse_head(self) -> None:
+        if not self.transport.is_closing():
             self._refuse(431, "headers-too-large")
 
     def _expect_headers(self) -> None:
         self._alarm = self._connections.clock.call_later(HEADER_SECONDS, self._late)
 
     def _headers_came(self) -> None:
+        self._is_head_open = False
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None

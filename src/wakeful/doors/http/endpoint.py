@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import msgspec
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from wakeful.access.principal import Principal
@@ -114,13 +114,25 @@ def _read_query(endpoint: Endpoint, request: Request) -> Any:
 async def _read_body(endpoint: Endpoint, request: Request) -> Any:
     if not endpoint.takes_body:
         return Nothing()
-    raw = await request.body()
+    raw = await _whole_body(request)
     try:
         return msgspec.json.decode(raw, type=endpoint.body)
     except msgspec.ValidationError as error:
         raise _invalid(error, "body") from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return _read_mended(raw, endpoint.body)
+
+
+async def _whole_body(request: Request) -> bytes:
+    """Return the body, which nearly always comes in one piece."""
+    chunks: list[bytes] = []
+    while True:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        chunks.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(chunks)
 
 
 def _read_mended(raw: bytes, kind: type[Any]) -> Any:
