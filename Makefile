@@ -9,7 +9,7 @@ RUN := .venv/bin/python
 export PYTHON UPGRADE
 
 .DEFAULT_GOAL := help
-.PHONY: help install up test check unit conformance integration acceptance coverage \
+.PHONY: help install up test check unit conformance integration acceptance browser coverage \
 	bench chaos docs format lock clean
 
 help: ## Show this list
@@ -22,7 +22,7 @@ up: install ## Install, then start the server (Ctrl-C stops it)
 	@$(RUN) -m wakeful up
 
 test: install ## Install, then run every check and every test
-	@$(RUN) scripts/checks.py check conformance integration acceptance
+	@$(RUN) scripts/checks.py check conformance integration acceptance browser
 
 check: install ## Format, lint, types, import contracts, unit tests
 	@$(RUN) scripts/checks.py check
@@ -38,6 +38,9 @@ integration: install ## Tests on real files, databases and sockets
 
 acceptance: install ## Tests that kill and restart the real process
 	@$(RUN) scripts/checks.py acceptance
+
+browser: install ## Tests in a real Chromium (scripts/install-test-tools installs it)
+	@$(RUN) scripts/checks.py browser
 
 coverage: install ## Unit, conformance and integration tests with branch coverage
 	@$(RUN) -m coverage run -m pytest $(wildcard tests/unit tests/conformance tests/integration)

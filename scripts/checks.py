@@ -56,7 +56,7 @@ def tests(kind: str) -> list[Step]:
     folder = Path("tests", kind)
     if not any(folder.rglob("test_*.py")):
         return []
-    return [Step(name=kind, command=module("pytest", "--quiet", str(folder)))]
+    return [Step(name=kind, command=module("pytest", "--quiet", "-rs", str(folder)))]
 
 
 def module(name: str, *arguments: str) -> list[str]:

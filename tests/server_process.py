@@ -1,0 +1,146 @@
+"""The server as its user starts it: a process of its own that may be killed and started again."""
+
+import asyncio
+import hashlib
+import json
+import os
+import secrets
+import signal
+import socket
+import sqlite3
+import sys
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager, closing, suppress
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from wakeful.access.credentials import FILE_NAME
+from wakeful.vocabulary.clock import SystemClock
+
+PATIENCE_S = 20.0
+FIRST_PORT, LAST_PORT = 20_000, 32_000  # below those that outgoing connections are given
+CODE_MS = 60_000
+
+
+class ServerProcess:
+    """A home and a port, and whichever process serves them now."""
+
+    def __init__(self, folder: Path, **environ: str) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        kept = {name: value for name, value in os.environ.items() if "WAKEFUL" not in name}
+        self.environ = {**kept, "WAKEFUL_HOME": str(folder), **environ}
+        self.errors = folder.parent / f"{folder.name}.stderr"
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def start(self, *, wrap: Sequence[str] = ()) -> None:
+        """Start a process and return when it serves."""
+        command = (sys.executable, "-m", "wakeful", "up", "--port", str(self.port), "--json")
+        with self.errors.open("ab") as errors:
+            self._process = await asyncio.create_subprocess_exec(
+                *wrap,
+                *command,
+                env=self.environ,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
+            )
+        assert self._process.stdout is not None
+        async with asyncio.timeout(PATIENCE_S):
+            line = await self._process.stdout.readline()
+        assert line, self.errors.read_text()
+        # It listens, and it says so on a pipe that is ours: nobody else can have the port.
+        assert json.loads(line)["url"] == self.url
+
+    async def kill(self) -> None:
+        await self._end(signal.SIGKILL)
+
+    async def stop(self) -> int:
+        return await self._end(signal.SIGTERM)
+
+    async def _end(self, number: signal.Signals) -> int:
+        """Signal the whole group, so that nothing outlives a tracer, and wait for its end."""
+        process = self._process
+        assert process is not None
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+        async with asyncio.timeout(PATIENCE_S):
+            return await process.wait()
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def token(self) -> str:
+        chosen = self.environ.get("WAKEFUL_TOKEN")
+        return chosen or (self.folder / FILE_NAME).read_text(encoding="ascii").strip()
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token}"}
+
+    def client(self, **options: Any) -> httpx2.AsyncClient:
+        headers = options.pop("headers", self.headers)
+        return httpx2.AsyncClient(base_url=self.url, headers=headers, timeout=10, **options)
+
+    async def say(self, text: str, session: str = "main") -> None:
+        """Send a message and wait for its answer."""
+        async with self.client() as client:
+            path = f"/api/sessions/{session}/messages?wait=20"
+            answer = await client.post(path, json={"text": text})
+            assert answer.status_code == 200, answer.text
+
+    def rows(self, query: str) -> list[Any]:
+        with closing(sqlite3.connect(self.folder / "wakeful.db", timeout=PATIENCE_S)) as database:
+            return database.execute(query).fetchall()
+
+    def cursors(self) -> list[str]:
+        """Return the positions of all stored events."""
+        ((epoch,),) = self.rows("SELECT epoch FROM bus_head")
+        return [f"{epoch}-{seq}" for (seq,) in self.rows("SELECT seq FROM events ORDER BY seq")]
+
+    def login_code(self) -> str:
+        """Write a code into the ledger, as whoever prints a login link does; return it."""
+        code = secrets.token_urlsafe()
+        row = (hashlib.sha256(code.encode()).hexdigest(), SystemClock().now() + CODE_MS)
+        with closing(sqlite3.connect(self.folder / "wakeful.db", timeout=PATIENCE_S)) as database:
+            database.execute(
+                "INSERT INTO login_codes (hash, token_id, expires_at) "
+                "SELECT ?, id, ? FROM tokens WHERE name = 'operator'",
+                row,
+            )
+            database.commit()
+        return code
+
+
+@asynccontextmanager
+async def serving(
+    folder: Path, *, wrap: Sequence[str] = (), **environ: str
+) -> AsyncGenerator[ServerProcess, None]:
+    """Have a server for as long as the block lasts; nothing of it is left afterwards."""
+    server = ServerProcess(folder, **environ)
+    try:
+        await server.start(wrap=wrap)
+        yield server
+    finally:
+        await server.kill()
+
+
+def free_port() -> int:
+    """Return a port that no connection is given by chance while the server is away."""
+    start = FIRST_PORT + os.getpid() % 10_000
+    for port in range(start, LAST_PORT):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("no port is free")
