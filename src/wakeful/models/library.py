@@ -25,7 +25,7 @@ from pydantic_ai.settings import ModelSettings
 
 from wakeful.models.model import LONGEST_REPLY, Delta, Piece, Reply, Request
 from wakeful.models.sorting import sorted_error
-from wakeful.models.thinking import nearest
+from wakeful.models.thinking import levels, nearest
 from wakeful.models.translation import content, history, parameters, stop_reason
 from wakeful.vocabulary.agent import ThinkingLevel
 from wakeful.vocabulary.errors import Garbled, Permanent, WakefulError
@@ -46,7 +46,7 @@ class Connection:
             self._model: Model = infer_model(name)
         except Exception as error:
             raise sorted_error(error, name) from error
-        self._levels = _levels(self._model)
+        self._levels = levels(self._model.profile)
         self._told: set[str] = set()  # warnings that were given already
         _retry_nothing(self._model)
 
@@ -97,7 +97,7 @@ class Connection:
     def _level(self, wanted: ThinkingLevel) -> ThinkingLevel | None:
         level = nearest(wanted, self._levels)
         if level is not wanted and wanted is not ThinkingLevel.OFF:
-            self._warn_once("%s cannot think at the level %r; it gets %r", wanted, level or "none")
+            self._warn_once("%s cannot think at the level %s; it gets %s", wanted, level or "none")
         return level
 
     def _reply(self, response: ModelResponse) -> Reply:
@@ -142,23 +142,6 @@ def _retry_nothing(model: Model) -> None:
     client: Any = None if model.provider is None else model.provider.client
     if isinstance(getattr(client, "max_retries", None), int):
         client.max_retries = 0
-
-
-def _levels(model: Model) -> frozenset[ThinkingLevel]:
-    """Return the levels that a model tells apart, as far as its profile says."""
-    profile: Any = model.profile
-    if not (profile.get("supports_thinking") or profile.get("thinking_always_enabled")):
-        return frozenset()
-    levels = set(ThinkingLevel)
-    efforts = profile.get("openai_reasoning_efforts")
-    if efforts is not None:
-        levels = {level for level in ThinkingLevel if level.value in efforts}
-        levels |= {ThinkingLevel.OFF} if "none" in efforts else set()
-    elif profile.get("thinking_always_enabled"):
-        levels.discard(ThinkingLevel.OFF)
-    if not efforts and not profile.get("anthropic_supports_xhigh_effort"):
-        levels.discard(ThinkingLevel.XHIGH)
-    return frozenset(levels)
 
 
 def _grown(event: ModelResponseStreamEvent) -> tuple[str, int]:

@@ -1,0 +1,31 @@
+"""`python -m wakeful.testing.providers --ledger FILE`: serve, and say the port on a line of JSON.
+
+It ends with its standard input, so that it never outlives whoever started it.
+"""
+
+import argparse
+import asyncio
+import sys
+from pathlib import Path
+
+from wakeful.testing.ledger import Ledger
+from wakeful.testing.providers.server import Server
+
+
+async def serve(ledger: Path) -> None:
+    server = Server(Ledger(ledger, is_synced=False))
+    print(f'{{"port": {await server.start()}}}', flush=True)  # noqa: T201
+    async with asyncio.TaskGroup() as group:
+        serving = group.create_task(server.run(), name="serve")
+        await asyncio.to_thread(sys.stdin.read)
+        serving.cancel()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m wakeful.testing.providers")
+    parser.add_argument("--ledger", type=Path, required=True)
+    asyncio.run(serve(parser.parse_args().ledger))
+
+
+if __name__ == "__main__":
+    main()

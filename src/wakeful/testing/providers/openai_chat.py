@@ -1,0 +1,81 @@
+"""OpenAI's older wire, which most local servers speak: Chat Completions, streamed."""
+
+from typing import Any
+
+from wakeful.testing.providers.plan import Step, in_pieces
+from wakeful.testing.providers.wire import Body, Frame, Question, unnamed, unpaired
+from wakeful.vocabulary.message import encode_message
+
+
+class OpenAIChat:
+    """How OpenAI and its many likenesses speak."""
+
+    path = "/v1/chat/completions"
+
+    def read(self, body: Body) -> Question:
+        messages: list[dict[str, Any]] = body["messages"]
+        said = [_text(message["content"]) for message in messages if message["role"] == "user"]
+        pairs = [
+            (
+                [call["id"] for call in message.get("tool_calls") or ()],
+                [message["tool_call_id"]] if message["role"] == "tool" else [],
+            )
+            for message in messages
+        ]
+        return Question(said=said, problem=unpaired(pairs))
+
+    def write(self, body: Body, step: Step, new_id: str) -> list[Frame]:
+        def chunk(kind: str, delta: dict[str, Any], finish: str | None = None) -> Frame:
+            choice = {"index": 0, "delta": delta, "finish_reason": finish}
+            return unnamed(kind, {**head, "choices": [choice]})
+
+        head = {
+            "id": f"chatcmpl-{new_id}",
+            "object": "chat.completion.chunk",
+            "created": 1_700_000_000,
+            "model": body["model"],
+        }
+        reason = step.stop or ("tool_calls" if step.calls else "stop")
+        frames = [chunk("start", {"role": "assistant", "content": ""})]
+        if step.thinking:
+            frames.append(chunk("thinking", {"reasoning_content": step.thinking}))
+        frames += [chunk("delta", {"content": p}) for p in in_pieces(step.text, step.pieces)]
+        frames += [chunk("call", {"tool_calls": [call]}) for call in _calls(step, new_id)]
+        frames.append(chunk("finish", {}, reason))
+        options: Body = body.get("stream_options") or {}
+        if options.get("include_usage"):
+            frames.append(unnamed("usage", {**head, "choices": [], "usage": _usage(step)}))
+        return [*frames, Frame(kind="done", data=b"data: [DONE]\n\n")]
+
+    def refusal(self, status: int, message: str) -> Body:
+        codes = {400: "invalid_request", 401: "invalid_api_key", 429: "rate_limit_exceeded"}
+        error = {"message": message, "type": "error", "code": codes.get(status), "param": None}
+        return {"error": error}
+
+
+def _calls(step: Step, new_id: str) -> list[dict[str, Any]]:
+    calls: list[dict[str, Any]] = []
+    for index, call in enumerate(step.calls):
+        call_id = f"call_{new_id}_{index}" if call.id is None else call.id
+        raw = encode_message(call.arguments).decode() if call.raw is None else call.raw
+        first, *others = in_pieces(raw, step.pieces) or [""]
+        function = {"name": call.name, "arguments": first}
+        calls.append({"index": index, "id": call_id, "type": "function", "function": function})
+        calls += [{"index": index, "function": {"arguments": piece}} for piece in others]
+    return calls
+
+
+def _usage(step: Step) -> dict[str, Any]:
+    tokens = step.tokens
+    return {
+        "prompt_tokens": tokens.input,
+        "completion_tokens": tokens.output,
+        "total_tokens": tokens.input + tokens.output,
+        "prompt_tokens_details": {"cached_tokens": tokens.cache_read},
+    }
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(part.get("text", "") for part in content)
