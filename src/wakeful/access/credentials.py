@@ -13,7 +13,7 @@ from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import OPERATOR
 
 FILE_NAME = "operator.token"
-RUNTIME = "runtime"  # who made the first token
+RUNTIME = "runtime"  # who made the first token, and the code that a start shows
 
 
 class Made(Record):
@@ -53,10 +53,15 @@ class Credentials:
             lambda tx: any(token.is_valid(tx.now) for token in tokens.every(tx))
         )
 
-    async def login_code(self, token_id: str) -> str:
+    async def login_code(self, token_id: str, *, by: str = RUNTIME) -> str:
         """Return a single-use code that a console may exchange for a cookie within minutes."""
         code = tokens.new_secret()
-        await self._store.write(lambda tx: tokens.add_code(tx, token_id, code))
+
+        def write(tx: Tx) -> None:
+            audit.note(tx, self._ids, who=by, action="login.code", target=token_id)
+            tokens.add_code(tx, token_id, code)
+
+        await self._store.write(write)
         return code
 
     async def exchange(self, code: str) -> str | None:

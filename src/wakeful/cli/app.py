@@ -5,7 +5,7 @@ import sys
 
 import typer
 
-from wakeful.cli import begin, care, config, logs, look, switch, tail, talk, tokens, up
+from wakeful.cli import begin, care, config, login, logs, look, switch, tail, talk, tokens, up
 from wakeful.cli.verb import verb
 
 _WANTS_COLOURS = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
@@ -21,6 +21,7 @@ app = typer.Typer(
 
 verb(app, "up")(up.up)
 verb(app, "init")(begin.init)
+verb(app, "login")(login.login)
 verb(app, "chat")(talk.chat)
 verb(app, "send")(talk.send)
 verb(app, "status")(look.status)

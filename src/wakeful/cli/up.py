@@ -9,11 +9,10 @@ from typing import Annotated
 
 import typer
 
-from wakeful import __version__
 from wakeful.cli import running
 from wakeful.cli.begin import make_home
 from wakeful.cli.desk import Desk
-from wakeful.cli.output import BOLD
+from wakeful.cli.greeting import greet, look_around, reachable_url
 from wakeful.cli.running import Running
 from wakeful.doors.http.door import HttpDoor
 from wakeful.doors.http.server import HttpOptions
@@ -24,11 +23,8 @@ from wakeful.settings.load import Loaded, load, reload
 from wakeful.store.opening import is_postgres
 from wakeful.telemetry import log as log_file
 from wakeful.telemetry.redaction import Redaction, secrets_in
-from wakeful.timers.timers import TIMERS
 from wakeful.vocabulary.errors import WakefulError
-from wakeful.vocabulary.record import Record
 
-EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 ON_THE_SPOT = frozenset({"telemetry"})  # keys that need no new start of the runtime
 STOPPING = (signal.SIGTERM, signal.SIGINT)
 
@@ -36,15 +32,6 @@ log = logging.getLogger(__name__)
 
 Host = Annotated[str | None, typer.Option(help="The address to listen on.")]
 Port = Annotated[int | None, typer.Option(min=0, max=65_535, help="The port; 0: any free one.")]
-
-
-class Awake(Record):
-    """What a start tells."""
-
-    url: str
-    database: str
-    models: dict[str, str]
-    next_wake_at: int | None
 
 
 def up(desk: Desk, host: Host = None, port: Port = None) -> None:
@@ -99,20 +86,20 @@ class Server:
         """Write down where the server listens, and tell it once."""
         assert runtime.http is not None
         self.port = runtime.http.port
-        awake = await _awake(runtime, loaded, runtime.http.url)
+        url = reachable_url(runtime)
         running.note(
             loaded.home,
             Running(
                 pid=os.getpid(),
-                url=awake.url,
+                url=url,
                 started_at=self._desk.clock.now(),
                 has_file=not is_postgres(loaded.settings.database),
             ),
         )
-        log.info("awake at %s", awake.url)
+        log.info("awake at %s", url)
         if not self._has_told:
             self._has_told = True
-            self._tell(awake)
+            greet(self._desk, await look_around(runtime, loaded))
 
     async def ended(self, runtime: Runtime, loaded: Loaded) -> Loaded | None:
         """Return when this life should end: with other settings for the next one, or for good."""
@@ -157,24 +144,6 @@ class Server:
             if not ON_THE_SPOT.issuperset(outcome.changed):
                 return new
 
-    def _tell(self, awake: Awake) -> None:
-        out = self._desk.out
-        models = ", ".join(f"{model} ({agent})" for agent, model in awake.models.items())
-        wake = "nothing is due"
-        if awake.next_wake_at is not None:
-            wake = (
-                f"{self._desk.how_long(awake.next_wake_at)}, {self._desk.when(awake.next_wake_at)}"
-            )
-        lines = [
-            out.styled(f"wakeful {__version__} is awake", BOLD),
-            f"  link       {awake.url}/docs",
-            f"  database   {awake.database}",
-            f"  model      {models}",
-            f"  next wake  {wake}",
-            "  talk to it with `wakeful chat`; Ctrl-C stops it",
-        ]
-        out.item(awake, "\n".join(lines))
-
 
 class _Life:
     """One runtime under one set of settings."""
@@ -201,20 +170,6 @@ class _Life:
             await self._server.began(runtime, loaded)
             self.has_begun = True
             return await self._server.ended(runtime, loaded)
-
-
-async def _awake(runtime: Runtime, loaded: Loaded, url: str) -> Awake:
-    rows = await runtime.store.read(TIMERS.select("ORDER BY due_at, id LIMIT 1"))
-    address = loaded.settings.database
-    where = "PostgreSQL" if is_postgres(address) else str(loaded.home / "wakeful.db")
-    for everywhere, here in EVERYWHERE.items():
-        url = url.replace(f"//{everywhere}:", f"//{here}:").replace(f"[{everywhere}]", f"[{here}]")
-    return Awake(
-        url=url,
-        database=where,
-        models={agent.id: str(agent.model) for agent in loaded.agents},
-        next_wake_at=TIMERS.read(rows[0]).due_at if rows else None,
-    )
 
 
 def _refuse_exposed(loaded: Loaded) -> None:

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from tests.integration.cli.shell import Home, each
@@ -45,6 +46,23 @@ def test_the_first_start_needs_nothing_and_keeps_everything_private(home: Home):
         assert server.stop() == 0
 
     assert not (home.folder / "server.json").exists()
+
+
+def test_the_link_of_a_start_signs_in_once_and_login_makes_another(home: Home):
+    with home.up() as server:
+        links = [server.told["link"], home.ok("login").strip(), home.json("login")["link"]]
+        codes = [link.removeprefix(f"{server.told['url']}/#code=") for link in links]
+        with httpx2.Client(base_url=server.told["url"], trust_env=False) as browser:
+            answers = [
+                browser.post("/api/login", json={"code": code}).status_code
+                for code in (*codes, *codes)
+            ]
+            page = browser.get("/")
+
+    assert answers == [204, 204, 204, 401, 401, 401]
+    assert page.status_code == 200
+    logged = (home.folder / "wakeful.log").read_text()
+    assert not [code for code in codes if code in logged]
 
 
 def test_a_start_is_told_to_people_too(home: Home):

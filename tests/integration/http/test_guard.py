@@ -22,7 +22,15 @@ from wakeful.vocabulary.clock import ManualClock
 from wakeful.vocabulary.errors import Permanent
 
 # A new public route must be added here by hand, or this test fails.
-PUBLIC = {("GET", "/healthz"), ("GET", "/readyz"), ("POST", "/api/login")}
+PUBLIC = {
+    ("GET", "/healthz"),
+    ("GET", "/readyz"),
+    ("POST", "/api/login"),
+    ("GET", "/"),
+    ("GET", "/home.js"),
+    ("GET", "/home.css"),
+    ("GET", "/icon.svg"),
+}
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
@@ -203,7 +211,7 @@ async def test_a_console_may_use_its_cookie_from_its_own_page():
 
 async def test_a_token_in_the_address_is_refused():
     async with house() as home, home.client(home.operator) as client:
-        for name in ("token", "access_token", "Authorization", "API_KEY"):
+        for name in ("token", "access_token", "Authorization", "API_KEY", "code"):
             answer = await client.get(f"/api/sessions?{name}=x")
             assert (answer.status_code, answer.json()["code"]) == (400, "token-in-url")
 
@@ -257,7 +265,7 @@ async def test_a_reader_may_not_administer():
         assert await refused(home, reader, "operator") == {403}
         assert await refused(home, sender, "operator") == {403}
         assert await refused(home, reader, "send") == {403}
-        assert len([row for row in home.table if row.scope == "operator"]) == 5
+        assert len([row for row in home.table if row.scope == "operator"]) == 6
         rows = await home.runtime.store.read("SELECT action FROM audit WHERE who <> 'test'")
         assert rows == []
 
@@ -286,13 +294,13 @@ async def test_an_act_of_the_operator_is_audited():
 
 async def test_answers_carry_the_headers_that_browsers_obey():
     async with house() as home, home.client(home.operator) as client:
-        for path in ("/api/sessions", "/nonsense", "/docs"):
+        for path in ("/api/sessions", "/nonsense", "/docs", "/", "/home.js"):
             headers = (await client.get(path)).headers
             assert headers["x-content-type-options"] == "nosniff"
             assert headers["cross-origin-resource-policy"] == "same-origin"
-        assert (
-            "default-src 'self'" in (await client.get("/docs")).headers["content-security-policy"]
-        )
+            assert headers["referrer-policy"] == "no-referrer"
+            policy = headers["content-security-policy"].split("; ")
+            assert {"default-src 'self'", "frame-ancestors 'none'"} <= set(policy)
 
 
 _watched: list[list[str]] = []

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from wakeful.doors.http import pages
 from wakeful.doors.http.agents import Agents
 from wakeful.doors.http.app import App
 from wakeful.doors.http.endpoint import Endpoint
@@ -10,6 +11,7 @@ from wakeful.doors.http.forwarding import Proxies
 from wakeful.doors.http.guard import Guard, GuardRules
 from wakeful.doors.http.health import HealthRoutes, Probe
 from wakeful.doors.http.lasting import Lasting
+from wakeful.doors.http.logins import Logins
 from wakeful.doors.http.messages import Messages
 from wakeful.doors.http.openapi import OpenApi
 from wakeful.doors.http.outputs import Outputs
@@ -34,9 +36,11 @@ def endpoints(rooms: Rooms, lasting: Lasting, probe: Probe) -> Sequence[Endpoint
         Events(rooms, lasting),
         Agents(rooms),
         Tokens(rooms),
+        Logins(rooms),
         HealthRoutes(rooms, probe),
     )
     table = [endpoint for subject in subjects for endpoint in subject.endpoints()]
+    table += pages.endpoints()
     return [*table, *OpenApi(table).endpoints()]
 
 

@@ -11,6 +11,7 @@ from wakeful.access.principal import Principal
 from wakeful.doors.http.addresses import canonical_address
 from wakeful.doors.http.connection import WHOLE
 from wakeful.doors.http.forwarding import TOLD_SCHEME, Proxies
+from wakeful.doors.http.pages import PUBLIC_PAGES
 from wakeful.doors.http.problems import Problem, problem_of
 from wakeful.vocabulary.clock import Clock, time_limit
 from wakeful.vocabulary.record import Record
@@ -20,13 +21,15 @@ BODY_SECONDS = 10.0
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 # Answered without a credential; anything that is not here needs one.
-PUBLIC = frozenset({b"/healthz", b"/readyz", b"/api/login"})
+PUBLIC = frozenset({b"/healthz", b"/readyz", b"/api/login"}) | {
+    path.encode() for path in PUBLIC_PAGES
+}
 
 NO_PROXIES = Proxies()
 
 _LOCAL = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?")
-_SECRET_NAMES = frozenset({"token", "access_token", "api_key", "apikey", "authorization"})
+_SECRET_NAMES = frozenset({"token", "access_token", "api_key", "apikey", "authorization", "code"})
 
 
 class GuardRules(Record):

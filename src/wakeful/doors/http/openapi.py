@@ -1,8 +1,8 @@
-"""The OpenAPI document, made from the table of endpoints, and a page that shows it."""
+"""The OpenAPI document, made from the table of endpoints."""
 
 import re
 from collections.abc import Sequence
-from importlib import metadata, resources
+from importlib import metadata
 from typing import Any
 
 import msgspec
@@ -13,15 +13,9 @@ from wakeful.doors.http.problems import MEDIA_TYPE as PROBLEM
 from wakeful.doors.http.problems import ProblemDocument
 
 VERSION = "3.1.0"
-CSP = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 _REFS = "#/components/schemas/{name}"
 _PARAMETER = re.compile(r"\{(\w+)\}")
-_PAGES = {
-    "/docs": ("docs.html", "text/html; charset=utf-8"),
-    "/docs/docs.js": ("docs.js", "text/javascript; charset=utf-8"),
-    "/docs/docs.css": ("docs.css", "text/css; charset=utf-8"),
-}
 
 
 class OpenApi:
@@ -32,35 +26,21 @@ class OpenApi:
         self._document: bytes | None = None
 
     def endpoints(self) -> list[Endpoint]:
-        own = Endpoint(
-            method="GET",
-            path="/openapi.json",
-            scope=ANYBODY,
-            summary="This document",
-            answer=self.document,
-            returns={200: dict[str, Any]},
-        )
-        return [own, *(self._page(path, *page) for path, page in _PAGES.items())]
+        return [
+            Endpoint(
+                method="GET",
+                path="/openapi.json",
+                scope=ANYBODY,
+                summary="This document",
+                answer=self.document,
+                returns={200: dict[str, Any]},
+            )
+        ]
 
     async def document(self, call: Call[Nothing, Nothing]) -> Response:
         if self._document is None:
             self._document = msgspec.json.encode(describe([*self._others, *self.endpoints()]))
         return Response(self._document, media_type="application/json")
-
-    def _page(self, path: str, name: str, media_type: str) -> Endpoint:
-        async def answer(call: Call[Nothing, Nothing]) -> Response:
-            content = resources.files("wakeful.doors.http").joinpath("pages", name).read_bytes()
-            headers = {"Content-Security-Policy": CSP, "Content-Type": media_type}
-            return Response(content, headers=headers)
-
-        return Endpoint(
-            method="GET",
-            path=path,
-            scope=ANYBODY,
-            summary="The page that shows this document, or a part of it",
-            answer=answer,
-            returns={200: media_type.partition(";")[0]},
-        )
 
 
 def describe(table: Sequence[Endpoint]) -> dict[str, Any]:

@@ -1,13 +1,10 @@
-"""Tokens: the operator makes and revokes them; a console logs in with a code."""
+"""Tokens: the operator makes and revokes them."""
 
 from collections.abc import Sequence
 from datetime import datetime
 
-from starlette.responses import Response
-
-from wakeful.access.tokens import LOGIN_SECONDS, NewToken, Token
+from wakeful.access.tokens import NewToken, Token
 from wakeful.doors.http.endpoint import Call, Endpoint, Given, Link, Nothing
-from wakeful.doors.http.guard import COOKIE, refused
 from wakeful.doors.http.rooms import Rooms
 from wakeful.doors.http.shapes import Page, time_of, time_or_none
 from wakeful.vocabulary.errors import InvalidInput
@@ -42,12 +39,6 @@ class TokenBody(Given):
     expires_at: datetime | None = None
 
 
-class LoginBody(Given):
-    """The code of a login link."""
-
-    code: str
-
-
 class Tokens:
     """Who may come in."""
 
@@ -56,15 +47,6 @@ class Tokens:
 
     def endpoints(self) -> list[Endpoint]:
         return [
-            Endpoint(
-                method="POST",
-                path="/api/login",
-                scope=None,
-                summary="Exchange the code of a login link for a cookie, once",
-                answer=self.login,
-                body=LoginBody,
-                returns={204: ""},
-            ),
             Endpoint(
                 method="GET",
                 path="/api/tokens",
@@ -92,22 +74,6 @@ class Tokens:
                 returns={200: TokenShape},
             ),
         ]
-
-    async def login(self, call: Call[Nothing, LoginBody]) -> Response:
-        cookie = await self._rooms.credentials.exchange(call.body.code)
-        if cookie is None:
-            raise refused(self._rooms.gatekeeper, call.request.scope)
-        response = Response(status_code=204)
-        response.set_cookie(
-            COOKIE,
-            cookie,
-            max_age=LOGIN_SECONDS,
-            httponly=True,
-            samesite="strict",
-            # A proxy that is not trusted does not tell the scheme, but the browser does.
-            secure="https" in (call.request.url.scheme, call.request.headers.get("origin", "")[:5]),
-        )
-        return response
 
     async def page(self, call: Call[Nothing, Nothing]) -> Page[TokenShape]:
         every = await self._rooms.credentials.every()

@@ -1,0 +1,66 @@
+"""The greeting: what a start tells whoever started it."""
+
+from wakeful import __version__
+from wakeful.assembly import DATABASE_NAME
+from wakeful.cli.desk import Desk
+from wakeful.cli.output import BOLD
+from wakeful.doors.http.logins import login_link
+from wakeful.runtime import Runtime
+from wakeful.settings.load import Loaded
+from wakeful.store.opening import is_postgres
+from wakeful.timers.timers import TIMERS
+from wakeful.vocabulary.record import Record
+
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+
+
+class Awake(Record):
+    """What a start tells."""
+
+    url: str
+    link: str  # signs a browser in, once
+    database: str
+    models: dict[str, str]
+    next_wake_at: int | None
+
+
+async def look_around(runtime: Runtime, loaded: Loaded) -> Awake:
+    """Return what there is to tell; the link is made for this one telling."""
+    assert runtime.operator is not None
+    code = await runtime.credentials.login_code(runtime.operator.token.id)
+    rows = await runtime.store.read(TIMERS.select("ORDER BY due_at, id LIMIT 1"))
+    is_file = not is_postgres(loaded.settings.database)
+    url = reachable_url(runtime)
+    return Awake(
+        url=url,
+        link=login_link(url, code),
+        database=str(loaded.home / DATABASE_NAME) if is_file else "PostgreSQL",
+        models={agent.id: str(agent.model) for agent in loaded.agents},
+        next_wake_at=TIMERS.read(rows[0]).due_at if rows else None,
+    )
+
+
+def greet(desk: Desk, awake: Awake) -> None:
+    """Tell it, to a person or to a program."""
+    models = ", ".join(f"{model} ({agent})" for agent, model in awake.models.items())
+    wake = "nothing is due"
+    if awake.next_wake_at is not None:
+        wake = f"{desk.how_long(awake.next_wake_at)}, {desk.when(awake.next_wake_at)}"
+    lines = [
+        desk.out.styled(f"wakeful {__version__} is awake", BOLD),
+        f"  link       {awake.link}",
+        f"  database   {awake.database}",
+        f"  model      {models}",
+        f"  next wake  {wake}",
+        "  talk to it there or with `wakeful chat`; Ctrl-C stops it",
+    ]
+    desk.out.item(awake, "\n".join(lines))
+
+
+def reachable_url(runtime: Runtime) -> str:
+    """Return an address that works on this machine, also when the server listens everywhere."""
+    assert runtime.http is not None
+    url = runtime.http.url
+    for everywhere, here in EVERYWHERE.items():
+        url = url.replace(f"//{everywhere}:", f"//{here}:").replace(f"[{everywhere}]", f"[{here}]")
+    return url

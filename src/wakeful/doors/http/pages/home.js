@@ -1,0 +1,128 @@
+"use strict";
+
+// Signs in with the code of a login link, then shows events and a chat. Everything that comes from
+// outside is shown as text: nothing is ever read as markup.
+
+const SESSION = "main";
+const MOST_EVENTS = 50;
+const WAIT_S = 110;
+
+// An EventSource tells only the kinds that it was asked for.
+const KINDS = [
+  ...["accepted", "claimed", "pending", "done", "merged", "failed", "cancelled", "suppressed", "expired", "parked", "held"].map((state) => "stimulus." + state),
+  ...["started", "resumed", "left", "tool", "finished"].map((state) => "turn." + state),
+  ...["queued", "acknowledged", "failed", "expired"].map((state) => "delivery." + state),
+  "session.created", "timer.fired", "timer.failed", "sleep.woken",
+  "storm.started", "loop.cut", "halt.set", "halt.lifted",
+];
+
+const at = (id) => document.getElementById(id);
+let sessionKey = null; // known from the first answer on
+let waiting = null; // the answer that is being written
+
+function element(name, text, className) {
+  const made = document.createElement(name);
+  made.textContent = text;
+  if (className) made.className = className;
+  return made;
+}
+
+function tell(words, className) {
+  at("state").textContent = words;
+  document.body.className = className || "";
+}
+
+function post(path, body) {
+  return fetch(path, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+  });
+}
+
+async function signIn() {
+  const code = new URLSearchParams(location.hash.slice(1)).get("code");
+  if (!code) return true;
+  history.replaceState(null, "", location.pathname); // before anything else can read or keep it
+  return (await post("/api/login", { code })).ok;
+}
+
+async function start() {
+  const hasCode = await signIn();
+  const session = await fetch("/api/sessions/" + SESSION + "/entries?limit=50");
+  if (session.status === 401 || session.status === 429) {
+    at("outside").hidden = false;
+    tell(hasCode ? "signed out" : "this link was used before, or is too old");
+    return;
+  }
+  at("inside").hidden = at("nav").hidden = false;
+  if (session.ok) (await session.json()).items.forEach(recall);
+  follow();
+  at("text").focus();
+}
+
+function recall(entry) {
+  const body = entry.body;
+  if (body.type === "user") say(body.text, "mine");
+  if (body.type !== "assistant") return;
+  const texts = body.message.content.filter((block) => block.type === "text");
+  if (texts.length) say(texts.map((block) => block.text).join(""));
+}
+
+function say(text, className) {
+  const line = element("li", text, className);
+  at("chat").append(line);
+  line.scrollIntoView({ block: "end" });
+  return line;
+}
+
+function follow() {
+  const source = new EventSource("/api/events");
+  source.onopen = () => tell("signed in, and awake", "awake");
+  source.onerror = () => tell("the connection is lost; trying again…", "lost");
+  for (const kind of KINDS) source.addEventListener(kind, (frame) => show(kind, JSON.parse(frame.data)));
+  source.addEventListener("turn.delta", (frame) => write(JSON.parse(frame.data)));
+}
+
+function show(kind, data) {
+  const line = document.createElement("li");
+  const when = data.at ? new Date(data.at).toLocaleTimeString() : "";
+  const about = [data.session_key, data.state, data.name, data.reason].filter(Boolean).join(" · ");
+  line.append(element("time", when), element("span", kind, "kind"), element("span", about, "about"));
+  at("events").prepend(line);
+  while (at("events").children.length > MOST_EVENTS) at("events").lastChild.remove();
+}
+
+function write(delta) {
+  const isOurs = sessionKey ? delta.session_key === sessionKey : /^agent:[^:]+:main$/.test(delta.session_key);
+  if (!waiting || !isOurs) return;
+  if (waiting.className === "waiting") {
+    waiting.className = "";
+    waiting.textContent = "";
+  }
+  waiting.textContent += delta.text;
+  waiting.scrollIntoView({ block: "end" });
+}
+
+async function send(event) {
+  event.preventDefault();
+  const text = at("text").value.trim();
+  if (!text) return;
+  at("text").value = "";
+  say(text, "mine");
+  const line = (waiting = say("…", "waiting"));
+  const answer = await post("/api/sessions/" + SESSION + "/messages?wait=" + WAIT_S, { text }).catch(() => null);
+  const told = answer && (await answer.json());
+  if (waiting === line) waiting = null;
+  if (!answer || !answer.ok) {
+    line.className = "failed";
+    line.textContent = told ? told.detail || told.title : "The server cannot be reached.";
+    return;
+  }
+  sessionKey = told.session_key;
+  line.className = told.turn ? "" : "waiting";
+  line.textContent = told.turn ? told.turn.reply || "(no answer)" : "It is still at work; look at the events.";
+}
+
+at("form").addEventListener("submit", send);
+start();

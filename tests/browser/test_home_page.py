@@ -1,0 +1,49 @@
+"""The page at `/` signs a browser in, talks, and shows hostile text as text."""
+
+from playwright.async_api import Page
+
+from tests.browser.chromium import chromium
+from tests.integration.http.serving import House, house
+from wakeful.doors.http.logins import login_link
+
+HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>"
+
+
+async def link_to(home: House) -> str:
+    async with home.client(home.operator) as operator:
+        made = (await operator.post("/api/login/code")).json()
+    return login_link(home.url, made["code"])
+
+
+def watch(page: Page) -> list[str]:
+    """Collect whatever the page should not have done."""
+    wrong: list[str] = []
+    page.on("dialog", lambda dialog: wrong.append(f"dialog: {dialog.message}"))
+    page.on("pageerror", lambda error: wrong.append(f"error: {error}"))
+    page.on("console", lambda said: wrong.append(said.text) if "Security" in said.text else None)
+    return wrong
+
+
+async def test_a_link_signs_in_once_and_the_agent_answers_in_the_page():
+    async with house(lambda _: HOSTILE) as home, chromium() as context:
+        page = await context.new_page()
+        wrong = watch(page)
+        link = await link_to(home)
+        await page.goto(link)
+        await page.wait_for_selector("body.awake")
+        address = page.url
+        await page.fill("#text", HOSTILE)
+        await page.press("#text", "Enter")
+        await page.wait_for_selector("#chat li:nth-child(2):not(.waiting)")
+        await page.get_by_text("turn.finished").wait_for()
+        said = await page.locator("#chat li").all_inner_texts()
+        await context.clear_cookies()
+        await page.goto("about:blank")
+        await page.goto(link)
+        await page.wait_for_selector("#outside:not([hidden])")
+        told = await page.inner_text("#state")
+
+    assert address == f"{home.url}/"
+    assert said == [HOSTILE, HOSTILE]
+    assert told == "this link was used before, or is too old"
+    assert wrong == []
