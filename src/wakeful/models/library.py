@@ -27,6 +27,7 @@ from wakeful.models.model import LONGEST_REPLY, Delta, Piece, Reply, Request
 from wakeful.models.sorting import sorted_error
 from wakeful.models.thinking import levels, nearest
 from wakeful.models.translation import content, history, parameters, stop_reason
+from wakeful.models.transport import provider_of
 from wakeful.vocabulary.agent import ThinkingLevel
 from wakeful.vocabulary.errors import Garbled, Permanent, WakefulError
 from wakeful.vocabulary.message import Usage
@@ -43,7 +44,7 @@ class Connection:
     def __init__(self, name: str) -> None:
         self._name = name
         try:
-            self._model: Model = infer_model(name)
+            self._model: Model = infer_model(name, provider_of)
         except Exception as error:
             raise sorted_error(error, name) from error
         self._levels = levels(self._model.profile)

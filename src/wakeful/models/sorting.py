@@ -1,7 +1,7 @@
 """Sort what a provider's library raises by who must act: time, a human, or nobody but us."""
 
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeGuard
 
 from pydantic_ai.exceptions import (
     ModelAPIError,
@@ -31,6 +31,12 @@ _LATER = (
     ModelConnectionError,
     ModelRequestTimeout,
 )
+_LATER_STATUSES = (
+    HTTPStatus.REQUEST_TIMEOUT,
+    HTTPStatus.CONFLICT,
+    HTTPStatus.TOO_EARLY,
+    HTTPStatus.TOO_MANY_REQUESTS,
+)
 _WHY: tuple[tuple[type[ModelAPIError], str], ...] = (
     (ModelAuthenticationError, "refused our key; check it, and what it may use"),
     (ModelQuotaExceededError, "says that the account has no quota or credit left"),
@@ -47,11 +53,11 @@ _WHY: tuple[tuple[type[ModelAPIError], str], ...] = (
 def sorted_error(error: Exception, name: str) -> WakefulError:
     """Return the error of ours that says the same about the model `name`.
 
-    What is no error of a provider at all came from an answer that the library could not read.
+    An error without a category, or of another library, came from an answer that was unreadable.
     """
-    if isinstance(error, ModelContextWindowExceededError):
+    if isinstance(error, ModelContextWindowExceededError) or _is_too_large(error):
         return ContextOverflow(f"The conversation is too large for {name}.{_quote(error)}")
-    if isinstance(error, ModelAPIError):
+    if isinstance(error, ModelAPIError) and type(error) is not ModelAPIError:
         sentence = f"{name} {_why(error)}{_status(error)}.{_quote(error)}"
         if _may_work_later(error):
             return Transient(sentence, retry_after_s=error.retry_after)
@@ -61,16 +67,20 @@ def sorted_error(error: Exception, name: str) -> WakefulError:
     return Garbled(f"{name} answered with something unreadable: {_line(_named(error))}")
 
 
+def _is_too_large(error: Exception) -> TypeGuard[ModelHTTPError]:
+    return (
+        isinstance(error, ModelHTTPError)
+        and error.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    )
+
+
 def _may_work_later(error: ModelAPIError) -> bool:
     if isinstance(error, _LATER):
         return True
     if isinstance(error, ModelRequestRejectedError | ModelQuotaExceededError):
         return False
-    # Without a category the status decides; an error without one may be anything, so try again.
-    status = error.status_code if isinstance(error, ModelHTTPError) else 500
-    return status in (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY) or (
-        status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR
-    )
+    status = error.status_code if isinstance(error, ModelHTTPError) else 0
+    return status in _LATER_STATUSES or status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 def _why(error: ModelAPIError) -> str:

@@ -1,0 +1,54 @@
+"""The way to providers over HTTP: a client whose answers come in lines of bounded length."""
+
+from collections.abc import AsyncIterator
+from inspect import signature
+from typing import Any
+
+import httpx2
+from pydantic_ai.models import create_async_httpx2_client
+from pydantic_ai.providers import Provider, infer_provider_class
+
+from wakeful.models.providers import PROVIDERS
+from wakeful.vocabulary.errors import Garbled
+
+LONGEST_LINE = 8 * 1024 * 1024  # bytes; the vendors' readers grow slow on what has no line break
+
+_SDKS = ("anthropic", "openai")  # whose clients take the client of this library
+
+
+def provider_of(name: str) -> Provider[Any]:
+    """Return a provider by its name, with a client of ours if it takes one."""
+    kind = infer_provider_class(name)
+    known = PROVIDERS.get(name)
+    takes_ours = known is not None and known.package in _SDKS
+    if not takes_ours or "http_client" not in signature(kind).parameters:
+        return kind()
+    client = create_async_httpx2_client()
+    client.event_hooks["response"].append(_bound)
+    make: Any = kind
+    return make(http_client=client)
+
+
+async def _bound(response: httpx2.Response) -> None:
+    stream = response.stream
+    if isinstance(stream, httpx2.AsyncByteStream):
+        response.stream = _BoundedLines(stream)
+
+
+class _BoundedLines(httpx2.AsyncByteStream):
+    """A body whose lines may not grow without end."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        length = 0
+        async for chunk in self._stream:
+            at = chunk.rfind(b"\n")
+            length = length + len(chunk) if at < 0 else len(chunk) - at - 1
+            if length > LONGEST_LINE:
+                raise Garbled(f"the answer has a line of more than {LONGEST_LINE} bytes")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
