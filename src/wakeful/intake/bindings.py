@@ -10,7 +10,8 @@ from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.queueing import QueueOverrides
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.session_key import SessionKey
+from wakeful.vocabulary.session_key import Kind, SessionKey
+from wakeful.vocabulary.stimulus import OPERATOR
 
 # Peers at these doors are other agents: they never share the operator's main conversation.
 _AGENT_DOORS = frozenset({"hub", "a2a"})
@@ -75,6 +76,7 @@ class Bindings:
         default_agent: str = "main",
         dm_scope: DmScope = DmScope.MAIN,
         identity_links: Mapping[str, Sequence[str]] | None = None,
+        is_unified: bool = False,
     ) -> None:
         self._by_id = {binding.id: binding for binding in bindings}
         if len(self._by_id) != len(bindings):
@@ -85,6 +87,7 @@ class Bindings:
         self._ordered = sorted(bindings, key=lambda binding: _rank(binding.match))
         self._default_agent = default_agent
         self._dm_scope = dm_scope
+        self._is_unified = is_unified
         self._links = {
             address.casefold(): canonical
             for canonical, addresses in (identity_links or {}).items()
@@ -104,6 +107,15 @@ class Bindings:
             binding_id=None if binding is None else binding.id,
         )
 
+    def thinking_place(self, key: SessionKey, owner: str = OPERATOR) -> SessionKey:
+        """Return the session whose turns answer what is said in this one.
+
+        In unified mode the operator's web chats share one; other owners never share theirs.
+        """
+        if not self._is_unified or owner != OPERATOR or keys.parse(key).kind is not Kind.WEB:
+            return key
+        return keys.unified(keys.agent_of(key))
+
     def _session_key(self, agent_id: str, contact: Contact) -> SessionKey:
         if contact.group:
             key = keys.room(agent_id, contact.door, "group", contact.group)
@@ -118,7 +130,7 @@ class Bindings:
         scope = self._dm_scope
         if contact.door in _AGENT_DOORS and linked is None and scope is not _NARROWEST:
             scope = DmScope.PER_CHANNEL_PEER
-        if scope is DmScope.MAIN or not contact.peer:
+        if scope is DmScope.MAIN:
             return keys.main(agent_id)
         peer = contact.peer if linked is None else linked
         if scope is DmScope.PER_PEER or linked is not None:
@@ -129,8 +141,13 @@ class Bindings:
 
     def _linked(self, contact: Contact) -> str | None:
         """Return the one name of a peer that is known under several addresses."""
-        peer = contact.peer.casefold()
-        return self._links.get(f"{contact.door}:{peer}") or self._links.get(peer)
+        if not contact.peer:
+            return None
+        prefix, peer = f"{contact.door}:".casefold(), contact.peer.casefold()
+        bare = peer.removeprefix(prefix)
+        return next(
+            (self._links[name] for name in (prefix + bare, peer, bare) if name in self._links), None
+        )
 
 
 _NARROWEST = DmScope.PER_ACCOUNT_CHANNEL_PEER

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from wakeful.intake.bindings import Binding, Bindings, Contact, DmScope, Match
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.errors import InvalidInput
+from wakeful.vocabulary.session_key import Kind
 
 OPS = Binding(match=Match(door="hub", channel="#ops"), agent="scout")
 ANN = Binding(match=Match(door="hub", peer="ann"), agent="friend")
@@ -54,6 +55,53 @@ def test_other_agents_never_share_the_main_conversation():
     assert linked.session_key == "agent:main:main"
 
 
+@pytest.mark.parametrize("scope", list(DmScope))
+@pytest.mark.parametrize("door", ["hub", "a2a"])
+@pytest.mark.parametrize("peer", ["scout", "", "main", ".."])
+def test_an_agent_without_a_link_never_reaches_main(scope: DmScope, door: str, peer: str):
+    bindings = Bindings(dm_scope=scope, identity_links={"me": ["somebody"]})
+
+    found = keys.parse(bindings.resolve(Contact(door=door, peer=peer)).session_key)
+
+    assert (found.kind, found.door, found.id) == (Kind.DM, door, peer)
+
+
+@pytest.mark.parametrize("link", ["Telegram:123X", "123x", "TELEGRAM:123x"])
+@pytest.mark.parametrize("peer", ["123X", "telegram:123x", "Telegram:123X"])
+def test_links_are_found_with_and_without_the_door_in_any_case(link: str, peer: str):
+    bindings = Bindings(dm_scope=DmScope.PER_CHANNEL_PEER, identity_links={"ann": [link]})
+
+    found = bindings.resolve(Contact(door="telegram", peer=peer)).session_key
+
+    assert found == "agent:main:dm:ann"
+
+
+def test_a_link_at_one_door_says_nothing_about_another():
+    bindings = Bindings(dm_scope=DmScope.PER_CHANNEL_PEER, identity_links={"ann": ["telegram:123"]})
+
+    found = bindings.resolve(Contact(door="mail", peer="123")).session_key
+
+    assert found == "agent:main:mail:dm:123"
+
+
+@pytest.mark.parametrize(
+    ("key", "owner", "place"),
+    [
+        ("web:1", "operator", "agent:main:unified"),
+        ("web:1:thread:2", "operator", "agent:main:unified"),
+        ("agent:scout:web:1", "operator", "agent:scout:unified"),
+        ("web:1", "somebody", "agent:main:web:1"),
+        ("web:dm:ann", "operator", "agent:main:web:dm:ann"),
+        ("main", "operator", "agent:main:main"),
+    ],
+)
+def test_unified_web_chats_of_the_operator_share_one_session(key: str, owner: str, place: str):
+    canonical = keys.canonical(key)
+
+    assert Bindings(is_unified=True).thinking_place(canonical, owner) == place
+    assert Bindings().thinking_place(canonical, owner) == canonical
+
+
 def test_rooms_and_threads_are_apart_from_direct_conversations():
     room = Contact(door="hub", channel="#Ops", peer="ann", thread="7")
 
@@ -71,9 +119,8 @@ def test_two_bindings_for_the_same_contacts_are_refused():
 )
 def test_two_peers_never_share_a_session_unless_they_are_linked(peers: list[str], scope: DmScope):
     bindings = Bindings(dm_scope=scope)
-    named = [peer for peer in peers if peer]
 
-    found = {bindings.resolve(Contact(door="x", peer=peer)).session_key for peer in named}
+    found = {bindings.resolve(Contact(door="x", peer=peer)).session_key for peer in peers}
 
-    assert len(found) == len(named)
+    assert len(found) == 2
     assert all(keys.canonical(key) == key for key in found)
