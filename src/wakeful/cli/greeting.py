@@ -1,9 +1,12 @@
 """The greeting: what a start tells whoever started it."""
 
+from collections.abc import Mapping
+
 from wakeful import __version__
 from wakeful.assembly import DATABASE_NAME
 from wakeful.cli.desk import Desk
 from wakeful.cli.output import BOLD
+from wakeful.cli.voices import found_voices
 from wakeful.doors.http.logins import login_link
 from wakeful.runtime import Runtime
 from wakeful.settings.load import Loaded
@@ -22,9 +25,10 @@ class Awake(Record):
     database: str
     models: dict[str, str]
     next_wake_at: int | None
+    found: tuple[str, ...]  # what could be used instead of the demo model, and how
 
 
-async def look_around(runtime: Runtime, loaded: Loaded) -> Awake:
+async def look_around(runtime: Runtime, loaded: Loaded, environ: Mapping[str, str]) -> Awake:
     """Return what there is to tell; the link is made for this one telling."""
     assert runtime.operator is not None
     code = await runtime.credentials.login_code(runtime.operator.token.id)
@@ -37,6 +41,7 @@ async def look_around(runtime: Runtime, loaded: Loaded) -> Awake:
         database=str(loaded.home / DATABASE_NAME) if is_file else "PostgreSQL",
         models={agent.id: str(agent.model) for agent in loaded.agents},
         next_wake_at=TIMERS.read(rows[0]).due_at if rows else None,
+        found=found_voices(loaded, environ),
     )
 
 
@@ -52,9 +57,14 @@ def greet(desk: Desk, awake: Awake) -> None:
         f"  database   {awake.database}",
         f"  model      {models}",
         f"  next wake  {wake}",
+        *(found_line(told) for told in awake.found),
         "  talk to it there or with `wakeful chat`; Ctrl-C stops it",
     ]
     desk.out.item(awake, "\n".join(lines))
+
+
+def found_line(told: str) -> str:
+    return f"  found      {told}"
 
 
 def reachable_url(runtime: Runtime) -> str:

@@ -12,8 +12,9 @@ import typer
 from wakeful.cli import running
 from wakeful.cli.begin import make_home
 from wakeful.cli.desk import Desk
-from wakeful.cli.greeting import greet, look_around, reachable_url
+from wakeful.cli.greeting import found_line, greet, look_around, reachable_url
 from wakeful.cli.running import Running
+from wakeful.cli.voices import local_voice
 from wakeful.doors.http.door import HttpDoor
 from wakeful.doors.http.server import HttpOptions
 from wakeful.operations import token_file
@@ -60,6 +61,7 @@ class Server:
         self._hangup = asyncio.Event()
         self._stop = asyncio.Event()
         self._has_told = False
+        self._has_looked = False
         self.port: int | None = None  # kept from life to life, also when any free one was wanted
 
     async def live(self, loaded: Loaded) -> None:
@@ -99,7 +101,7 @@ class Server:
         log.info("awake at %s", url)
         if not self._has_told:
             self._has_told = True
-            greet(self._desk, await look_around(runtime, loaded))
+            greet(self._desk, await look_around(runtime, loaded, self._environ))
 
     async def ended(self, runtime: Runtime, loaded: Loaded) -> Loaded | None:
         """Return when this life should end: with other settings for the next one, or for good."""
@@ -108,15 +110,30 @@ class Server:
             changing = group.create_task(self._changed(loaded), name="until reloaded")
             # Set by a signal that came before `serve` listened for it.
             early = group.create_task(self._stop.wait(), name="until stopped early")
+            # Beside them, since it must neither delay nor end anything.
+            looking = group.create_task(self._look_for_voice(loaded), name="local model")
             tasks = (serving, changing, early)
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if serving.done():
                 self._stop.set()
             else:
                 self._listen_for_stops()
-            for task in tasks:
+            for task in (*tasks, looking):
                 task.cancel()
         return None if self._stop.is_set() else changing.result()
+
+    async def _look_for_voice(self, loaded: Loaded) -> None:
+        """Tell, once, of a model on this machine."""
+        if self._has_looked or self._desk.out.is_json:
+            return
+        self._has_looked = True
+        try:
+            told = await local_voice(loaded, self._environ, self._desk.clock)
+        except Exception:
+            log.warning("looking for a local model failed", exc_info=True)
+            return
+        if told is not None:
+            self._desk.out.line(found_line(told))
 
     def _listen_for_stops(self) -> None:
         """Remember a stop while no runtime listens for one: before a life, and between two."""

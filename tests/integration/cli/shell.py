@@ -19,7 +19,11 @@ class Home:
 
     def __init__(self, folder: Path, **environ: str) -> None:
         self.folder = folder
-        kept = {name: value for name, value in os.environ.items() if "WAKEFUL" not in name}
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if "WAKEFUL" not in name and not name.endswith("_API_KEY")
+        }
         self.environ = {**kept, "WAKEFUL_HOME": str(folder), "COLUMNS": "200", **environ}
 
     def run(self, *arguments: str, said: str | None = None) -> subprocess.CompletedProcess[str]:

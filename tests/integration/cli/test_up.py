@@ -76,6 +76,22 @@ def test_a_start_is_told_to_people_too(home: Home):
     assert (starting.returncode, errors) == (0, "")
 
 
+def test_a_key_for_a_better_model_is_told_with_the_line_that_uses_it(home: Home):
+    rich = Home(home.folder, ANTHROPIC_API_KEY="sk-canary-canary")
+    line = 'agents: {main: {model: "anthropic:claude-sonnet-4-5"}}'
+
+    with rich.up() as server:
+        (found,) = server.told["found"]
+        assert server.stop() == 0
+    (home.folder / "wakeful.yaml").write_text(line)
+
+    assert found.startswith("ANTHROPIC_API_KEY is set: ")
+    assert f"`{line}` in {home.folder / 'wakeful.yaml'} uses it" in found
+    assert rich.run("config", "validate").returncode == 0
+    kept = b"".join(file.read_bytes() for file in home.folder.rglob("*") if file.is_file())
+    assert b"canary" not in kept
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
 def test_an_exposed_start_without_a_token_is_refused(home: Home, host: str):
     answer = home.run("up", "--host", host, "--port", "0")

@@ -1,0 +1,77 @@
+"""Voices: models that could be asked here, for an agent that has only `demo`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from wakeful.cli.output import safe
+from wakeful.models.providers import refuse_unusable
+from wakeful.net.addresses import allow
+from wakeful.net.client import Client, Request
+from wakeful.net.target import parse
+from wakeful.net.wire import Patience
+from wakeful.settings.load import FILE_NAME, Loaded
+from wakeful.vocabulary.clock import Clock
+from wakeful.vocabulary.errors import InvalidInput, WakefulError
+
+DEMO = "demo"
+LOCAL_URL = "http://127.0.0.1:11434/v1"  # where Ollama listens, and others that speak like it
+LOCAL_S = 2.0
+
+# Which variable opens which provider, with a model of theirs that is there for everybody.
+MODELS = {
+    "ANTHROPIC_API_KEY": "anthropic:claude-sonnet-4-5",
+    "OPENAI_API_KEY": "openai:gpt-5-mini",
+    "GEMINI_API_KEY": "google:gemini-2.5-flash",
+    "OPENROUTER_API_KEY": "openrouter:anthropic/claude-sonnet-4.5",
+}
+
+
+def found_voices(loaded: Loaded, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what to do with each key of the environment; never the key itself."""
+    agent = demo_agent(loaded)
+    if agent is None:
+        return ()
+    return tuple(
+        f"{variable} is set: {_how_to(agent, model, loaded, environ)}"
+        for variable, model in MODELS.items()
+        if environ.get(variable)
+    )
+
+
+async def local_voice(
+    loaded: Loaded, environ: Mapping[str, str], clock: Clock, url: str = LOCAL_URL
+) -> str | None:
+    """Return what to do with a model that runs on this machine, None if none answers in time."""
+    agent = demo_agent(loaded)
+    if agent is None:
+        return None
+    client = Client(clock, patience=Patience(total_s=LOCAL_S))
+    asked = Request(method="GET", url=f"{url}/models", allowed=allow([parse(url).host]))
+    try:
+        answer = await client.send(asked)
+        name = safe(_first_model(answer.body), 120)
+    except (WakefulError, msgspec.DecodeError, LookupError, TypeError):
+        return None
+    return f"{url} answers: {_how_to(agent, f'ollama:{name}', loaded, environ)}"
+
+
+def demo_agent(loaded: Loaded) -> str | None:
+    """Return the first agent whose voice is the built-in one."""
+    return next((agent.id for agent in loaded.agents if agent.model == DEMO), None)
+
+
+def _how_to(agent: str, model: str, loaded: Loaded, environ: Mapping[str, str]) -> str:
+    file = loaded.file or loaded.home / FILE_NAME
+    told = f'`agents: {{{agent}: {{model: "{model}"}}}}` in {file} uses it'
+    try:
+        refuse_unusable(model, environ)
+    except InvalidInput as error:
+        told += f"; {error.rule}"
+    return told
+
+
+def _first_model(body: bytes) -> str:
+    listed: Any = msgspec.json.decode(body)
+    return str(listed["data"][0]["id"])
