@@ -1,0 +1,82 @@
+"""What a model's name needs is told at the start, before anything heavy is loaded."""
+
+import subprocess
+import sys
+
+import pytest
+from pydantic_ai.providers import infer_provider_class
+
+from wakeful.models.catalog import find
+from wakeful.models.providers import PROVIDERS, refuse_unusable
+from wakeful.models.remote import Remote
+from wakeful.vocabulary.errors import InvalidInput
+
+KEYED = {"ANTHROPIC_API_KEY": "k"}
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+def test_every_provider_is_one_that_the_library_knows(name: str):
+    try:
+        infer_provider_class(name)
+    except ImportError as missing:
+        assert PROVIDERS[name].extra in str(missing)
+
+
+def test_an_unknown_provider_is_told_with_the_known_ones():
+    with pytest.raises(InvalidInput) as refused:
+        refuse_unusable("antropic:claude", KEYED)
+
+    assert refused.value.field == "model"
+    assert "anthropic, azure" in refused.value.rule
+    assert "'antropic'" in refused.value.rule
+
+
+@pytest.mark.parametrize("name", ["claude", "anthropic:", "", ":x"])
+def test_a_name_without_provider_and_model_is_refused(name: str):
+    with pytest.raises(InvalidInput):
+        refuse_unusable(name, KEYED)
+
+
+@pytest.mark.parametrize(
+    ("name", "variables"),
+    [
+        ("anthropic:x", "ANTHROPIC_API_KEY"),
+        ("openai:x", "OPENAI_API_KEY or OPENAI_BASE_URL"),
+        ("google:x", "GOOGLE_API_KEY or GEMINI_API_KEY"),
+        ("ollama:x", "OLLAMA_BASE_URL"),
+    ],
+)
+def test_a_missing_key_is_told_by_its_variable(name: str, variables: str):
+    with pytest.raises(InvalidInput, match=f"needs {variables} in the environment"):
+        refuse_unusable(name, {variables.split()[0]: ""})
+
+
+def test_a_missing_package_is_told_with_what_to_install():
+    with pytest.raises(InvalidInput, match=r"pip install 'pydantic-ai-slim\[xai\]'"):
+        refuse_unusable("xai:grok", {"XAI_API_KEY": "k"})
+
+
+def test_our_own_extras_are_told_by_our_own_name():
+    installs = {name: PROVIDERS[name].install for name in ("anthropic", "google", "openrouter")}
+
+    assert installs == {
+        "anthropic": "wakeful[anthropic]",
+        "google": "wakeful[google]",
+        "openrouter": "wakeful[openai]",
+    }
+
+
+def test_finding_a_model_loads_no_library(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+    program = (
+        "import sys, wakeful; wakeful.Runtime(agents=[wakeful.Agent(model='anthropic:claude')]); "
+        "from wakeful.models.catalog import find; find('anthropic:claude'); "
+        "print({'pydantic_ai', 'anthropic', 'openai'} & set(sys.modules))"
+    )
+
+    answer = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+
+    assert answer.stdout.strip() == "set()"
+    assert isinstance(find("anthropic:claude"), Remote)
