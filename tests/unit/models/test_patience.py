@@ -111,7 +111,7 @@ async def test_a_slow_listener_is_not_the_models_fault():
     scene.model.pieces.put_nowait(says("a"))
     await anext(pieces)
 
-    scene.clock.advance(1000)
+    await scene.after(1000)
 
     assert await anext(pieces) == says("a")
 
