@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from random import Random
 from typing import Protocol
 
@@ -37,6 +39,7 @@ from wakeful.telemetry.metrics import Metrics
 from wakeful.timers.timekeeper import Handler, Timekeeper
 from wakeful.timers.timers import Timer
 from wakeful.tools.builtin import default_tools
+from wakeful.tools.mcp.server import McpServer
 from wakeful.tools.toolbox import Toolbox
 from wakeful.turn.agent import Agent, Mind
 from wakeful.turn.ending import Ending
@@ -140,7 +143,8 @@ async def assemble(plan: Plan, stack: AsyncExitStack) -> Assembly:
     stack.push_async_callback(store.close)
     bus = Bus(store, ids, plan.metrics)
     await bus.start()
-    minds = {agent.id: _mind(agent, plan.clock) for agent in plan.agents.values()}
+    servers = _mcp_servers(plan)
+    minds = {agent.id: _mind(agent, servers, plan.clock) for agent in plan.agents.values()}
     for mind in minds.values():
         if isinstance(mind.model, Closeable):
             stack.push_async_callback(mind.model.aclose)
@@ -172,6 +176,7 @@ async def assemble(plan: Plan, stack: AsyncExitStack) -> Assembly:
             "timekeeper": timekeeper,
             "sender": sender,
             "janitor": Janitor(store, bus, clock, **msgspec.structs.asdict(settings.retention)),
+            **{f"mcp {name}": server for name, server in servers.items()},
         },
     )
     if plan.http is None:
@@ -246,7 +251,7 @@ def _door_rooms(assembly: Assembly, plan: Plan, minds: Mapping[str, Mind]) -> Ro
         sessions=sessions,
         transcripts=assembly.transcripts,
         lanes=assembly.lanes,
-        agents=AgentView(store, [_card(mind) for mind in minds.values()]),
+        agents=AgentView(store, {mind.agent_id: partial(_card, mind) for mind in minds.values()}),
         why=WhyView(store, sessions),
     )
 
@@ -312,12 +317,32 @@ def _stimulus_timers(intake: Intake) -> Handler:
     return fire
 
 
-def _mind(agent: Agent, clock: Clock) -> Mind:
+def _mcp_servers(plan: Plan) -> dict[str, McpServer]:
+    """Return the servers whose tools some agent has; the others are not even started."""
+    known, home = plan.settings.mcp_servers, plan.settings.home or Path()
+    used = {name: agent.id for agent in plan.agents.values() for name in agent.mcp}
+    for name, agent_id in used.items():
+        if name not in known:
+            rule = f"must be one of {', '.join(sorted(known)) or 'none'}, not {name[:60]!r}"
+            raise InvalidInput(f"agents.{agent_id}.mcp", rule)
+    return {
+        name: McpServer(
+            name,
+            known[name],
+            folder=home / Path(known[name].folder or "").expanduser(),
+            clock=plan.clock,
+        )
+        for name in sorted(used)
+    }
+
+
+def _mind(agent: Agent, servers: Mapping[str, McpServer], clock: Clock) -> Mind:
     own = {tool.name for tool in agent.tools}
     builtin = default_tools() if agent.has_default_tools else ()
     tools = [*agent.tools, *(tool for tool in builtin if tool.name not in own)]
+    toolbox = Toolbox(tools, [servers[name] for name in agent.mcp])
     models = (agent.model, *agent.fallback_models)
-    return Mind(agent, voice(models, agent.config.limits, clock), Toolbox(tools))
+    return Mind(agent, voice(models, agent.config.limits, clock), toolbox)
 
 
 def _card(mind: Mind) -> AgentCard:
@@ -326,4 +351,5 @@ def _card(mind: Mind) -> AgentCard:
         model=mind.model.name,
         fallback_models=mind.fallback_models,
         tools=tuple(mind.toolbox.all()),
+        mcp=mind.toolbox.statuses(),
     )

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, cast
 
@@ -91,7 +92,7 @@ class Offline:
     def _rooms(self, onlooker: "ReadOnlyStore") -> Rooms:
         store: Store = onlooker
         clock, ids = self._clock, Ids(self._clock)
-        cards = [_card(agent) for agent in self._loaded.agents]
+        cards = {agent.id: partial(_card, agent) for agent in self._loaded.agents}
         sessions, bus = SessionView(store), Bus(store, ids)
         return Rooms(
             default_agent=self._loaded.agents[0].id,

@@ -1,6 +1,6 @@
-"""What models are told: the system prompt, fences and notes.
+"""What models are told: the system prompt, files of the workspace, fences and notes.
 
 From: turn, lanes.
-To: vocabulary.
-Never: changes between two turns of the same configuration; prompts are cached by their bytes.
+To: workspace, vocabulary.
+Never: changes between two turns while nobody changes settings or files; bytes are cached.
 """

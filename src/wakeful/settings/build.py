@@ -16,13 +16,14 @@ from wakeful.models.catalog import find
 from wakeful.settings.file import AgentSettings, ServerSettings, SettingsFile
 from wakeful.settings.settings import OutboundSettings, Settings, refuse_bad_outbound
 from wakeful.tools.builtin import default_tools, shell_tools
+from wakeful.tools.mcp.options import McpServerSettings, refuse_bad_server
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.session_key import checked_agent_id
 
 MAIN = "main"  # always there
 LARGEST_SECRET = 64 * 1024
-READ_APART = ("database", "timezone", "outbound")
+READ_APART = ("database", "timezone", "outbound", "mcp_servers")
 
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,252})?|\[[0-9A-Fa-f:.]+\]")
 
@@ -67,6 +68,12 @@ def build_agents(
 ) -> tuple[Agent, ...]:
     """Return the agents, `main` first, whether or not the file names it."""
     wanted = {MAIN: AgentSettings(), **written.agents}
+    for name, given in written.agents.items():
+        for position, server in enumerate(given.mcp):
+            if server not in written.mcp_servers:
+                known = ", ".join(written.mcp_servers) or "none"
+                rule = f"must be one of the mcp_servers ({known}), not {server[:60]!r}"
+                reading.complain(f"agents.{name}.mcp[{position}]", rule)
     found = (_agent(name, given, home, folder, reading) for name, given in wanted.items())
     return tuple(agent for agent in found if agent is not None)
 
@@ -87,6 +94,23 @@ def build_outbound(
         found[name] = msgspec.structs.replace(given, secret=secret, secret_file=None)
         try:
             refuse_bad_outbound(name, found[name])
+        except InvalidInput as error:
+            reading.complain(error.field, error.rule)
+    return found
+
+
+def build_mcp_servers(
+    written: SettingsFile, folder: Path, reading: Complaints
+) -> dict[str, McpServerSettings]:
+    """Return the MCP servers, each with its token."""
+    found: dict[str, McpServerSettings] = {}
+    for name, given in written.mcp_servers.items():
+        token = _or_from_file(
+            f"mcp_servers.{name}.bearer", given.bearer or "", given.bearer_file, "", folder, reading
+        )
+        found[name] = msgspec.structs.replace(given, bearer=token or None, bearer_file=None)
+        try:
+            refuse_bad_server(name, found[name])
         except InvalidInput as error:
             reading.complain(error.field, error.rule)
     return found
@@ -156,6 +180,7 @@ def _agent(
             instructions=instructions,
             tools=[known[tool] for tool in given.tools or () if tool in known],
             has_default_tools=given.tools is None,
+            mcp=given.mcp,
             workspace=home / Path(given.workspace or f"workspaces/{name}").expanduser(),
             queue=given.queue,
             limits=given.limits,

@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from wakeful.intake.bindings import Binding, DmScope
 from wakeful.settings.settings import LaneSettings, OutboundSettings, Retention, StormSettings
+from wakeful.tools.mcp.options import McpServerSettings
 from wakeful.vocabulary.agent import Limits, ThinkingLevel
 from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides
 from wakeful.vocabulary.record import Record
@@ -32,6 +33,7 @@ class AgentSettings(Record):
     instructions_file: str | None = None
     workspace: str | None = None
     tools: tuple[str, ...] | None = None
+    mcp: tuple[str, ...] = ()
     queue: QueueOverrides = NO_OVERRIDES
     limits: Limits = Limits()
     routes: tuple[Route, ...] = ()
@@ -67,6 +69,7 @@ class SettingsFile(Record):
     storm: StormSettings = StormSettings()
     max_chain_depth: int = 16
     outbound: dict[str, OutboundSettings] = {}
+    mcp_servers: dict[str, McpServerSettings] = {}
     retention: Retention = Retention()
     telemetry: TelemetrySettings = TelemetrySettings()
     drain_s: float = 30.0

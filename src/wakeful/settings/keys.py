@@ -42,6 +42,7 @@ _AGENT = {
     "instructions_file": _key("A file with the instructions."),
     "workspace": _key("Its folder; default `workspaces/{id}` in the home folder."),
     "tools": _key("The tools it has; default all but `shell`."),
+    "mcp": _key("The MCP servers whose tools it has, by their names in `mcp_servers`."),
     "limits.steps": _key("Model replies in one turn.", 1, 10_000),
     "limits.tool_calls": _key("Tool calls in one turn.", 0, 100_000),
     "limits.tokens": _key("Tokens in one turn, read and written.", 1, 1_000_000_000),
@@ -96,6 +97,20 @@ KEYS: dict[str, Key] = {
     ),
     "outbound.*.secret_file": _key("A file with that secret."),
     "outbound.*.allow_private": _key("Whether its host may have an address that is not public."),
+    "mcp_servers.*.url": _key("The address of an MCP server (streamable HTTP)."),
+    "mcp_servers.*.command": _key("Or the command that is one (stdio), word by word."),
+    "mcp_servers.*.env.*": Key(
+        means="A variable for the command, beside a few harmless ones.", is_secret=True
+    ),
+    "mcp_servers.*.folder": _key("Where the command runs; default: the home folder."),
+    "mcp_servers.*.headers.*": Key(means="A header that is sent to the address.", is_secret=True),
+    "mcp_servers.*.bearer": Key(means="A token that is sent to the address.", is_secret=True),
+    "mcp_servers.*.bearer_file": _key("A file with that token."),
+    "mcp_servers.*.effect": _key("What its tools may do, which decides what a crash leaves."),
+    "mcp_servers.*.timeout_s": _key("Seconds that one call may take.", 0.1, 3_600),
+    "mcp_servers.*.tools.*.effect": _key("The same for one tool, by the server's name for it."),
+    "mcp_servers.*.tools.*.timeout_s": _key("The same for one tool.", 0.1, 3_600),
+    "mcp_servers.*.allow_private": _key("Whether its host may have a private address."),
     "retention.ledger_days": _key("Days that settled stimuli, turns, deliveries stay.", 1, 36_500),
     "retention.event_days": _key("Days that events stay.", 1, 36_500),
     "retention.events": _key("How many events stay.", 1_000, 1_000_000_000),
@@ -103,12 +118,15 @@ KEYS: dict[str, Key] = {
     "drain_s": _key("How many seconds a stop waits for running turns.", 0, DAY_S),
 }
 
-_NAMED = re.compile(r"^(agents|identity_links|doors|outbound)\.(?:[^.\[\]]+)")
+_NAMED = re.compile(r"^(agents|identity_links|doors|outbound|mcp_servers)\.(?:[^.\[\]]+)")
+# A tool's name may hold dots itself.
+_INNER = re.compile(r"^(mcp_servers\.\*\.(?:env|headers|tools))\..+?(\.(?:effect|timeout_s))?$")
 
 
 def key_of(path: str) -> Key | None:
     """Return the row of a key as it stands in a file (`agents.main.limits.steps`)."""
-    return KEYS.get(_NAMED.sub(r"\1.*", re.sub(r"\[\d+\]", "[]", path)))
+    outer = _NAMED.sub(r"\1.*", re.sub(r"\[\d+\]", "[]", path))
+    return KEYS.get(_INNER.sub(r"\1.*\2", outer))
 
 
 def refuse_out_of_bounds(record: msgspec.Struct, path: str) -> None:

@@ -11,6 +11,7 @@ import msgspec
 from wakeful.settings import text
 from wakeful.settings.build import (
     build_agents,
+    build_mcp_servers,
     build_outbound,
     build_settings,
     check_server,
@@ -21,6 +22,7 @@ from wakeful.settings.keys import out_of_bounds
 from wakeful.settings.problems import BadSettings, Problem
 from wakeful.settings.reading import Reading
 from wakeful.settings.settings import OutboundSettings, Settings
+from wakeful.tools.mcp.options import McpServerSettings
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.record import Record
 
@@ -41,6 +43,7 @@ class Loaded:
     agents: tuple[Agent, ...]
     server: ServerSettings
     outbound: Mapping[str, OutboundSettings]
+    mcp_servers: Mapping[str, McpServerSettings]
     telemetry: TelemetrySettings
     token: str | None  # the operator's, from the environment
 
@@ -89,16 +92,18 @@ def load_text(content: str | None, file: Path, environ: Mapping[str, str]) -> Lo
     settings = build_settings(written, home, file.parent, environ, reading)
     agents = build_agents(written, home, file.parent, reading)
     outbound = build_outbound(written, file.parent, reading)
+    servers = build_mcp_servers(written, file.parent, reading)
     if problems or settings is None:
         raise BadSettings(sorted(problems, key=_line))
     return Loaded(
         home=home,
         file=None if content is None else file,
         written=written,
-        settings=msgspec.structs.replace(settings, outbound=outbound),
+        settings=msgspec.structs.replace(settings, outbound=outbound, mcp_servers=servers),
         agents=agents,
         server=server,
         outbound=outbound,
+        mcp_servers=servers,
         telemetry=written.telemetry,
         token=environ.get("WAKEFUL_TOKEN") or None,
     )
@@ -115,7 +120,8 @@ def reload(old: Loaded, environ: Mapping[str, str]) -> tuple[Loaded, Reloaded]:
         for name in SettingsFile.__struct_fields__
         if getattr(old.written, name) != getattr(new.written, name)
     ]
-    for name in ("server", "outbound"):  # the environment or a secret's file may say otherwise now
+    # The environment or a secret's file may say otherwise now.
+    for name in ("server", "outbound", "mcp_servers"):
         if getattr(old, name) != getattr(new, name) and name not in changed:
             changed.append(name)
     return new, Reloaded(changed=tuple(changed))

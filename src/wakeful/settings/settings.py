@@ -7,6 +7,7 @@ from wakeful.intake.bindings import Binding, DmScope
 from wakeful.net.addresses import is_public
 from wakeful.net.target import parse
 from wakeful.settings.keys import refuse_out_of_bounds
+from wakeful.tools.mcp.options import McpServerSettings, refuse_bad_server
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides, checked
 from wakeful.vocabulary.record import Record
@@ -63,6 +64,7 @@ class Settings(Record):
     identity_links: dict[str, tuple[str, ...]] = {}  # one name for several addresses
     max_chain_depth: int = 16
     outbound: dict[str, OutboundSettings] = {}
+    mcp_servers: dict[str, McpServerSettings] = {}
     retention: Retention = Retention()
     drain_s: float = 30.0  # how long a stop waits for running turns
 
@@ -76,6 +78,8 @@ class Settings(Record):
             checked(overrides, f"doors.{door}")
         for name, outbound in self.outbound.items():
             refuse_bad_outbound(name, outbound)
+        for name, server in self.mcp_servers.items():
+            refuse_bad_server(name, server)
         if self.database != "sqlite" and not self.database.startswith(
             ("postgresql://", "postgres://")
         ):

@@ -2,9 +2,9 @@
 
 from wakeful.tools.running import LONGEST_RESULT
 from wakeful.tools.tool import Effect, Tool, ToolContext, tool
-from wakeful.tools.workspace import Item, Workspace
 from wakeful.vocabulary.errors import InvalidInput, Permanent
 from wakeful.vocabulary.text import clean, one_line
+from wakeful.workspace import Item, Workspace
 
 MOST_ITEMS = 1000  # of one listing
 MOST_LINES = 5000  # of one reading

@@ -4,9 +4,9 @@ import re
 
 from wakeful.tools.files import workspace_of
 from wakeful.tools.tool import Effect, Tool, ToolContext, tool
-from wakeful.tools.workspace import Workspace
 from wakeful.vocabulary.errors import InvalidInput, NotFound
 from wakeful.vocabulary.text import clean
+from wakeful.workspace import Workspace
 
 INDEX = "MEMORY"
 FOLDER = "memory"

@@ -22,7 +22,7 @@ from wakeful.vocabulary.stimulus import Trust
 
 DEFAULT_TIMEOUT_S = 60.0
 
-_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,63}")
+NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,63}")
 _HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
@@ -68,7 +68,11 @@ class ToolResult(Record):
 
 
 class Tool:
-    """A function that a model may call."""
+    """A function that a model may call.
+
+    With a `schema` of its own it takes `context` and, unread, `arguments`: for a tool whose
+    signature is known only while running.
+    """
 
     def __init__(
         self,
@@ -78,25 +82,29 @@ class Tool:
         effect: Effect = Effect.EFFECT,
         timeout_s: float = DEFAULT_TIMEOUT_S,
         is_for_external: bool = False,
+        description: str | None = None,
+        schema: Mapping[str, Any] | None = None,
     ) -> None:
         self.function = function
         self.name = name or function.__name__
-        if not _NAME.fullmatch(self.name):
-            raise InvalidInput("name", f"a tool's name must match {_NAME.pattern}: {self.name!r}")
+        if not NAME.fullmatch(self.name):
+            raise InvalidInput("name", f"a tool's name must match {NAME.pattern}: {self.name!r}")
         if timeout_s <= 0:
             raise InvalidInput("timeout_s", f"must be positive, not {timeout_s}")
         self.effect = Effect(effect)
         self.timeout_s = timeout_s
         self.is_for_external = is_for_external
-        self.description = inspect.getdoc(function) or ""
+        self.description = description or inspect.getdoc(function) or ""
         self.is_async = inspect.iscoroutinefunction(function)
         if self.effect is Effect.LEDGER and self.is_async:
             raise InvalidInput("effect", f"the ledger tool {self.name!r} must be a plain function")
-        self.context_parameter, self._arguments = _arguments_of(function, self.name)
-        self._check_context()
-        self.spec = ToolSpec(
-            name=self.name, description=self.description, parameters=_schema(self._arguments)
-        )
+        self.context_parameter: str | None = "context"
+        self._arguments: type[Any] | None = None
+        if schema is None:
+            self.context_parameter, self._arguments = _arguments_of(function, self.name)
+            self._check_context()
+            schema = _schema(self._arguments)
+        self.spec = ToolSpec(name=self.name, description=self.description, parameters=dict(schema))
 
     def _check_context(self) -> None:
         if self.context_parameter is None:
@@ -111,6 +119,8 @@ class Tool:
 
     def parse(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments as the function's types, or raise InvalidInput naming the one."""
+        if self._arguments is None:
+            return {"arguments": dict(arguments)}
         known = self._arguments.__struct_fields__
         spelled = {name if name in known else _snake(name): v for name, v in arguments.items()}
         try:

@@ -1,10 +1,12 @@
 """An agent: its voice, its hands, and what it was told."""
 
+import asyncio
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
 from wakeful.models.model import Model
+from wakeful.prompts.files import PromptFiles
 from wakeful.prompts.system import system_prompt
 from wakeful.tools.tool import Tool
 from wakeful.tools.toolbox import Toolbox
@@ -30,6 +32,7 @@ class Agent:
         instructions: str = "",
         tools: Sequence[Tool] = (),
         has_default_tools: bool = True,
+        mcp: Sequence[str] = (),
         workspace: Path | str | None = None,
         queue: QueueOverrides = NO_OVERRIDES,
         limits: Limits = DEFAULT_LIMITS,
@@ -41,6 +44,7 @@ class Agent:
         self.instructions = instructions
         self.tools = tuple(tools)
         self.has_default_tools = has_default_tools
+        self.mcp = tuple(dict.fromkeys(mcp))  # servers of the settings whose tools it has
         self.workspace = None if workspace is None else Path(workspace).expanduser()
         self.config = AgentConfig(
             id=self.id,
@@ -65,6 +69,15 @@ class Mind:
         self.toolbox = toolbox
         self.config = agent.config
         self.workspace = agent.workspace
-        self.system = system_prompt(agent.id, agent.instructions)
-        described = "\n".join((model.name, self.system, *toolbox.all()))
+        self._told = system_prompt(agent.id, agent.instructions)
+        self._files = None if agent.workspace is None else PromptFiles(agent.workspace)
+        described = "\n".join((model.name, self._told, *toolbox.all(), *agent.mcp))
         self.config_hash = hashlib.sha256(described.encode()).hexdigest()[:16]
+
+    async def system(self) -> str:
+        """Return the system prompt as it is now: what is configured, then files of the workspace.
+
+        The same bytes as before unless one of the files has changed.
+        """
+        said = "" if self._files is None else await asyncio.to_thread(self._files.read)
+        return f"{self._told}\n\n{said}" if said else self._told

@@ -76,6 +76,7 @@ class Journal:
     mind: Mind
     turn: Turn
     context: Context
+    system: str | None = None  # what the model is told first; the same for the whole attempt
     calls: tuple[ToolCall, ...] = ()  # of the current step
     settled: frozenset[str] = frozenset()  # those of them that have results
     rests: bool = False  # a result said that the turn should end

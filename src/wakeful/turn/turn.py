@@ -17,9 +17,10 @@ from wakeful.models.model import (
     as_message,
     asked,
 )
+from wakeful.prompts import notes
 from wakeful.store.database import Store, Tx
 from wakeful.tools.running import is_cancelled, run
-from wakeful.tools.tool import ToolContext
+from wakeful.tools.tool import ToolContext, ToolResult
 from wakeful.turn import limits
 from wakeful.turn.backoff import next_try
 from wakeful.turn.calls import LedgerToolFailed
@@ -109,8 +110,11 @@ class Thinker:
     async def _stream(self, journal: Journal) -> AssistantMessage:
         """Ask the model and show its words as they come."""
         mind, turn = journal.mind, journal.turn
+        await mind.toolbox.settled()
+        if journal.system is None:
+            journal.system = await mind.system()
         request = Request(
-            system=mind.system,
+            system=journal.system,
             messages=tuple(journal.context.messages),
             tools=mind.toolbox.specs(turn.trust),
             thinking=mind.config.thinking,
@@ -192,7 +196,10 @@ class Thinker:
     async def _run_call(self, journal: Journal, call: ToolCall) -> None:
         turn, mind = journal.turn, journal.mind
         tool = mind.toolbox.get(call.name, turn.trust)
-        assert tool is not None, "a call is only intended when its tool exists"
+        if tool is None:  # its server has taken it back since the call was intended
+            gone = ToolResult(text=notes.GONE, is_error=True)
+            journal.finished.append(CallOutcome(call=call, result=gone, state=CallState.FAILED))
+            return
         context = ToolContext(
             key=call_key(turn.id, turn.step, call.id),
             session_key=turn.session_key,

@@ -1,12 +1,21 @@
 """Look at agents: what they are, what they are doing, when they wake next."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from wakeful.gate import halts
 from wakeful.store.database import Store
 from wakeful.vocabulary.agent import AgentConfig
 from wakeful.vocabulary.errors import NotFound
 from wakeful.vocabulary.record import Record
+
+
+class ServerStatus(Record):
+    """How a server is doing whose tools an agent uses."""
+
+    name: str
+    state: str  # connecting, up, down
+    tools: tuple[str, ...] = ()  # by the names that models are told
+    problems: tuple[str, ...] = ()  # a sentence each
 
 
 class AgentCard(Record):
@@ -16,6 +25,7 @@ class AgentCard(Record):
     model: str
     fallback_models: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
+    mcp: tuple[ServerStatus, ...] = ()
 
 
 class AsleepSession(Record):
@@ -39,15 +49,16 @@ class AgentStatus(Record):
 class AgentView:
     """Reads what the agents of this runtime are doing."""
 
-    def __init__(self, store: Store, cards: Sequence[AgentCard]) -> None:
+    def __init__(self, store: Store, cards: Mapping[str, Callable[[], AgentCard]]) -> None:
         self._store = store
-        self._cards = {card.config.id: card for card in cards}
+        self._cards = cards
 
     def card(self, agent_id: str) -> AgentCard:
+        """Return what an agent is now: its tools may come and go with their servers."""
         card = self._cards.get(agent_id)
         if card is None:
             raise NotFound("agent_id", f"no agent {agent_id!r}")
-        return card
+        return card()
 
     async def all(self) -> list[AgentStatus]:
         return [await self.get(agent_id) for agent_id in self._cards]

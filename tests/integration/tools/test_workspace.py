@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from wakeful.tools.workspace import TEMPORARY, Workspace
 from wakeful.vocabulary.errors import InvalidInput, NotFound, Permanent, Transient, WakefulError
+from wakeful.workspace import TEMPORARY, Workspace
 
 SECRET = b"the secret outside"
 
@@ -156,7 +156,7 @@ def test_a_link_swapped_in_as_the_target_is_replaced_and_not_written_through(roo
 @pytest.mark.parametrize("fault", ["kill", "raise"])
 def test_a_crash_before_the_file_is_in_place_leaves_the_old_one(root: Path, fault: str) -> None:
     program = (
-        "import sys; from pathlib import Path; from wakeful.tools.workspace import Workspace; "
+        "import sys; from pathlib import Path; from wakeful.workspace import Workspace; "
         "Workspace(Path(sys.argv[1])).write('folder/file', b'new')"
     )
 

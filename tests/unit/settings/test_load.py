@@ -17,7 +17,7 @@ FILE = Path("/etc/wakeful.yaml")
 ENVIRON = {"WAKEFUL_HOME": "/srv/wakeful"}
 TOP = (
     "timezone, database, database_file, server, agents, bindings, dm_scope, identity_links, queue, "
-    "doors, lanes, storm, max_chain_depth, outbound, retention, telemetry, drain_s"
+    "doors, lanes, storm, max_chain_depth, outbound, mcp_servers, retention, telemetry, drain_s"
 )
 
 
@@ -86,7 +86,7 @@ def test_every_key_arrives_where_it_belongs():
             "agents:\n  main:\n    modle: demo",
             ":3: agents.main.modle: unknown key; did you mean 'model'? valid: model, "
             "fallback_models, thinking, instructions, instructions_file, workspace, tools, "
-            "queue, limits, routes",
+            "mcp, queue, limits, routes",
         ),
         (
             "hooks: {}",

@@ -20,8 +20,8 @@ from wakeful.tools.files import (
 )
 from wakeful.tools.running import LONGEST_RESULT
 from wakeful.tools.tool import Tool
-from wakeful.tools.workspace import LARGEST_FILE, TEMPORARY
 from wakeful.vocabulary.text import clean
+from wakeful.workspace import LARGEST_FILE, TEMPORARY
 
 SECRET = "the secret outside"
 ARGUMENTS: dict[str, dict[str, Any]] = {

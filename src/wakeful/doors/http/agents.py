@@ -22,6 +22,15 @@ class SleepShape(Record):
     wake_at: datetime
 
 
+class McpShape(Record):
+    """An MCP server whose tools an agent has."""
+
+    name: str
+    state: str
+    tools: Sequence[str]
+    problems: Sequence[str]
+
+
 class AgentShape(Record):
     """An agent."""
 
@@ -30,6 +39,7 @@ class AgentShape(Record):
     fallback_models: Sequence[str]
     thinking: ThinkingLevel | None
     tools: Sequence[str]
+    mcp: Sequence[McpShape]
     queue: QueueOverrides
     limits: Limits
     is_halted: bool
@@ -129,6 +139,15 @@ def _shape(status: AgentStatus) -> AgentShape:
         fallback_models=card.fallback_models,
         thinking=card.config.thinking,
         tools=card.tools,
+        mcp=[
+            McpShape(
+                name=server.name,
+                state=server.state,
+                tools=server.tools,
+                problems=server.problems,
+            )
+            for server in card.mcp
+        ],
         queue=card.config.queue,
         limits=card.config.limits,
         is_halted=status.is_halted,

@@ -2,6 +2,10 @@
 
 A path is walked component by component from a descriptor of the folder, and no symbolic link is
 followed: there is no moment at which a name could be swapped for one that leads outside.
+
+From: tools, prompts.
+To: vocabulary.
+Never: opens anything outside its folder.
 """
 
 import errno
@@ -61,6 +65,16 @@ class Workspace:
         *folders, name = _components(path)
         with _translated(path), self._folder(folders) as folder:
             return _read_at(folder, name, path)
+
+    def stamp(self, path: str) -> tuple[int, int, int] | None:
+        """Return what changes whenever a file does, or None if there is none."""
+        *folders, name = _components(path)
+        try:
+            with self._folder(folders) as folder:
+                found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino
 
     def write(self, path: str, data: bytes) -> None:
         """Replace or create a file as a whole: a crash leaves the old one or the new one."""

@@ -1,0 +1,195 @@
+"""A server as the runtime sees it: a service that keeps a connection, and tools that use it."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from contextlib import AsyncExitStack, suppress
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from wakeful.tools.mcp.listing import Listed, Listing, checked, name_of
+from wakeful.tools.mcp.options import McpServerSettings
+from wakeful.tools.tool import Tool, ToolContext, ToolResult
+from wakeful.views.agents import ServerStatus
+from wakeful.vocabulary.clock import Clock, time_limit
+from wakeful.vocabulary.errors import Permanent, WakefulError
+from wakeful.vocabulary.text import one_line
+
+if TYPE_CHECKING:
+    from wakeful.tools.mcp.connection import Connection
+
+FIRST_LOOK_S = 10.0  # a turn waits no longer for a server that has just been started
+CONNECT_LIMIT_S = 30.0  # for starting it, shaking hands, and its first list
+LOOK_AGAIN_S = 60.0  # between two looks at a list that nobody said had changed
+LEAST_PAUSE_S = 0.2  # between two looks, however often it says so
+FIRST_BACKOFF_S = 0.5
+LONGEST_BACKOFF_S = 60.0
+LONGEST_PROBLEM = 600  # characters
+
+log = logging.getLogger(__name__)
+
+
+class State(StrEnum):
+    CONNECTING = "connecting"  # for the first time
+    UP = "up"
+    DOWN = "down"  # until the next try
+
+
+class McpServer:
+    """Keeps a connection to one server, and its last list of tools when there is none."""
+
+    def __init__(
+        self, name: str, settings: McpServerSettings, *, folder: Path, clock: Clock
+    ) -> None:
+        self.name = name
+        self.tools: Mapping[str, Tool] = {}
+        self._settings = settings
+        self._folder = folder
+        self._clock = clock
+        self._began = clock.monotonic()
+        self._state = State.CONNECTING
+        self._problem: str = ""
+        self._listing: Listing = Listing()
+        self._connection: Connection | None = None
+        self._known = asyncio.Event()  # set once the first try has ended, well or not
+
+    async def run(self) -> None:
+        """Connect, and connect again whenever the connection is gone."""
+        failures = 0
+        while True:
+            try:
+                await self._stay_connected()
+            except Exception as error:
+                failures = 0 if self._state is State.UP else failures + 1
+                self._note_down(_told(error))
+            finally:
+                self._connection = None
+            pause_s = min(FIRST_BACKOFF_S * 2 ** min(failures, 10), LONGEST_BACKOFF_S)
+            await self._clock.sleep(pause_s)
+
+    async def settled(self) -> None:
+        left_s = self._began + FIRST_LOOK_S - self._clock.monotonic()
+        if self._known.is_set() or left_s <= 0:
+            return
+        with suppress(TimeoutError):
+            async with time_limit(self._clock, left_s):
+                await self._known.wait()
+
+    def find(self, name: str) -> Tool | None:
+        tool = self.tools.get(name)
+        is_ours = name.startswith(f"{self.name}_")
+        if tool is None and is_ours and self._state is not State.UP and not self.tools:
+            # A turn goes on after a restart with a call that an earlier list knew.
+            return self._tool(name, Listed(name=self._own_name(name), description="", schema={}))
+        return tool
+
+    def status(self) -> ServerStatus:
+        problems = (self._problem,) if self._problem else ()
+        return ServerStatus(
+            name=self.name,
+            state=self._state.value,
+            tools=tuple(self.tools),
+            problems=(*problems, *self._listing.refused),
+        )
+
+    async def call(
+        self, context: ToolContext, arguments: dict[str, Any], *, name: str
+    ) -> ToolResult:
+        """Call a tool by the name a model knows it by."""
+        await self.settled()
+        if self._connection is None:
+            why = self._problem or "it has not answered yet"
+            return _refusal(f"the MCP server {self.name!r} is not reachable: {why}")
+        listed = self._listing.tools.get(name)
+        if listed is None:
+            return _refusal(f"the MCP server {self.name!r} no longer has this tool")
+        return await self._connection.call(listed.name, arguments, context.key)
+
+    async def _stay_connected(self) -> None:
+        """Connect and keep the list of tools in step; raise when that is over."""
+        connecting = await asyncio.to_thread(_library)
+        async with AsyncExitStack() as stack:
+            async with time_limit(self._clock, CONNECT_LIMIT_S):
+                connection: Connection = await stack.enter_async_context(
+                    connecting.connected(
+                        self.name, self._settings, folder=self._folder, clock=self._clock
+                    )
+                )
+                await self._look(connection)
+            log.info("the MCP server %r is up with %d tools", self.name, len(self.tools))
+            async with asyncio.TaskGroup() as group:
+                following = group.create_task(connection.follow(), name=f"mcp {self.name}")
+                try:
+                    await self._keep_looking(connection)
+                finally:
+                    following.cancel()
+
+    async def _keep_looking(self, connection: "Connection") -> None:
+        while not connection.ended:
+            with suppress(TimeoutError):
+                async with time_limit(self._clock, LOOK_AGAIN_S):
+                    await connection.look.wait()
+            connection.look.clear()
+            if not connection.ended:
+                await self._look(connection)
+                await self._clock.sleep(LEAST_PAUSE_S)
+        raise Permanent(connection.ended)
+
+    async def _look(self, connection: "Connection") -> None:
+        """Take the list as it is now; an unchanged one leaves everything as it was."""
+        listing = await asyncio.to_thread(checked, self.name, await connection.tools())
+        if listing != self._listing:
+            self._listing = listing
+            self.tools = {name: self._tool(name, tool) for name, tool in listing.tools.items()}
+            for refusal in listing.refused:
+                log.warning("of the MCP server %r the tool %s", self.name, refusal)
+        self._connection, self._state, self._problem = connection, State.UP, ""
+        self._known.set()
+
+    def _note_down(self, why: str) -> None:
+        if self._state is not State.DOWN or why != self._problem:
+            log.warning("the MCP server %r is not reachable: %s", self.name, why)
+        self._state, self._problem = State.DOWN, why
+        self._known.set()
+
+    def _tool(self, name: str, listed: Listed) -> Tool:
+        return Tool(
+            partial(self.call, name=name),
+            name=name,
+            effect=self._settings.effect_of(listed.name),
+            timeout_s=self._settings.timeout_of(listed.name),
+            description=listed.description or f"A tool of the MCP server {self.name!r}.",
+            schema=listed.schema,
+        )
+
+    def _own_name(self, name: str) -> str:
+        """Return what the server calls a tool, as far as the settings tell."""
+        named = (tool for tool in self._settings.tools if name_of(self.name, tool) == name)
+        return next(named, name.removeprefix(f"{self.name}_"))
+
+
+def _library() -> Any:
+    """Load what speaks MCP; it takes a while and much memory, so only those who use it pay."""
+    try:
+        from wakeful.tools.mcp import connection
+    except ImportError as error:
+        raise Permanent(
+            f"the MCP library is not installed ({error}); install 'wakeful[mcp]'"
+        ) from error
+    return connection
+
+
+def _refusal(text: str) -> ToolResult:
+    return ToolResult(text=text, is_error=True)
+
+
+def _told(error: BaseException) -> str:
+    """Return the innermost reason, in one line."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    if isinstance(error, TimeoutError):
+        return "it does not answer"
+    kind = "" if isinstance(error, WakefulError) else f"{type(error).__name__}: "
+    return one_line(f"{kind}{error}", LONGEST_PROBLEM)
