@@ -32,6 +32,7 @@ from wakeful.models.model import Closeable
 from wakeful.net.addresses import NOBODY, allow
 from wakeful.net.target import parse
 from wakeful.operations.janitor import Janitor
+from wakeful.outbox import outbox
 from wakeful.settings.settings import OutboundSettings, Settings
 from wakeful.store.database import Store, Tx
 from wakeful.store.opening import is_postgres, open_store
@@ -143,6 +144,8 @@ async def assemble(plan: Plan, stack: AsyncExitStack) -> Assembly:
     stack.push_async_callback(store.close)
     bus = Bus(store, ids, plan.metrics)
     await bus.start()
+    if (newest := await outbox.newest_id(store)) is not None:
+        ids.follow(newest)  # deliveries go out in the order of their ids, whatever the clock says
     servers = _mcp_servers(plan)
     minds = {agent.id: _mind(agent, servers, plan.clock) for agent in plan.agents.values()}
     for mind in minds.values():

@@ -17,6 +17,7 @@ from wakeful.doors.sender import Door
 from wakeful.intake.bindings import Contact
 from wakeful.intake.draft import parse_priority
 from wakeful.intake.intake import Stopped
+from wakeful.operations.watchdog import Watchdog
 from wakeful.settings.settings import Settings
 from wakeful.store.database import Store
 from wakeful.telemetry.metrics import Metrics
@@ -99,6 +100,10 @@ class Runtime:
             raise _first(failed) from group
 
     async def _start(self) -> None:
+        if self.settings.watchdog_s:
+            watchdog = Watchdog(self.clock, self.metrics, self.settings.watchdog_s)
+            watchdog.start()
+            self._stack.callback(watchdog.stop)
         self._rooms = rooms = await assemble(self._plan, self._stack)
         group = await self._stack.enter_async_context(asyncio.TaskGroup())
         for name, service in rooms.services.items():

@@ -13,6 +13,7 @@ class ExitCode(IntEnum):
     NOT_FOUND = 4  # the thing named does not exist
     DENIED = 5  # the token is missing, wrong, or does not allow this
     BUSY = 6  # try again later
+    STALLED = 7  # the server hung and its watchdog ended it: start it again
     INTERRUPTED = 130  # Ctrl-C
 
 

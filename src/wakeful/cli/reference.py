@@ -39,6 +39,7 @@ _MEANINGS = {
     ExitCode.NOT_FOUND: "the thing named does not exist",
     ExitCode.DENIED: "the token is missing, wrong, or does not allow this",
     ExitCode.BUSY: "not now: try again later",
+    ExitCode.STALLED: "the server hung and ended itself; whoever supervises it starts it again",
     ExitCode.INTERRUPTED: "interrupted by Ctrl-C",
 }
 WITHOUT_SERVER = frozenset({"status", "why", "sessions list", "sessions show"}) | {

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from enum import StrEnum
 
-from wakeful.store.database import Tx
+from wakeful.store.database import Store, Tx
 from wakeful.store.rows import Table
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.route import Route
@@ -85,6 +85,11 @@ OPEN_TARGETS = (
     "WHERE state IN ('queued', 'sent') GROUP BY target) first "
     "JOIN deliveries ON deliveries.id = first.id"
 )
+
+
+async def newest_id(store: Store) -> str | None:
+    """Return the id that every later one must sort after."""
+    return (await store.read("SELECT MAX(id) FROM deliveries"))[0][0]
 
 
 def first_of(tx: Tx, target: str) -> Delivery | None:

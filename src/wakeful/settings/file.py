@@ -73,3 +73,4 @@ class SettingsFile(Record):
     retention: Retention = Retention()
     telemetry: TelemetrySettings = TelemetrySettings()
     drain_s: float = 30.0
+    watchdog_s: float = 30.0

@@ -116,6 +116,7 @@ KEYS: dict[str, Key] = {
     "retention.events": _key("How many events stay.", 1_000, 1_000_000_000),
     "telemetry.log_level": _key("How much is logged."),
     "drain_s": _key("How many seconds a stop waits for running turns.", 0, DAY_S),
+    "watchdog_s": _key("Seconds until a server that hangs ends itself; 0: never.", 0, DAY_S),
 }
 
 _NAMED = re.compile(r"^(agents|identity_links|doors|outbound|mcp_servers)\.(?:[^.\[\]]+)")

@@ -67,6 +67,7 @@ class Settings(Record):
     mcp_servers: dict[str, McpServerSettings] = {}
     retention: Retention = Retention()
     drain_s: float = 30.0  # how long a stop waits for running turns
+    watchdog_s: float = 0.0  # end the process if its event loop hangs for so long; 0: never
 
     def __post_init__(self) -> None:
         refuse_out_of_bounds(self.lanes, "lanes")

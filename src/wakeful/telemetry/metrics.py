@@ -18,6 +18,22 @@ class Metrics:
             "wakeful_bus_position", "Number of the newest event.", registry=self.registry
         )
 
+        self._loop_lag = Gauge(
+            "wakeful_loop_lag_seconds",
+            "How long the event loop last took to answer the watchdog.",
+            registry=self.registry,
+        )
+        self._loop_stalls = Counter(
+            "wakeful_loop_stalls",
+            "Times the event loop was silent for long.",
+            registry=self.registry,
+        )
+        self._timers_late = Gauge(
+            "wakeful_timers_late_seconds",
+            "How late the timer is that should have fired first.",
+            registry=self.registry,
+        )
+
     def started_at(self, position: int) -> None:
         """Note where the bus stood when counting began."""
         self._position.set(position)
@@ -27,6 +43,18 @@ class Metrics:
         for kind, count in Tally(kinds).items():
             self._events.labels(kind).inc(count)
         self._position.set(position)
+
+    def loop_answered(self, lag_s: float) -> None:
+        """Note how long the event loop took to answer."""
+        self._loop_lag.set(lag_s)
+
+    def loop_stalled(self) -> None:
+        """Count one silence of the event loop that was worth a complaint."""
+        self._loop_stalls.inc()
+
+    def timers_late(self, late_s: float) -> None:
+        """Note how late the first timer is; 0: none is."""
+        self._timers_late.set(late_s)
 
     def position(self) -> int:
         """Return the number of the newest event that was counted."""

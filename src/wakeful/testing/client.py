@@ -99,6 +99,14 @@ class Client:
     ) -> dict[str, Any] | None:
         return await self.send(rig, self.draft(session, plan, **fields))
 
+    async def set_timer(
+        self, rig: RigProcess, session: str, in_ms: int, plan: str = "", **fields: object
+    ) -> Any:
+        """Set a timer that says something in a session later; return when it is due."""
+        draft = self.draft(session, plan, **{"origin": "automation", **fields})
+        name = f"timer-{draft['dedup_key']}"
+        return await self.tell(rig, "timer", timer=name, in_ms=in_ms, draft=draft)
+
     async def come_back(self, rig: RigProcess) -> None:
         """Do after a kill what a client does: repeat what was never answered, lift its halt."""
         unknown, self._unknown = self._unknown, []

@@ -1,7 +1,9 @@
 """Test tools of every effect class, each of which writes down what it did, outside the runtime."""
 
 import os
+import re
 import signal
+import threading
 from collections.abc import Awaitable, Callable
 
 from wakeful.testing import ledger
@@ -74,5 +76,9 @@ class Hands:
             await self._gates.wait(how.removeprefix("gate="))
         elif how == "term" and is_first:
             os.kill(os.getpid(), signal.SIGTERM)
+        elif how == "block" and is_first:
+            threading.Event().wait()  # on the event loop, where nothing may block
+        elif how == "spin" and is_first:
+            re.match(r"(a+)+$", "a" * 64 + "b")  # for ever, and with Python's own lock
         elif how == "fail":
             raise RuntimeError("the tool was told to fail")

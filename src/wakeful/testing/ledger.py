@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from wakeful.vocabulary.clock import SystemClock
+from wakeful.vocabulary.clock import Clock, SystemClock
 
 Line = dict[str, Any]
 
@@ -27,11 +27,13 @@ class Ledger:
     a power cut would lose it.
     """
 
-    def __init__(self, path: Path, *, life: str = "", is_synced: bool = True) -> None:
+    def __init__(
+        self, path: Path, *, life: str = "", is_synced: bool = True, clock: Clock | None = None
+    ) -> None:
         self.path = path
         self._life = life
         self._is_synced = is_synced
-        self._clock = SystemClock()
+        self._clock = clock or SystemClock()
         self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
         if _is_cut(self._file):
             os.write(self._file, b"\n")  # a kill cut the last line: it must not swallow the next

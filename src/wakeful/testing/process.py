@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from wakeful.testing import moved_clock
 from wakeful.testing.ledger import Ledger
 from wakeful.vocabulary.clock import SystemClock, time_limit
 
@@ -20,6 +21,7 @@ ANSWER_S = 10.0
 EXIT_S = 20.0
 STILL_S = 5.0  # longer than any wait for another try that the stand-ins cause
 LONGEST_LINE = 16 * 1024 * 1024
+CLOCK = "clock"  # the file that says how far the clock of the process was moved
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
@@ -48,6 +50,11 @@ class Place:
         self.ledgers.mkdir(parents=True, exist_ok=True)
         self.address = self.home / "wakeful.db" if database == "sqlite" else database
         self.faults = Ledger(self.ledgers / "faults.jsonl")
+
+    def move_clock(self, to_ms: int) -> None:
+        """Put the wall clock of the process so far ahead of the machine's, or behind it."""
+        self.faults.note("clock", to_ms=to_ms)
+        moved_clock.move(self.ledgers / CLOCK, to_ms)
 
 
 class RigProcess:
@@ -107,6 +114,13 @@ class RigProcess:
 
     def terminate(self) -> None:
         self._signal(signal.SIGTERM)
+
+    def suspend(self) -> None:
+        """Stop the process as the lid of a laptop does."""
+        self._signal(signal.SIGSTOP)
+
+    def wake(self) -> None:
+        self._signal(signal.SIGCONT)
 
     def _signal(self, number: signal.Signals) -> None:
         if self._process.returncode is None:

@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -31,8 +31,12 @@ from wakeful.testing import deaths, ledger
 from wakeful.testing.gates import Gates
 from wakeful.testing.hands import Hands
 from wakeful.testing.ledger import Ledger
+from wakeful.testing.moved_clock import MovedClock
+from wakeful.testing.process import CLOCK
 from wakeful.testing.stand_in import StandIn
 from wakeful.testing.witnesses import Receiver, Sampler, Watcher
+from wakeful.timers import timers
+from wakeful.timers.timers import Timer
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.clock import SystemClock
 from wakeful.vocabulary.errors import InvalidInput, Transient
@@ -82,6 +86,8 @@ class Rig:
             "reached": self._reached,
             "usurp": self._usurp,
             "give_back": self._give_back,
+            "timer": self._timer,
+            "seen": self._seen,
         }
 
     async def obey(self, command: Command) -> None:
@@ -135,6 +141,30 @@ class Rig:
     async def _reached(self, command: Command) -> object:
         return await self._gates.reached(command["gate"])
 
+    async def _timer(self, command: Command) -> object:
+        """Set a timer that files a stimulus; answer when it is due, by the clock of the process."""
+        draft = msgspec.convert(command["draft"], Draft)
+        timer = Timer(
+            id=command["timer"],
+            due_at=self._runtime.clock.now() + command["in_ms"],
+            kind="stimulus",
+            target=draft.session_key,
+            payload=_encode(draft).decode(),
+        )
+        await self._runtime.store.write(lambda tx: timers.put(tx, timer))
+        return timer.due_at
+
+    async def _seen(self, command: Command) -> object:
+        """Answer with the data of the first events of a kind, once there are so many."""
+        start = (await self._runtime.cursor()).rpartition("-")[0] + "-0"
+        found: list[object] = []
+        async with aclosing(self._runtime.subscribe(topics=[command["kind"]], since=start)) as news:
+            async for event in news:
+                found.append(event.data)
+                if len(found) == command["count"]:
+                    break
+        return found
+
     async def _usurp(self, command: Command) -> object:
         """Claim a lane that this process holds, as another node would after a lapsed lease."""
         session_key: str = command["session"]
@@ -170,17 +200,22 @@ async def serve(options: argparse.Namespace) -> None:
     lives = folder / "lives.jsonl"
     life = f"life{sum(line['what'] == 'start' for line in ledger.read(lives)) + 1}"
     journal = Ledger(lives, life=life)
-    gates, clock = Gates(folder / "gates"), SystemClock()
-    hands = Hands(Ledger(folder / "tools.jsonl", life=life), gates, clock)
-    model = StandIn(Ledger(folder / "model.jsonl", life=life), gates, clock)
+    gates, clock = Gates(folder / "gates"), MovedClock(folder / CLOCK)
+    hands = Hands(Ledger(folder / "tools.jsonl", life=life, clock=clock), gates, clock)
+    model = StandIn(Ledger(folder / "model.jsonl", life=life, clock=clock), gates, clock)
     runtime = Runtime(
         agents=[Agent(model=model, tools=hands.tools())],
         settings=Settings(
-            home=options.home, database=options.database, drain_s=options.drain_s, doors=DOORS
+            home=options.home,
+            database=options.database,
+            drain_s=options.drain_s,
+            watchdog_s=options.watchdog_s,
+            doors=DOORS,
         ),
         doors=dict.fromkeys(("out", *DOORS), Receiver(folder / "receiver.jsonl", life)),
+        clock=clock,
     )
-    sampler = Sampler(folder / "samples.jsonl", life)
+    sampler = Sampler(folder / "samples.jsonl", life, clock)
     async with asyncio.TaskGroup() as group:
         async with runtime:
             epoch, _, position = (await runtime.cursor()).rpartition("-")
@@ -234,6 +269,7 @@ def main() -> None:
     parser.add_argument("--ledgers", type=Path, required=True)
     parser.add_argument("--database", default="sqlite")
     parser.add_argument("--drain-s", type=float, default=5.0)
+    parser.add_argument("--watchdog-s", type=float, default=0.0)
     parser.add_argument("--die", default="", metavar="before:N|after:N")
     options = parser.parse_args()
     options.ledgers.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ from wakeful.outbox.outbox import Delivery
 from wakeful.runtime import Runtime
 from wakeful.testing import ledger
 from wakeful.testing.ledger import Ledger
-from wakeful.vocabulary.clock import SystemClock
+from wakeful.vocabulary.clock import Clock, SystemClock
 from wakeful.vocabulary.errors import StoreRefused, Transient
 
 SAMPLE_EVERY_S = 0.1
@@ -84,14 +84,14 @@ class Receiver:
 class Sampler:
     """Writes down, many times a second, what the process uses and what it has counted."""
 
-    def __init__(self, path: Path, life: str) -> None:
-        self._lines = Ledger(path, life=life, is_synced=False)
+    def __init__(self, path: Path, life: str, clock: Clock) -> None:
+        self._clock = clock
+        self._lines = Ledger(path, life=life, is_synced=False, clock=clock)
 
     async def run(self, runtime: Runtime) -> None:
-        clock = SystemClock()
         while True:
             self.sample(runtime)
-            await clock.sleep(SAMPLE_EVERY_S)
+            await self._clock.sleep(SAMPLE_EVERY_S)
 
     def sample(self, runtime: Runtime) -> None:
         self._lines.note(

@@ -35,6 +35,12 @@ class Ids:
         self._last_ms = ms
         return f"{prefix}_{ms:012x}{self._count:04x}{self._chance.getrandbits(48):012x}"
 
+    def follow(self, identifier: str) -> None:
+        """Let every identifier from now on sort after one of an earlier process, too."""
+        ms = int(identifier.rpartition("_")[2][:12], 16)
+        if ms >= self._last_ms:
+            self._last_ms, self._count = ms, _COUNTER_LIMIT - 1
+
     def stimulus(self) -> StimulusId:
         return StimulusId(self.new("st"))
 

@@ -34,3 +34,14 @@ def test_ids_of_two_processes_differ_in_the_same_millisecond():
     clock = ManualClock()
 
     assert Ids(clock).entry() != Ids(clock).entry()
+
+
+def test_ids_follow_those_of_an_earlier_process_though_the_clock_went_back():
+    clock = ManualClock()
+    earlier = Ids(clock).new("dl")
+    clock.jump_to(clock.now() - 10_000)
+    ids = Ids(clock)
+    ids.follow(earlier)
+    made = [ids.new("dl") for _ in range(3)]
+
+    assert [earlier, *made] == sorted([earlier, *made])

@@ -3,7 +3,16 @@
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from wakeful.testing.checker import deliveries, events, steps, stimuli, store, transcripts, turns
+from wakeful.testing.checker import (
+    deliveries,
+    events,
+    steps,
+    stimuli,
+    store,
+    timers,
+    transcripts,
+    turns,
+)
 from wakeful.testing.checker.finding import Finding, Violation
 from wakeful.testing.checker.history import History, read_ledgers, read_postgres, read_sqlite
 from wakeful.vocabulary.errors import StoreDamaged
@@ -23,6 +32,7 @@ INVARIANTS: dict[str, Invariant] = {
     "I9": events.seen_without_gap,
     "I10": events.events_match_state,
     "I11": deliveries.delivered_in_order,
+    "I12": timers.timers_fire_once,
     "I16": transcripts.transcripts_hold,
     "I20": store.store_is_sound,
     "I22": turns.stop_is_obeyed,
@@ -31,7 +41,7 @@ INVARIANTS: dict[str, Invariant] = {
     "I25": events.counters_are_honest,
 }
 # Where there may be nothing to look at, unless the test says that there must be.
-MAY_BE_EMPTY = frozenset({"I7", "I11", "I22"})
+MAY_BE_EMPTY = frozenset({"I7", "I11", "I12", "I22"})
 
 
 class Report(Record):

@@ -82,6 +82,7 @@ class Database(Record):
     deliveries: dict[str, Delivery]
     events: list[EventRow]
     head: HeadRow
+    timers: dict[str, int]  # when each is due
     halts: list[str]
     problems: list[str]  # what the database itself says is wrong with it
 
@@ -215,6 +216,7 @@ _SELECTS = {
     "deliveries": DELIVERIES.select("ORDER BY id"),
     "events": _EVENTS.select("ORDER BY seq"),
     "head": _HEAD.select(""),
+    "timers": "SELECT id, due_at FROM timers",
     "halts": "SELECT scope FROM halts",
 }
 
@@ -231,6 +233,7 @@ def _database(rows: Mapping[str, Sequence[Row]], problems: list[str]) -> Databas
         deliveries={row.id: row for row in map(DELIVERIES.read, rows["deliveries"])},
         events=[_EVENTS.read(row) for row in rows["events"]],
         head=_HEAD.read(rows["head"][0]),
+        timers={row[0]: row[1] for row in rows["timers"]},
         halts=[row[0] for row in rows["halts"]],
         problems=problems,
     )
