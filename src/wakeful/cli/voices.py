@@ -1,5 +1,6 @@
 """Voices: models that could be asked here, for an agent that has only `demo`."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,11 +9,9 @@ import msgspec
 from wakeful.cli.output import safe
 from wakeful.models.providers import refuse_unusable
 from wakeful.net.addresses import allow
-from wakeful.net.client import Client, Request
 from wakeful.net.target import parse
-from wakeful.net.wire import Patience
 from wakeful.settings.load import FILE_NAME, Loaded
-from wakeful.vocabulary.clock import Clock
+from wakeful.vocabulary.clock import Clock, time_limit
 from wakeful.vocabulary.errors import InvalidInput, WakefulError
 
 DEMO = "demo"
@@ -47,12 +46,10 @@ async def local_voice(
     agent = demo_agent(loaded)
     if agent is None:
         return None
-    client = Client(clock, patience=Patience(total_s=LOCAL_S))
-    asked = Request(method="GET", url=f"{url}/models", allowed=allow([parse(url).host]))
     try:
-        answer = await client.send(asked)
-        name = safe(_first_model(answer.body), 120)
-    except (WakefulError, msgspec.DecodeError, LookupError, TypeError):
+        async with time_limit(clock, LOCAL_S):
+            name = safe(_first_model(await _list_models(url, clock)), 120)
+    except (OSError, WakefulError, msgspec.DecodeError, LookupError, TypeError):
         return None
     return f"{url} answers: {_how_to(agent, f'ollama:{name}', loaded, environ)}"
 
@@ -70,6 +67,17 @@ def _how_to(agent: str, model: str, loaded: Loaded, environ: Mapping[str, str]) 
     except InvalidInput as error:
         told += f"; {error.rule}"
     return told
+
+
+async def _list_models(url: str, clock: Clock) -> bytes:
+    target = parse(url)
+    _, writer = await asyncio.open_connection(target.host, target.port)
+    writer.close()
+    # Loaded only where somebody listens: HTTP and TLS take time and memory.
+    from wakeful.net.client import Client, Request
+
+    asked = Request(method="GET", url=f"{url}/models", allowed=allow([target.host]))
+    return (await Client(clock).send(asked)).body
 
 
 def _first_model(body: bytes) -> str:
