@@ -37,6 +37,17 @@ def waiting(tx: Tx, session_key: str, limit: int) -> list[Stimulus]:
     return [STIMULI.read(row) for row in rows]
 
 
+def head_id(tx: Tx, session_key: str) -> str | None:
+    """Return the id of what should run first in a lane, without reading the rest of its row."""
+    row = tx.one(
+        "SELECT id FROM stimuli WHERE session_key = :key AND state IN ('pending', 'parked') "
+        "AND due_at <= :now ORDER BY priority, place, seq LIMIT 1",
+        key=session_key,
+        now=tx.now,
+    )
+    return None if row is None else row[0]
+
+
 def pending(tx: Tx, session_key: str, limit: int) -> list[Stimulus]:
     """Return what waits in a lane and is not parked, due or not."""
     rows = tx.all(

@@ -17,6 +17,7 @@ from wakeful.vocabulary.errors import StoreFailed, Transient
 from wakeful.vocabulary.failpoints import failpoint
 
 RETRY_S = 1.0  # between tries to write to a store that is not ready
+OPENING_TRIES = 3
 
 log = logging.getLogger(__name__)
 
@@ -37,11 +38,19 @@ class LaneRunner:
         self._opening = opening
         self._thinker = thinker
         self._interrupts = interrupts
+        self._stumbles: dict[str, int] = {}  # openings in a row that failed, lane by lane
 
     async def run(self, session_key: str) -> None:
         """Run the lane's next turn, if there is one, and leave the lane free."""
         failpoint("P3")
-        opened = await self._open(session_key)
+        try:
+            opened = await self._open(session_key)
+        except (StoreFailed, Transient):
+            raise  # the store's fault, not the lane's
+        except Exception:
+            await self._stumble(session_key)
+            raise
+        self._stumbles.pop(session_key, None)
         if opened is None:
             return
         next = await self._think(opened)
@@ -64,6 +73,16 @@ class LaneRunner:
             except asyncio.CancelledError:  # it may have been committed all the same
                 await self._store.write(lambda tx: self._opening.undo(tx, session_key), locks=locks)
                 raise
+
+    async def _stumble(self, session_key: str) -> None:
+        """Count an opening that failed in a way nobody foresaw; give up after enough of them."""
+        count = self._stumbles[session_key] = self._stumbles.get(session_key, 0) + 1
+        if count < OPENING_TRIES:
+            return
+        log.error("the lane %s cannot be opened: what is first there is given up", session_key)
+        locks = [lanes.lock(session_key), halts.ASKING]
+        await self._store.write(lambda tx: self._opening.give_up(tx, session_key), locks=locks)
+        del self._stumbles[session_key]
 
     async def _think(self, opened: Opened) -> Next:
         journal = opened.journal

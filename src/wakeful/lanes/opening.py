@@ -7,6 +7,7 @@ from wakeful.broker.lanes import NEVER, Lane
 from wakeful.gate import halts
 from wakeful.intake.decide import WAITS, Action, LaneFacts, LaneState, decide
 from wakeful.intake.facts import arrival_of
+from wakeful.lanes import poison
 from wakeful.lanes.choose import Choice, choose
 from wakeful.lanes.contexts import Contexts
 from wakeful.prompts import notes
@@ -80,6 +81,10 @@ class Opening:
             return
         turns.leave(tx, lane.turn_id, failed_ask=False, used_ms=0)
         lanes.release(tx, session_key, resume_at=tx.now, keeps_turn=True)
+
+    def give_up(self, tx: Tx, session_key: str) -> None:
+        """Fail whatever keeps the lane from being opened."""
+        poison.give_up(tx, self._pen, session_key)
 
     def _set_aside(self, tx: Tx, lane: Lane, reason: str) -> Opened | None:
         """Park what waits in a lane that may not run; an open turn stays, unless told to end."""

@@ -66,6 +66,7 @@ MOVES: dict[State, frozenset[State]] = {
             State.SUPPRESSED,
             State.EXPIRED,
             State.CANCELLED,
+            State.FAILED,
         }
     ),
     State.HELD: frozenset({State.CLAIMED, State.SUPPRESSED, State.EXPIRED, State.CANCELLED}),
@@ -76,6 +77,7 @@ MOVES: dict[State, frozenset[State]] = {
             State.SUPPRESSED,
             State.EXPIRED,
             State.CANCELLED,
+            State.FAILED,
         }
     ),
     State.CLAIMED: frozenset(
