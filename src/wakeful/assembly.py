@@ -21,6 +21,7 @@ from wakeful.gate import halts
 from wakeful.gate.storms import StormLimits
 from wakeful.intake.accept import IntakeRules
 from wakeful.intake.bindings import Bindings
+from wakeful.intake.compactions import Compactions
 from wakeful.intake.intake import Intake
 from wakeful.lanes.dispatcher import Dispatcher
 from wakeful.lanes.interrupts import Interrupts
@@ -127,6 +128,7 @@ class Assembly:
     bus: Bus
     credentials: Credentials
     intake: Intake
+    compactions: Compactions
     dispatcher: Dispatcher
     turns: TurnView
     transcripts: TranscriptView
@@ -170,6 +172,7 @@ async def assemble(plan: Plan, stack: AsyncExitStack) -> Assembly:
         bus=bus,
         credentials=Credentials(store, ids),
         intake=intake,
+        compactions=Compactions(store, bus, ids, intake),
         dispatcher=dispatcher,
         turns=TurnView(store, bus, clock),
         transcripts=TranscriptView(store),
@@ -198,6 +201,7 @@ def _engine(
         ids=ids,
         ending=Ending(bus, ids),
         queue_settings_of=intake.acceptance.queue_settings,
+        file=intake.accept_in,
     )
     interrupts = Interrupts()
     runner = LaneRunner(

@@ -224,6 +224,14 @@ class Runtime:
         """Keep queue settings for one session; what waits there follows them at once."""
         await self._rooms.intake.set_queue(self._key(session), queue)
 
+    async def compact(self, session: str = "main", wish: str = "") -> Receipt:
+        """Fold the older part of a conversation into a summary, when its lane is free."""
+        return await self._rooms.compactions.ask(self._key(session), _text(wish, "wish"))
+
+    async def undo_compaction(self, session: str = "main") -> Entry:
+        """Give back the view before the last compaction; what was said since then stays."""
+        return await self._rooms.compactions.undo(self._key(session))
+
     async def stop(self, session: str = "main") -> Stopped:
         """End the session's running turn and cancel what people have waiting there."""
         return await self._rooms.intake.stop(self._key(session))

@@ -21,7 +21,9 @@ from wakeful.turn.journal import Attempt, Journal, Next
 from wakeful.turn.page import Page
 from wakeful.turn.resume import load_step
 from wakeful.turn.sheet import Pen, Sheet
-from wakeful.turns import tool_calls, turns
+from wakeful.turn.sizing import is_compaction
+from wakeful.turns import asks, tool_calls, turns
+from wakeful.turns.asks import Purpose
 from wakeful.turns.turns import ENDS, End, Interrupt, Phase, Turn, TurnState
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.queueing import QueueSettings
@@ -181,7 +183,9 @@ class Opening:
         ids = [stimulus.id for stimulus in choice.stimuli]
         stimuli.claim(tx, ids, turn.id)
         page = Page(self._pen, tx, journal, turn, session)
-        self._show(tx, page.sheet, lane, choice)
+        is_folding = is_compaction(turn)
+        if not is_folding:
+            self._show(tx, page.sheet, lane, choice)
         page.sheet.publish(
             "turn.started",
             epoch=journal.attempt.epoch,
@@ -191,7 +195,8 @@ class Opening:
         )
         for stimulus_id in ids:
             page.sheet.publish("stimulus.claimed", stimulus_id, how="opened")
-        next = page.close(page.ask(1)).apply(journal)
+        first = page.compact(1, Purpose.SUMMARY) if is_folding else page.ask_or_compact(1)
+        next = page.close(first).apply(journal)
         return Opened(journal=journal, next=next)
 
     def _claim(
@@ -300,8 +305,13 @@ class Opening:
             return page.end(
                 End(state=TurnState.FAILED, reply=sentence, error_kind="poisoned", error=sentence)
             )
-        if not is_answered:
+        purpose, _ = asks.last(tx, turn.id, turn.step)
+        if not is_answered and purpose is Purpose.REPLY:
             return page.ask(turn.step)
+        if not is_answered:
+            return page.compact(turn.step, purpose)
+        if purpose is not Purpose.REPLY:
+            return page.ask_or_compact(turn.step + 1)
         begun = tool_calls.of_step(tx, turn.id, turn.step)
         page.write_outcomes(
             [

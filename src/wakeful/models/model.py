@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from wakeful.vocabulary.agent import ThinkingLevel
 from wakeful.vocabulary.errors import Garbled
@@ -42,6 +42,7 @@ class Request(Record):
     thinking: ThinkingLevel | None = None  # None: as the model itself likes
     turn_id: str = ""
     step: int = 1
+    purpose: Literal["reply", "summary"] = "reply"
 
 
 class Delta(Record):

@@ -213,7 +213,7 @@ def steer_lost() -> None:
 
     def take_silently(self: Page) -> None:
         joining = self._steers()
-        stimuli.claim(self._tx, [stimulus.id for stimulus in joining], self.turn.id)
+        stimuli.claim(self.tx, [stimulus.id for stimulus in joining], self.turn.id)
         for stimulus in joining:
             self.sheet.publish("stimulus.claimed", stimulus.id, how="steered")
 

@@ -63,6 +63,11 @@ def append(tx: Tx, session: Session, lines: Sequence[Line]) -> tuple[Session, li
     return session, written
 
 
+def get(tx: Tx, entry_id: str) -> Entry | None:
+    row = tx.one(ENTRIES.select("WHERE id = :id"), id=entry_id)
+    return None if row is None else ENTRIES.read(row)
+
+
 def path(tx: Tx, session: Session, after_depth: int) -> list[Entry]:
     """Return the entries of the active branch below `after_depth`, oldest first."""
     rows = tx.all(

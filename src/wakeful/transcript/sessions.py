@@ -124,11 +124,41 @@ def note_stopped(tx: Tx, key: str, is_stopped: bool) -> None:
     )
 
 
-def add_usage(tx: Tx, key: str, usage: Usage) -> None:
+# The columns of one change.
+def note_compaction(
+    tx: Tx, key: str, *, context_from: int, cycle: str, tokens: int, by: int = 1
+) -> None:
+    """Keep that a conversation was folded, or unfolded: what the model sees, and the cycle."""
+    tx.run(
+        "UPDATE sessions SET context_from = :context_from, cycle = :cycle, "
+        "compactions = compactions + :by, failed_compactions = 0, context_tokens = :tokens "
+        "WHERE key = :key",
+        key=key,
+        context_from=context_from,
+        cycle=cycle,
+        tokens=tokens,
+        by=by,
+    )
+
+
+def note_failed_compaction(tx: Tx, key: str) -> None:
+    tx.run(
+        "UPDATE sessions SET failed_compactions = failed_compactions + 1 WHERE key = :key", key=key
+    )
+
+
+def note_flush(tx: Tx, key: str, cycle: str) -> None:
+    """Keep that memories of this cycle were asked for."""
+    tx.run("UPDATE sessions SET flushed_cycle = :cycle WHERE key = :key", key=key, cycle=cycle)
+
+
+def add_usage(tx: Tx, key: str, usage: Usage, context_tokens: int) -> None:
     tx.run(
         "UPDATE sessions SET input_tokens = input_tokens + :input, "
-        "output_tokens = output_tokens + :output, cost = cost + :cost WHERE key = :key",
+        "output_tokens = output_tokens + :output, cost = cost + :cost, "
+        "context_tokens = :context_tokens WHERE key = :key",
         key=key,
+        context_tokens=context_tokens,
         input=usage.input,
         output=usage.output,
         cost=usage.cost,

@@ -11,11 +11,13 @@ from wakeful.prompts.system import system_prompt
 from wakeful.tools.tool import Tool
 from wakeful.tools.toolbox import Toolbox
 from wakeful.vocabulary.agent import AgentConfig, Limits, parse_thinking
+from wakeful.vocabulary.compacting import CompactionRules
 from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides, checked
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.session_key import checked_agent_id
 
 DEFAULT_LIMITS = Limits()
+DEFAULT_COMPACTION = CompactionRules()
 
 
 class Agent:
@@ -36,6 +38,7 @@ class Agent:
         workspace: Path | str | None = None,
         queue: QueueOverrides = NO_OVERRIDES,
         limits: Limits = DEFAULT_LIMITS,
+        compaction: CompactionRules = DEFAULT_COMPACTION,
         routes: Sequence[Route] = (),
     ) -> None:
         self.id = checked_agent_id(id, "id")
@@ -50,6 +53,7 @@ class Agent:
             id=self.id,
             queue=checked(queue),
             limits=limits,
+            compaction=compaction,
             routes=tuple(routes),
             thinking=None if thinking is None else parse_thinking(thinking),
         )

@@ -64,7 +64,13 @@ def room_of(rules: CompactionRules, window: int) -> Room:
     return Room(window=window, reserve=reserve, keep=keep, soft=soft)
 
 
-def plan(path: Sequence[Entry], room: Room, *, is_overflow: bool = False) -> Plan | None:
+def plan(
+    path: Sequence[Entry],
+    room: Room,
+    *,
+    open_turn_id: str | None = None,
+    is_overflow: bool = False,
+) -> Plan | None:
     """Return how to make room in a conversation, or None if nothing of it can be folded.
 
     `path` is what the model sees: the entries from the first kept one to the leaf. If that is
@@ -80,7 +86,7 @@ def plan(path: Sequence[Entry], room: Room, *, is_overflow: bool = False) -> Pla
     cut = min(cut, largest)
     if cut == 0:
         return None
-    begun = _begun_turn(lines, cut)
+    begun = _begun_turn(lines, cut, open_turn_id)
     read, changed = _files(lines[:cut], before)
     last = path[-1]
     return Plan(
@@ -129,12 +135,18 @@ def _cuts(lines: Sequence[Line]) -> Iterator[int]:
 
 
 def _cut(lines: Sequence[Line], cuts: Sequence[int], keep: int) -> int:
-    """Return the first cut that keeps no more than it must to keep `keep` tokens."""
+    """Return the last cut that keeps `keep` tokens, or 0 if that leaves nothing to fold."""
     kept, start = 0, len(lines)
     while start > 0 and kept < keep:
         start -= 1
         kept += lines[start].tokens
-    return 0 if kept < keep else next(cut for cut in cuts if cut >= start)
+    if kept < keep:
+        return 0
+    cut = next(cut for cut in cuts if cut >= start)
+    if cut > 0:
+        return cut
+    # One large message holds nearly everything: fold it, and keep what came after it.
+    return next((cut for cut in cuts if 0 < cut < len(lines)), 0)
 
 
 def _largest_foldable(lines: Sequence[Line], cuts: Sequence[int], most: int) -> int:
@@ -150,11 +162,14 @@ def _largest_foldable(lines: Sequence[Line], cuts: Sequence[int], most: int) -> 
     return best
 
 
-def _begun_turn(lines: Sequence[Line], cut: int) -> int:
+def _begun_turn(lines: Sequence[Line], cut: int, open_turn_id: str | None) -> int:
     """Return where the turn begins that a cut parts; the cut itself if it parts none."""
-    if cut == len(lines) or _begins_turn(lines, cut):
+    is_between = (
+        lines[-1].entry.turn_id != open_turn_id if cut == len(lines) else _begins_turn(lines, cut)
+    )
+    if is_between:
         return cut
-    start = cut
+    start = cut - 1
     while start > 0 and not _begins_turn(lines, start):
         start -= 1
     return start

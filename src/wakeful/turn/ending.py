@@ -5,6 +5,7 @@ from wakeful.bus.bus import Bus
 from wakeful.outbox import outbox
 from wakeful.store.database import Tx
 from wakeful.turn.silence import spoken
+from wakeful.turn.sizing import is_flush
 from wakeful.turns import turns
 from wakeful.turns.turns import End, Turn, TurnState
 from wakeful.vocabulary.event import Event
@@ -73,7 +74,7 @@ class Ending:
     def _deliver(self, tx: Tx, turn: Turn, reply: str) -> None:
         """File the reply for its route, unless it is silence or was sent in this turn already."""
         route, said = turn.route, spoken(reply)
-        if route is None or not route.is_sent_to or said.is_silent:
+        if route is None or not route.is_sent_to or said.is_silent or is_flush(turn):
             return
         if outbox.was_sent_in_turn(tx, turn.id, route.target, said.text):
             return

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from wakeful.tools.tool import ToolResult
 from wakeful.turn.agent import Mind
 from wakeful.turn.context import Context
+from wakeful.turns.asks import Purpose
 from wakeful.turns.tool_calls import CallState
 from wakeful.turns.turns import Turn, TurnState
 from wakeful.vocabulary.message import AssistantMessage, ToolCall
@@ -49,6 +50,13 @@ class Act(Record):
     calls: tuple[ToolCall, ...]
 
 
+class Compact(Record):
+    """Fold the older part of the conversation; the question for a summary is on record."""
+
+    step: int
+    purpose: Purpose
+
+
 class Ended(Record):
     """The turn is over."""
 
@@ -65,7 +73,7 @@ class Fenced(Record):
     """Another attempt owns the lane; this one must change nothing more."""
 
 
-Next = Ask | Act | Ended | Left | Fenced
+Next = Ask | Act | Compact | Ended | Left | Fenced
 
 
 @dataclass

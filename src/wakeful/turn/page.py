@@ -18,10 +18,14 @@ from wakeful.transcript import sessions
 from wakeful.transcript.sessions import Session
 from wakeful.turn import limits
 from wakeful.turn.calls import StepCalls
-from wakeful.turn.journal import Act, Ask, CallOutcome, Ended, Journal, Left, Next
+from wakeful.turn.context import Context
+from wakeful.turn.journal import Act, Ask, CallOutcome, Compact, Ended, Journal, Left, Next
 from wakeful.turn.sheet import Pen, Sheet
 from wakeful.turn.silence import spoken
+from wakeful.turn.sizing import cycle_of, due_after, is_crowded, is_flush
+from wakeful.turn.tokens import CHARACTERS_PER_TOKEN, counted
 from wakeful.turns import asks, turns
+from wakeful.turns.asks import Purpose
 from wakeful.turns.turns import ENDS, End, Interrupt, Phase, Turn, TurnState
 from wakeful.vocabulary.entry import AssistantBody, Entry
 from wakeful.vocabulary.message import AssistantMessage, StopReason, Text, ToolCall
@@ -42,11 +46,15 @@ class Advanced(Record):
     settled: frozenset[str] = frozenset()
     rests: bool = False
     said: str = ""
+    context: Context | None = None  # built anew: what the model sees is no longer what it was
 
     def apply(self, journal: Journal) -> Next:
         """Bring an attempt's memory in line with what was committed."""
         journal.turn = self.turn
-        journal.context.extend(self.entries)
+        if self.context is None:
+            journal.context.extend(self.entries)
+        else:
+            journal.context = self.context
         journal.calls, journal.settled = self.calls, self.settled
         journal.rests, journal.said = self.rests, self.said
         journal.finished.clear()
@@ -57,12 +65,14 @@ class Page:
     """One commit in the making."""
 
     def __init__(self, pen: Pen, tx: Tx, journal: Journal, turn: Turn, session: Session) -> None:
-        self._tx = tx
-        self._mind = journal.mind
+        self.tx = tx
+        self.mind = journal.mind
         self.sheet = Sheet(pen, tx, journal.attempt, turn, session)
         self.calls = StepCalls(self.sheet, journal.mind, journal.calls, journal.settled)
         self.calls.rests = journal.rests
         self._said = journal.said
+        self.context: Context | None = None  # after a compaction
+        self._counted, self._counted_lines = journal.context.tokens, 0
         self._used_s = journal.used_s
 
     @property
@@ -80,14 +90,14 @@ class Page:
             settled=frozenset(self.calls.settled),
             rests=self.calls.rests,
             said=self._said,
+            context=self.context,
         )
 
     def write_reply(self, reply: AssistantMessage) -> None:
         """Write a model's reply; it is never asked for again."""
         turn, usage = self.turn, reply.usage
-        asks.answered(self._tx, turn.id, turn.step, usage)
-        turns.note_reply(self._tx, turn.id, usage)
-        sessions.add_usage(self._tx, turn.session_key, usage)
+        asks.answered(self.tx, turn.id, turn.step, usage)
+        turns.note_reply(self.tx, turn.id, usage)
         self.sheet.turn = replace(
             turn,
             retries=0,
@@ -95,8 +105,10 @@ class Page:
             output_tokens=turn.output_tokens + usage.output,
             cost=turn.cost + usage.cost,
         )
-        is_silent = not reply.tool_calls and spoken(reply.text).is_silent
+        is_silent = not reply.tool_calls and (spoken(reply.text).is_silent or is_flush(turn))
         self.sheet.add(AssistantBody(message=reply, is_silent=is_silent))
+        self._count(counted(reply))
+        sessions.add_usage(self.tx, turn.session_key, usage, self.tokens())
         self._turn_to(reply.tool_calls, reply.text)
 
     def write_outcomes(self, outcomes: Sequence[CallOutcome]) -> None:
@@ -115,13 +127,13 @@ class Page:
         if self.turn.interrupt is not Interrupt.NONE:
             return self.interrupted()
         while self.calls.remaining():
-            if halts.is_halted(self._tx, self.turn.agent_id):
+            if halts.is_halted(self.tx, self.turn.agent_id):
                 return self.leave("halted", None)
             if self._steers():
                 self._skip(notes.SKIPPED)
                 break
             group = self.calls.next_group()
-            sentence = limits.before_calls(self.turn, self._mind.config.limits, len(group))
+            sentence = limits.before_calls(self.turn, self.mind.config.limits, len(group))
             if sentence is not None:
                 return self._end_at_limit(sentence)
             if self.calls.settle_at_once(group[0]):
@@ -132,17 +144,30 @@ class Page:
 
     def ask(self, step: int) -> Ask:
         """Write down that the model is about to be asked."""
-        self.sheet.flush()
-        asks.add(
-            self._tx,
-            self.turn.id,
-            step,
-            epoch=self.sheet.attempt.epoch,
-            leaf_hash=self.sheet.session.leaf_hash,
-        )
-        self.sheet.enter(Phase.STREAMING, step=step, tool_calls=self.turn.tool_calls)
-        self._turn_to((), "")
+        self._write_ask(step, Purpose.REPLY, Phase.STREAMING)
         return Ask(step=step)
+
+    def compact(self, step: int, purpose: Purpose) -> Compact:
+        """Write down that the model is about to be asked for a summary."""
+        self._write_ask(step, purpose, Phase.COMPACTING)
+        return Compact(step=step, purpose=purpose)
+
+    def ask_or_compact(self, step: int) -> Ask | Compact:
+        """Ask the model, or make room first if its answer might not fit."""
+        if is_crowded(self.mind, self.sheet.session, self.tokens()):
+            return self.compact(step, Purpose.SUMMARY)
+        return self.ask(step)
+
+    def tokens(self) -> int:
+        """Return how large the conversation is with the lines of this commit."""
+        self.sheet.flush()
+        new = self.sheet.written[self._counted_lines :]
+        return self._counted + sum(len(line.body) for line in new) // CHARACTERS_PER_TOKEN
+
+    def show_anew(self, context: Context) -> None:
+        """Go on with another view of the conversation."""
+        self.context = context
+        self._count(context.tokens)
 
     def interrupted(self) -> Ended:
         """End a turn that was told to end."""
@@ -154,18 +179,20 @@ class Page:
         if how.reply is not None and how.error_kind is not None:
             self._say(how.reply, "limit" if how.error_kind == "limit" else "error")
         self.sheet.flush()
-        asks.failed(self._tx, self.turn.id, self.turn.step, how.error or how.state.value)
-        self.sheet.pen.ending.end_turn(self._tx, self.turn, how, self.sheet.attempt.epoch)
+        if how.state is TurnState.DONE:
+            self._file_what_is_due()
+        asks.failed(self.tx, self.turn.id, self.turn.step, how.error or how.state.value)
+        self.sheet.pen.ending.end_turn(self.tx, self.turn, how, self.sheet.attempt.epoch)
         return Ended(state=how.state)
 
     def leave(self, reason: str, resume_at: int | None, ask_error: str | None = None) -> Left:
         """Leave the turn open without a task; the attempt is given back."""
         turn = self.turn
         if ask_error is not None:
-            asks.failed(self._tx, turn.id, turn.step, ask_error)
+            asks.failed(self.tx, turn.id, turn.step, ask_error)
         used_ms = round(self._used_s() * 1000)
-        turns.leave(self._tx, turn.id, failed_ask=ask_error is not None, used_ms=used_ms)
-        lanes.release(self._tx, turn.session_key, resume_at=resume_at, keeps_turn=True)
+        turns.leave(self.tx, turn.id, failed_ask=ask_error is not None, used_ms=used_ms)
+        lanes.release(self.tx, turn.session_key, resume_at=resume_at, keeps_turn=True)
         self.sheet.publish(
             "turn.left", reason=reason, resume_at=resume_at, epoch=self.sheet.attempt.epoch
         )
@@ -175,13 +202,13 @@ class Page:
         """All calls have results: end if there were none or one said so, else ask again."""
         if not self.calls.all or self.calls.rests:
             return self.end(End(state=TurnState.DONE, reply=self._said or None))
-        if halts.is_halted(self._tx, self.turn.agent_id):
+        if halts.is_halted(self.tx, self.turn.agent_id):
             return self.leave("halted", None)
-        sentence = limits.before_ask(self.turn, self._mind.config.limits)
+        sentence = limits.before_ask(self.turn, self.mind.config.limits)
         if sentence is not None:
             return self._end_at_limit(sentence)
         self._take_steers()
-        return self.ask(self.turn.step + 1)
+        return self.ask_or_compact(self.turn.step + 1)
 
     def _end_at_limit(self, sentence: str) -> Ended:
         return self.end(
@@ -193,7 +220,7 @@ class Page:
         joining = self._steers()
         if not joining:
             return
-        stimuli.claim(self._tx, [stimulus.id for stimulus in joining], self.turn.id)
+        stimuli.claim(self.tx, [stimulus.id for stimulus in joining], self.turn.id)
         for stimulus in joining:
             self.sheet.add_stimulus(stimulus)
             self.sheet.publish("stimulus.claimed", stimulus.id, how="steered")
@@ -201,14 +228,14 @@ class Page:
     def _steers(self) -> list[Stimulus]:
         """Return waiting stimuli that join this turn at its next boundary."""
         session = self.sheet.session
-        waiting = stimuli.waiting(self._tx, session.key, STEER_LIMIT)
+        waiting = stimuli.waiting(self.tx, session.key, STEER_LIMIT)
         if not waiting:
             return []
-        lane = lanes.get(self._tx, session.key)
+        lane = lanes.get(self.tx, session.key)
         assert lane is not None
-        facts = lane_facts(lane, self.turn, None, is_halted=False, now=self._tx.now)
+        facts = lane_facts(lane, self.turn, None, is_halted=False, now=self.tx.now)
         at_boundary = replace(facts, state=LaneState.TOOLS)
-        settings_of, now = self.sheet.pen.queue_settings_of, self._tx.now
+        settings_of, now = self.sheet.pen.queue_settings_of, self.tx.now
         return [
             stimulus
             for stimulus in waiting
@@ -218,6 +245,33 @@ class Page:
             ).action
             is Action.STEER
         ]
+
+    def _write_ask(self, step: int, purpose: Purpose, phase: Phase) -> None:
+        self.sheet.flush()
+        asks.add(
+            self.tx,
+            self.turn.id,
+            step,
+            epoch=self.sheet.attempt.epoch,
+            leaf_hash=self.sheet.session.leaf_hash,
+            purpose=purpose,
+        )
+        self.sheet.enter(phase, step=step, tool_calls=self.turn.tool_calls)
+        self._turn_to((), "")
+
+    def _count(self, tokens: int | None) -> None:
+        """Take over what the model counted, if it did, for everything up to here."""
+        if tokens is not None:
+            self._counted, self._counted_lines = tokens, self.sheet.count
+
+    def _file_what_is_due(self) -> None:
+        """File what the size of the conversation asks for, to be done when nobody waits."""
+        session = self.sheet.session
+        drafts = due_after(self.turn, self.mind, session, self.tokens())
+        if any(is_flush(draft) for draft in drafts):
+            sessions.note_flush(self.tx, session.key, cycle_of(session))
+        if drafts:
+            self.sheet.pen.file(self.tx, drafts)
 
     def _skip(self, reason: str) -> None:
         self.calls.skip(reason)
@@ -230,7 +284,7 @@ class Page:
     def _turn_to(self, calls: tuple[ToolCall, ...], said: str) -> None:
         """Begin the calls of another reply."""
         failures = self.calls.ledger_failures
-        self.calls = StepCalls(self.sheet, self._mind, calls, ())
+        self.calls = StepCalls(self.sheet, self.mind, calls, ())
         self.calls.ledger_failures = failures
         self._said = said
 

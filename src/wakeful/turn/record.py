@@ -5,11 +5,13 @@ calls, results with the next intents, the last results with steers and the next 
 final reply with the end.
 """
 
+from collections.abc import Callable
+
 from wakeful.broker import lanes
 from wakeful.store.database import Tx
 from wakeful.transcript import sessions
 from wakeful.transcript.sessions import Session
-from wakeful.turn.journal import Ended, Fenced, Journal, News
+from wakeful.turn.journal import Ended, Fenced, Journal, News, Next
 from wakeful.turn.page import Advanced, Page
 from wakeful.turn.resume import load_step
 from wakeful.turn.sheet import Pen
@@ -63,6 +65,13 @@ class Recorder:
             return page.close(page.interrupted())
         page.write_outcomes(journal.finished)
         return page.close(page.leave(reason, resume_at, ask_error))
+
+    def on_page(self, tx: Tx, journal: Journal, act: Callable[[Page], Next]) -> Advanced:
+        """Make a commit of another kind: `act` writes it and decides what comes next."""
+        page = self.page(tx, journal)
+        if page is None:
+            return Advanced(next=Fenced(), turn=journal.turn)
+        return page.close(act(page))
 
     def give_up(self, tx: Tx, journal: Journal) -> Advanced:
         """End a turn and nothing else; for when its end as it should be cannot be written."""

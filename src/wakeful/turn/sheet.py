@@ -1,6 +1,6 @@
 """A sheet: the lines and events that one commit adds to a turn."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
@@ -19,9 +19,10 @@ from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.queueing import QueueSettings
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.stimulus import Stimulus, Trust
+from wakeful.vocabulary.stimulus import Draft, Stimulus, Trust
 
 QueueSettingsOf = Callable[[Session, Stimulus], QueueSettings]
+File = Callable[[Tx, Sequence[Draft]], object]  # a stimulus for a lane whose lock is held
 
 
 class Pen(Record):
@@ -31,6 +32,7 @@ class Pen(Record):
     ids: Ids
     ending: Ending
     queue_settings_of: QueueSettingsOf
+    file: File
 
 
 class Sheet:
@@ -44,6 +46,11 @@ class Sheet:
         self.session = session
         self.written: list[Entry] = []
         self._lines: list[Line] = []
+
+    @property
+    def count(self) -> int:
+        """How many lines there are so far, written or not."""
+        return len(self.written) + len(self._lines)
 
     def add(self, body: Body, *, kind: Kind = Kind.MESSAGE) -> None:
         """Add a line to the transcript."""

@@ -8,29 +8,24 @@ from random import Random
 from wakeful.broker import lanes
 from wakeful.bus.bus import Bus
 from wakeful.gate import halts
-from wakeful.models.model import (
-    LONGEST_REPLY,
-    Delta,
-    Reply,
-    Request,
-    Restart,
-    as_message,
-    asked,
-)
+from wakeful.models.model import Delta, Request, Restart
 from wakeful.prompts import notes
 from wakeful.store.database import Store, Tx
 from wakeful.tools.running import is_cancelled, run
 from wakeful.tools.tool import ToolContext, ToolResult
-from wakeful.turn import limits
+from wakeful.turn import folding, limits
+from wakeful.turn.asking import answer
 from wakeful.turn.backoff import next_try
 from wakeful.turn.calls import LedgerToolFailed
-from wakeful.turn.journal import Act, Ask, CallOutcome, Journal, News, Next
-from wakeful.turn.page import Advanced
+from wakeful.turn.journal import Act, Ask, CallOutcome, Compact, Journal, News, Next
+from wakeful.turn.page import Advanced, Page
 from wakeful.turn.record import Recorder
+from wakeful.turn.sizing import is_flush
+from wakeful.turn.summary import summarise
 from wakeful.turns.tool_calls import CallState, call_key
 from wakeful.turns.turns import End, TurnState
 from wakeful.vocabulary.clock import Clock
-from wakeful.vocabulary.errors import ContextOverflow, Garbled, Permanent, Transient
+from wakeful.vocabulary.errors import ContextOverflow, Permanent, Transient
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.failpoints import failpoint
 from wakeful.vocabulary.message import AssistantMessage, ToolCall
@@ -61,6 +56,9 @@ class Thinker:
                 case Act():
                     failpoint("P7")
                     next = await self._act(journal, next.calls)
+                case Compact():
+                    failpoint("P5")
+                    next = await self._compact(journal, next)
                 case _:
                     return next
 
@@ -91,7 +89,8 @@ class Thinker:
         except Transient as error:
             return await self._ask_later(journal, error)
         except ContextOverflow as error:
-            return await self._end(journal, TurnState.FAILED, "context_overflow", told(error))
+            refusal = told(error)
+            return await self._on_page(journal, lambda page: folding.rescue(page, refusal))
         except Permanent as error:
             return await self._end(journal, TurnState.FAILED, "provider", told(error))
         except (Exception, asyncio.CancelledError) as error:
@@ -112,7 +111,9 @@ class Thinker:
         mind, turn = journal.mind, journal.turn
         await mind.toolbox.settled()
         if journal.system is None:
-            journal.system = await mind.system()
+            flush = mind.config.compaction.memory_flush
+            more = flush.system_prompt if is_flush(turn) else ""
+            journal.system = "\n\n".join(filter(None, (await mind.system(), more)))
         request = Request(
             system=journal.system,
             messages=tuple(journal.context.messages),
@@ -122,29 +123,16 @@ class Thinker:
             step=turn.step,
         )
         journal.partial.clear()
-        size = 0
-        reply: Reply | None = None
-        # A cancelled question closes its connection.
-        async with asked(mind.model, request) as pieces:
-            async for piece in pieces:
-                if reply is not None:
-                    raise Garbled("the model went on after its final reply")
-                match piece:
-                    case Delta(text=text):
-                        journal.partial.append(text)
-                        size += len(text)
-                        if size > LONGEST_REPLY:
-                            raise Garbled("the model's answer does not end")
-                        self._show(journal, text)
-                    case Restart():
-                        journal.partial.clear()
-                        size = 0
-                        self._show(journal, "", restarted=piece.model, failure=piece.failure)
-                    case Reply():
-                        reply = piece
-        if reply is None:
-            raise Garbled("the model's answer broke off")
-        return as_message(reply)
+
+        def show(piece: Delta | Restart) -> None:
+            if isinstance(piece, Delta):
+                journal.partial.append(piece.text)
+                self._show(journal, piece.text)
+            else:
+                journal.partial.clear()
+                self._show(journal, "", restarted=piece.model, failure=piece.failure)
+
+        return await answer(mind.model, request, show)
 
     def _show(self, journal: Journal, text: str, **more: object) -> None:
         if self._bus.is_watched(journal.turn.session_key):
@@ -159,14 +147,45 @@ class Thinker:
 
     async def _ask_later(self, journal: Journal, error: Transient) -> Next:
         """Leave the turn open until the model may answer, or give up after enough tries."""
+        waiting = await self._wait_for_model(journal, error)
+        if waiting is None:
+            return await self._end(journal, TurnState.FAILED, "provider", told(error))
+        return waiting
+
+    async def _wait_for_model(self, journal: Journal, error: Transient) -> Next | None:
+        """Leave the turn open until the model may answer; None after enough tries."""
         retries, limit = journal.turn.retries, journal.mind.config.limits.retries
         resume_at = next_try(error, retries, limit, self._clock.now(), self._random)
         if resume_at is None:
-            return await self._end(journal, TurnState.FAILED, "provider", told(error))
+            return None
         journal.partial.clear()
         return await self._leave(
             journal, reason="waiting for the model", resume_at=resume_at, ask_error=told(error)
         )
+
+    async def _compact(self, journal: Journal, compact: Compact) -> Next:
+        """Fold the older part of the conversation; on failure nothing of it is changed."""
+        purpose = compact.purpose
+        try:
+            plan, reply = await summarise(self._store, journal, compact)
+        except Transient as error:
+            waiting = await self._wait_for_model(journal, error)
+            if waiting is not None:
+                return waiting
+            why = told(error)
+        except Permanent as error:
+            why = told(error)
+        except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and is_cancelled():
+                raise
+            log.exception("the model %r raised", journal.mind.model.name)
+            why = f"{type(error).__name__}: {told(error)}"
+        else:
+            failpoint("P6")
+            return await self._on_page(
+                journal, lambda page: folding.fold(page, plan, reply, purpose)
+            )
+        return await self._on_page(journal, lambda page: folding.fail(page, why, purpose))
 
     async def _act(self, journal: Journal, calls: tuple[ToolCall, ...]) -> Next:
         """Run calls side by side; each result is remembered the moment it is there."""
@@ -227,6 +246,9 @@ class Thinker:
             except LedgerToolFailed as failed:
                 log.warning("the ledger tool %r failed", failed.call.name, exc_info=True)
                 failures[failed.call.id] = failed.told
+
+    async def _on_page(self, journal: Journal, act: Callable[[Page], Next]) -> Next:
+        return await self._write(journal, lambda tx: self._recorder.on_page(tx, journal, act))
 
     async def _end(self, journal: Journal, state: TurnState, kind: str, sentence: str) -> Next:
         how = End(state=state, reply=sentence, error_kind=kind, error=sentence)

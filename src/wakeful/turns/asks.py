@@ -1,10 +1,26 @@
 """What turns asked of models: a row before every call, settled by its answer."""
 
+from enum import StrEnum
+
 from wakeful.store.database import Tx
 from wakeful.vocabulary.message import Usage, encode_message
 
 
-def add(tx: Tx, turn_id: str, step: int, *, epoch: int, leaf_hash: str) -> None:
+class Purpose(StrEnum):
+    REPLY = "reply"
+    SUMMARY = "summary"  # of a conversation that has become long
+    RESCUE = "rescue"  # the same, after the model refused a conversation as too long
+
+
+def add(
+    tx: Tx,
+    turn_id: str,
+    step: int,
+    *,
+    epoch: int,
+    leaf_hash: str,
+    purpose: Purpose = Purpose.REPLY,
+) -> None:
     """Note that a model is about to be asked; an earlier try without an answer is abandoned."""
     tx.run(
         "UPDATE asks SET state = 'abandoned', settled_at = :now "
@@ -14,15 +30,36 @@ def add(tx: Tx, turn_id: str, step: int, *, epoch: int, leaf_hash: str) -> None:
         now=tx.now,
     )
     tx.run(
-        "INSERT INTO asks (turn_id, step, attempt, epoch, state, leaf_hash, asked_at) "
-        "SELECT :turn_id, :step, COALESCE(MAX(attempt), 0) + 1, :epoch, 'asked', :leaf_hash, :now "
-        "FROM asks WHERE turn_id = :turn_id AND step = :step",
+        "INSERT INTO asks (turn_id, step, attempt, epoch, state, leaf_hash, asked_at, purpose) "
+        "SELECT :turn_id, :step, COALESCE(MAX(attempt), 0) + 1, :epoch, 'asked', :leaf_hash, :now, "
+        ":purpose FROM asks WHERE turn_id = :turn_id AND step = :step",
         turn_id=turn_id,
         step=step,
         epoch=epoch,
         leaf_hash=leaf_hash,
         now=tx.now,
+        purpose=purpose.value,
     )
+
+
+def last(tx: Tx, turn_id: str, step: int) -> tuple[Purpose, bool]:
+    """Return what a step asked for, and whether it was answered."""
+    row = tx.one(
+        "SELECT purpose, state FROM asks WHERE turn_id = :turn_id AND step = :step "
+        "ORDER BY attempt DESC LIMIT 1",
+        turn_id=turn_id,
+        step=step,
+    )
+    return (Purpose.REPLY, False) if row is None else (Purpose(row[0]), row[1] == "answered")
+
+
+def was_rescued(tx: Tx, turn_id: str) -> bool:
+    """Tell whether a turn has been saved once from a conversation that was too long."""
+    row = tx.one(
+        "SELECT 1 FROM asks WHERE turn_id = :turn_id AND purpose = 'rescue' LIMIT 1",
+        turn_id=turn_id,
+    )
+    return row is not None
 
 
 def answered(tx: Tx, turn_id: str, step: int, usage: Usage) -> None:

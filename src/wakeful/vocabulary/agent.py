@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
+from wakeful.vocabulary.compacting import CompactionRules
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides
 from wakeful.vocabulary.record import Record
@@ -43,6 +44,7 @@ class AgentConfig(Record):
     limits: Limits = Limits()
     routes: tuple[Route, ...] = ()  # where it may send, beside the routes of its sessions
     thinking: ThinkingLevel | None = None  # None: as the model itself likes
+    compaction: CompactionRules = CompactionRules()
 
 
 def parse_thinking(word: str, field: str = "thinking") -> ThinkingLevel:

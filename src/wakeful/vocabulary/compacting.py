@@ -2,6 +2,10 @@
 
 from wakeful.vocabulary.record import Record
 
+COMPACTION = "compaction"  # source of the stimulus that asks for one
+MEMORY_FLUSH = "memory-flush"  # source of the stimulus that asks for memories
+
+FOLD = "Fold the older part of this conversation into a summary."  # asked without a wish
 FLUSH_PROMPT = (
     "The older part of this conversation will soon be folded into a summary. Write down now, with "
     "memory_write, what you will want to know later and have not written yet: facts, wishes, "

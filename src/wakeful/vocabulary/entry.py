@@ -55,6 +55,8 @@ class CompactionBody(Record, tag="compaction"):
     first_kept_depth: int
     tokens_before: int
     details: dict[str, Any] = {}
+    previous: str | None = None  # the compaction that counted before this one
+    undoes: str | None = None  # the one whose view this takes back
 
     @property
     def files(self) -> tuple[list[str], list[str]]:

@@ -63,6 +63,7 @@ class Node:
             ids=ids,
             ending=Ending(self.bus, ids),
             queue_settings_of=self.intake.acceptance.queue_settings,
+            file=self.intake.accept_in,
         )
         mind = Mind(agent, Scripted([]), Toolbox(()))
         self.opening = Opening(pen, {"main": mind}, owner=name)

@@ -18,6 +18,7 @@ from wakeful.testing import ledger
 from wakeful.testing.ledger import Line
 from wakeful.transcript.entries import ENTRIES
 from wakeful.transcript.sessions import SESSIONS, Session
+from wakeful.turns.asks import Purpose
 from wakeful.turns.tool_calls import CALLS, Call
 from wakeful.turns.turns import TURNS, Turn
 from wakeful.vocabulary.clock import SystemClock
@@ -42,6 +43,7 @@ class AskRow(Record):
     settled_at: int | None
     usage: str | None
     error: str | None
+    purpose: Purpose
 
 
 class EventRow(Record):

@@ -4,6 +4,7 @@ from wakeful.testing.checker.finding import Finding
 from wakeful.testing.checker.history import History, grouped, key_of
 from wakeful.testing.ledger import Line
 from wakeful.testing.stand_in import digest_of_reply
+from wakeful.turns.asks import Purpose
 from wakeful.turns.tool_calls import Call, CallState
 from wakeful.turns.turns import Turn
 from wakeful.vocabulary.entry import AssistantBody, Kind, ToolBody
@@ -55,9 +56,16 @@ def _check_replies(history: History, turn: Turn, finding: Finding) -> None:
         message for message in _assistant(history, turn) if message.stop_reason not in _NO_REPLY
     ]
     answered = [ask for ask in history.asks_of_turn[turn.id] if ask.state == "answered"]
+    wanted = sum(ask.purpose is Purpose.REPLY for ask in answered)
     finding.expect(
-        len(replies) == len(answered),
-        f"{turn.id} has {len(replies)} replies for {len(answered)} answered asks",
+        len(replies) == wanted,
+        f"{turn.id} has {len(replies)} replies for {wanted} answered asks",
+        history.story(turn.id),
+    )
+    folds = sum(e.kind is Kind.COMPACTION for e in history.entries_of_turn[turn.id])
+    finding.expect(
+        folds == len(answered) - wanted,
+        f"{turn.id} has {folds} compactions for {len(answered) - wanted} summaries",
         history.story(turn.id),
     )
     for reply in replies:

@@ -4,6 +4,7 @@ from wakeful.testing.checker.finding import Finding
 from wakeful.testing.checker.history import History, grouped
 from wakeful.testing.stand_in import digest
 from wakeful.turn.context import build
+from wakeful.turns.asks import Purpose
 from wakeful.vocabulary.entry import Entry, chain
 
 
@@ -59,7 +60,7 @@ def _check_contexts(history: History, branches: dict[str, list[Entry]], finding:
         finding.expect(
             place is not None, f"{ask.turn_id} step {ask.step} was asked about unknown rows"
         )
-        if place is None or not lines:
+        if place is None or not lines or ask.purpose is not Purpose.REPLY:
             continue
         branch, at = place
         rebuilt = digest(build(branch, branches[branch][: at + 1]).messages)

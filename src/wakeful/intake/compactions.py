@@ -1,0 +1,102 @@
+"""Compactions that somebody asks for, or wants undone."""
+
+from wakeful.broker import lanes
+from wakeful.bus.bus import Bus
+from wakeful.intake.intake import Intake
+from wakeful.store.database import Store, Tx
+from wakeful.transcript import entries, sessions
+from wakeful.transcript.entries import Line
+from wakeful.vocabulary.compacting import COMPACTION, FOLD
+from wakeful.vocabulary.entry import CompactionBody, Entry, Kind
+from wakeful.vocabulary.errors import InvalidInput, NotFound
+from wakeful.vocabulary.event import Event
+from wakeful.vocabulary.ids import Ids
+from wakeful.vocabulary.session_key import SessionKey
+from wakeful.vocabulary.stimulus import Draft, Origin, Receipt
+
+
+class Compactions:
+    """Folds conversations on request, and unfolds them."""
+
+    def __init__(self, store: Store, bus: Bus, ids: Ids, intake: Intake) -> None:
+        self._store = store
+        self._bus = bus
+        self._ids = ids
+        self._intake = intake
+
+    async def ask(self, session_key: SessionKey, wish: str = "") -> Receipt:
+        """File that a conversation is to be folded, as soon as its lane is free."""
+        await self._store.write(lambda tx: _known(tx, session_key))
+        return await self._intake.accept(
+            Draft(
+                session_key=session_key,
+                text=wish.strip() or FOLD,
+                origin=Origin.SYSTEM,
+                source=COMPACTION,
+            )
+        )
+
+    async def undo(self, session_key: SessionKey) -> Entry:
+        """Give back the view before the last compaction; what was said since then stays.
+
+        An entry of its own says so: nothing that was written is changed.
+        """
+        return await self._store.write(
+            lambda tx: self._undo(tx, session_key), locks=[lanes.lock(session_key)]
+        )
+
+    def _undo(self, tx: Tx, session_key: str) -> Entry:
+        session = _known(tx, session_key)
+        lane = lanes.get(tx, session_key)
+        if lane is not None and lane.turn_id is not None:
+            raise InvalidInput("session", "has an open turn: wait for its end, or stop it")
+        last = entries.get(tx, session.cycle) if session.cycle else None
+        undone = None if last is None else last.content()
+        if last is None or not isinstance(undone, CompactionBody):
+            raise InvalidInput("session", "has no compaction that could be undone")
+        before = None if undone.previous is None else entries.get(tx, undone.previous)
+        body = CompactionBody(summary="", first_kept_depth=0, tokens_before=session.context_tokens)
+        if before is not None and isinstance(earlier := before.content(), CompactionBody):
+            body = earlier
+        line = Line(
+            id=self._ids.entry(),
+            kind=Kind.COMPACTION,
+            body=_undoing(body, last.id, session.context_tokens),
+        )
+        _, (written,) = entries.append(tx, session, [line])
+        # The cycle is that of the view that came back; with none, the transcript's first.
+        sessions.note_compaction(
+            tx,
+            session_key,
+            context_from=body.first_kept_depth,
+            cycle=undone.previous or "",
+            tokens=undone.tokens_before,
+            by=-1,
+        )
+        self._bus.publish(
+            tx,
+            Event(
+                kind="session.compaction_undone",
+                session_key=session_key,
+                data={"entry_id": written.id, "undoes": last.id},
+            ),
+        )
+        return written
+
+
+def _undoing(view: CompactionBody, undone_id: str, tokens: int) -> CompactionBody:
+    return CompactionBody(
+        summary=view.summary,
+        first_kept_depth=view.first_kept_depth,
+        tokens_before=tokens,
+        details=view.details,
+        previous=view.previous,
+        undoes=undone_id,
+    )
+
+
+def _known(tx: Tx, session_key: str) -> sessions.Session:
+    session = sessions.get(tx, session_key)
+    if session is None:
+        raise NotFound("session", f"no session {session_key!r}")
+    return session

@@ -1,0 +1,45 @@
+"""Ask a model one question and wait for its whole answer."""
+
+from collections.abc import Callable
+
+from wakeful.models.model import (
+    LONGEST_REPLY,
+    Delta,
+    Model,
+    Reply,
+    Request,
+    Restart,
+    as_message,
+    asked,
+)
+from wakeful.vocabulary.errors import Garbled
+from wakeful.vocabulary.message import AssistantMessage
+
+Show = Callable[[Delta | Restart], None]
+
+
+async def answer(model: Model, request: Request, show: Show) -> AssistantMessage:
+    """Return the answer as the transcript keeps it, having shown its pieces as they came.
+
+    A cancelled question closes its connection.
+    """
+    size = 0
+    reply: Reply | None = None
+    async with asked(model, request) as pieces:
+        async for piece in pieces:
+            if reply is not None:
+                raise Garbled("the model went on after its final reply")
+            match piece:
+                case Delta(text=text):
+                    size += len(text)
+                    if size > LONGEST_REPLY:
+                        raise Garbled("the model's answer does not end")
+                    show(piece)
+                case Restart():
+                    size = 0
+                    show(piece)
+                case Reply():
+                    reply = piece
+    if reply is None:
+        raise Garbled("the model's answer broke off")
+    return as_message(reply)

@@ -1,0 +1,112 @@
+"""The commits of a compaction: folded, failed, or begun because the model refused."""
+
+from wakeful.gate import halts
+from wakeful.prompts import compaction as template
+from wakeful.transcript import entries, sessions
+from wakeful.turn import limits
+from wakeful.turn.compaction import Plan
+from wakeful.turn.context import build, last_compaction
+from wakeful.turn.journal import Next
+from wakeful.turn.page import Page
+from wakeful.turn.sizing import is_compaction
+from wakeful.turns import asks, turns
+from wakeful.turns.asks import Purpose
+from wakeful.turns.turns import End, Interrupt, TurnState
+from wakeful.vocabulary.entry import CompactionBody, Kind
+from wakeful.vocabulary.message import AssistantMessage
+from wakeful.vocabulary.stimulus import Priority
+
+TOO_LONG = "This conversation is too long for the model, and could not be made shorter: {why}."
+NOT_FOLDED = "The conversation was not folded: {why}. Nothing of it was changed."
+
+
+def fold(page: Page, plan: Plan, reply: AssistantMessage, purpose: Purpose) -> Next:
+    """Write the summary of a conversation, then go on with what the turn was about to do."""
+    tx, turn, sheet = page.tx, page.turn, page.sheet
+    tokens_before = page.tokens()
+    path = entries.path(tx, sheet.session, sheet.session.context_from - 1)
+    counted = last_compaction(path)
+    asks.answered(tx, turn.id, turn.step, reply.usage)
+    turns.note_reply(tx, turn.id, reply.usage)
+    body = CompactionBody(
+        summary=reply.text.strip(),
+        first_kept_depth=plan.first_kept_depth,
+        tokens_before=tokens_before,
+        details={
+            "files_read": plan.files_read,
+            "files_changed": plan.files_changed,
+            "template": template.VERSION,
+        },
+        previous=None if counted is None else counted[0].id,
+    )
+    sheet.add(body, kind=Kind.COMPACTION)
+    sheet.flush()
+    entry = sheet.written[-1]
+    kept = [line for line in (*path, entry) if line.depth >= plan.first_kept_depth]
+    page.show_anew(build(sheet.session.branch, kept, turn.id))
+    sessions.add_usage(tx, turn.session_key, reply.usage, page.tokens())
+    sessions.note_compaction(
+        tx,
+        turn.session_key,
+        context_from=plan.first_kept_depth,
+        cycle=entry.id,
+        tokens=page.tokens(),
+    )
+    session = sessions.get(tx, turn.session_key)
+    assert session is not None
+    sheet.session = session
+    sheet.publish(
+        "session.compacted",
+        entry_id=entry.id,
+        first_kept_depth=plan.first_kept_depth,
+        tokens_before=tokens_before,
+        tokens_after=page.tokens(),
+        because=purpose.value,
+    )
+    return _go_on(page, f"Folded: about {tokens_before} tokens became {page.tokens()}.")
+
+
+def fail(page: Page, why: str, purpose: Purpose) -> Next:
+    """Leave the conversation as it is, and say why it was not folded."""
+    turn = page.turn
+    asks.failed(page.tx, turn.id, turn.step, why)
+    sessions.note_failed_compaction(page.tx, turn.session_key)
+    page.sheet.publish("session.compaction_failed", reason=why, because=purpose.value)
+    if turn.interrupt is not Interrupt.NONE:
+        return page.interrupted()
+    if purpose is Purpose.RESCUE:
+        return _ended(page, "context_overflow", TOO_LONG.format(why=why))
+    if is_compaction(turn):
+        return _ended(page, "compaction_failure", NOT_FOLDED.format(why=why))
+    return page.ask(turn.step + 1)  # there may still be room for an answer
+
+
+def rescue(page: Page, refusal: str) -> Next:
+    """The model refused a conversation as too long: fold it, once in a turn."""
+    turn = page.turn
+    asks.failed(page.tx, turn.id, turn.step, refusal)
+    if turn.interrupt is not Interrupt.NONE:
+        return page.interrupted()
+    if not page.mind.config.compaction.enabled or asks.was_rescued(page.tx, turn.id):
+        return _ended(page, "context_overflow", refusal)
+    return page.compact(turn.step + 1, Purpose.RESCUE)
+
+
+def _go_on(page: Page, told: str) -> Next:
+    turn = page.turn
+    if turn.interrupt is not Interrupt.NONE:
+        return page.interrupted()
+    if is_compaction(turn):
+        # Nobody waits for what the runtime does by itself.
+        reply = None if turn.priority is Priority.LATER else told
+        return page.end(End(state=TurnState.DONE, reply=reply))
+    if halts.is_halted(page.tx, turn.agent_id):
+        return page.leave("halted", None)
+    sentence = limits.before_ask(turn, page.mind.config.limits)
+    if sentence is not None:
+        return _ended(page, "limit", sentence)
+    return page.ask_or_compact(turn.step + 1)
+
+
+def _ended(page: Page, kind: str, sentence: str) -> Next:
+    return page.end(End(state=TurnState.FAILED, reply=sentence, error_kind=kind, error=sentence))

@@ -1,0 +1,83 @@
+"""How full a conversation is, and what is filed for later because of it."""
+
+from wakeful.models.model import context_window
+from wakeful.transcript.sessions import Session
+from wakeful.turn.agent import Mind
+from wakeful.turn.compaction import Room, room_of
+from wakeful.turns.turns import Turn
+from wakeful.vocabulary import session_key as keys
+from wakeful.vocabulary.compacting import COMPACTION, FOLD, MEMORY_FLUSH
+from wakeful.vocabulary.stimulus import Draft, Origin, Priority, Trust
+
+MAX_FAILURES = 3  # compactions of one cycle that failed; then only somebody's wish or need tries
+AGAIN_S = 3_600  # how long one asked for by the runtime itself counts as asked for
+
+_SCOPE = "runtime"
+_NO_FLUSH = frozenset({Origin.HEARTBEAT, Origin.TICK})
+
+
+def room(mind: Mind) -> Room:
+    return room_of(mind.config.compaction, context_window(mind.model))
+
+
+def is_crowded(mind: Mind, session: Session, tokens: int) -> bool:
+    """Tell whether a conversation must be folded before the model is asked again."""
+    return (
+        mind.config.compaction.enabled
+        and session.failed_compactions < MAX_FAILURES
+        and tokens > room(mind).is_used_up_at
+    )
+
+
+def is_compaction(what: Turn | Draft) -> bool:
+    return what.origin is Origin.SYSTEM and what.source == COMPACTION
+
+
+def is_flush(what: Turn | Draft) -> bool:
+    return what.origin is Origin.SYSTEM and what.source == MEMORY_FLUSH
+
+
+def due_after(turn: Turn, mind: Mind, session: Session, tokens: int) -> list[Draft]:
+    """Return what a finished turn leaves to be done about the size of its conversation."""
+    due: list[Draft] = []
+    if tokens <= room(mind).is_scarce_at or is_compaction(turn):
+        return due
+    if _needs_flush(turn, mind, session):
+        due.append(_draft(turn, session, MEMORY_FLUSH, mind.config.compaction.memory_flush.prompt))
+    if session.failed_compactions == 0 and is_crowded(mind, session, tokens):
+        due.append(_draft(turn, session, COMPACTION, FOLD))
+    return due
+
+
+def _needs_flush(turn: Turn, mind: Mind, session: Session) -> bool:
+    """Memories are written once per cycle, by agents that can, in conversations that last."""
+    return (
+        mind.config.compaction.enabled
+        and mind.config.compaction.memory_flush.enabled
+        and session.flushed_cycle != cycle_of(session)
+        and turn.origin not in _NO_FLUSH
+        and keys.pool_of(session.key) == "main"
+        and mind.workspace is not None
+        and mind.toolbox.get("memory_write", Trust.OPERATOR) is not None
+    )
+
+
+def cycle_of(session: Session) -> str:
+    """Return the id of the time since the last compaction."""
+    return session.cycle or session.transcript_id
+
+
+def _draft(turn: Turn, session: Session, source: str, text: str) -> Draft:
+    return Draft(
+        session_key=session.key,
+        text=text,
+        origin=Origin.SYSTEM,
+        priority=Priority.LATER,
+        source=source,
+        scope=_SCOPE,
+        dedup_key=cycle_of(session),
+        dedup_window_s=AGAIN_S,
+        cause_id=turn.opened_by,
+        root_id=turn.root_id,
+        depth=turn.depth,
+    )

@@ -1,0 +1,58 @@
+"""The summary of a conversation: what is read, what is asked, and whether the answer will do."""
+
+from wakeful.broker import stimuli
+from wakeful.models.model import Request
+from wakeful.prompts import compaction as template
+from wakeful.store.database import Store, Tx
+from wakeful.transcript import entries, sessions
+from wakeful.turn.asking import answer
+from wakeful.turn.compaction import LONGEST_SHARE, Plan, plan
+from wakeful.turn.journal import Compact, Journal
+from wakeful.turn.sizing import is_compaction, room
+from wakeful.turn.tokens import CHARACTERS_PER_TOKEN
+from wakeful.turns.asks import Purpose
+from wakeful.vocabulary.compacting import FOLD
+from wakeful.vocabulary.entry import Entry
+from wakeful.vocabulary.errors import Garbled, Permanent
+from wakeful.vocabulary.message import AssistantMessage, UserMessage
+
+
+async def summarise(
+    store: Store, journal: Journal, compact: Compact
+) -> tuple[Plan, AssistantMessage]:
+    """Ask for the summary that a compaction needs; Garbled if it cannot take the place."""
+    mind, turn = journal.mind, journal.turn
+    space = room(mind)
+    path, wish = await store.write(lambda tx: _read(tx, journal))
+    made = plan(path, space, open_turn_id=turn.id, is_overflow=compact.purpose is Purpose.RESCUE)
+    if made is None:
+        raise Permanent("there is nothing in it that could be left out")
+    longest = space.is_used_up_at * CHARACTERS_PER_TOKEN // LONGEST_SHARE
+    text = template.question(
+        made.folded, made.turn, previous=made.previous, wish=wish, longest=longest
+    )
+    request = Request(
+        system=template.SYSTEM,
+        messages=(UserMessage(text=text),),
+        max_tokens=space.reserve * 4 // 5,
+        turn_id=turn.id,
+        step=turn.step,
+        purpose="summary",
+    )
+    reply = await answer(mind.model, request, lambda _: None)
+    is_split = bool(made.turn)
+    if (fault := template.fault(reply.text, is_split=is_split, input_size=len(text))) is not None:
+        raise Garbled(fault)
+    return made, reply
+
+
+def _read(tx: Tx, journal: Journal) -> tuple[list[Entry], str]:
+    """Return what the model sees of a conversation, and what somebody wishes of its summary."""
+    session = sessions.get(tx, journal.turn.session_key)
+    assert session is not None
+    path = entries.path(tx, session, session.context_from - 1)
+    if not is_compaction(journal.turn):
+        return path, ""
+    stimulus = stimuli.get(tx, journal.turn.opened_by)
+    wish = "" if stimulus is None or stimulus.text == FOLD else stimulus.text
+    return path, wish

@@ -1,0 +1,342 @@
+"""What compaction promises: room is made, nothing is lost, and a failure changes nothing."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from tests.integration.engine.looking import shown
+from wakeful.models.model import Reply, Request
+from wakeful.models.scripted import Line
+from wakeful.prompts import compaction as template
+from wakeful.runtime import Runtime
+from wakeful.testing.kit import ManualClock, Pause, Scripted, call, says, wait_for
+from wakeful.tools.tool import Tool, tool
+from wakeful.turn.agent import Agent
+from wakeful.turns.turns import Turn, TurnState
+from wakeful.vocabulary.compacting import COMPACTION, MEMORY_FLUSH, CompactionRules, MemoryFlush
+from wakeful.vocabulary.entry import AssistantBody, CompactionBody, Kind
+from wakeful.vocabulary.errors import ContextOverflow, InvalidInput, Permanent, Transient
+from wakeful.vocabulary.message import Text, ToolCall, Usage
+
+NO_FLUSH = MemoryFlush(enabled=False)
+RULES = CompactionRules(
+    reserve_tokens=200, reserve_tokens_floor=0, keep_recent_tokens=50, memory_flush=NO_FLUSH
+)
+WINDOW = 1_000
+LONG = "long " * 250  # 312 tokens
+
+
+class Small(Scripted):
+    """A scripted model with a small window, which sums up when it is asked to.
+
+    It counts no tokens unless its script does: sizes are the runtime's own estimates.
+    """
+
+    context_window = WINDOW
+
+    def __init__(self, lines: Sequence[Line], summaries: Sequence[Line | Pause] = ()) -> None:
+        super().__init__([])
+        self._replies: Iterator[Line] = iter(lines)
+        self._summaries: Iterator[Line | Pause] = iter(summaries)
+        self.summed_up: list[str] = []
+
+    def _next(self) -> Line | Pause:
+        request = self.requests[-1]
+        if request.purpose == "reply":
+            line = next(self._replies, "the script has no more lines")
+            return uncounted(line) if isinstance(line, str) else line
+        (asked,) = request.messages
+        self.summed_up.append(asked.text)
+        return next(self._summaries, summary(f"no. {len(self.summed_up)}"))
+
+    def replies_asked(self) -> list[Request]:
+        return [request for request in self.requests if request.purpose == "reply"]
+
+
+def summary(mark: str, *, is_split: bool = True) -> str:
+    return "\n".join(f"{heading}\n{mark}" for heading in template.headings(is_split=is_split))
+
+
+def uncounted(text: str, *calls: ToolCall) -> Reply:
+    return replace(says(text, *calls), usage=Usage())
+
+
+def counted(text: str, tokens: int) -> Reply:
+    return Reply(content=(Text(text=text),), usage=Usage(input=tokens, output=1))
+
+
+def runtime_with(
+    model: Small,
+    *,
+    rules: CompactionRules = RULES,
+    tools: Sequence[Tool] = (),
+    workspace: Path | None = None,
+    clock: ManualClock | None = None,
+) -> Runtime:
+    agent = Agent(model=model, compaction=rules, tools=tools, workspace=workspace)
+    return Runtime(agents=[agent], clock=clock)
+
+
+async def said(runtime: Runtime, text: str = "hello") -> Turn:
+    turn = await runtime.wait(await runtime.send(text))
+    assert turn is not None
+    return turn
+
+
+async def folds(runtime: Runtime) -> list[CompactionBody]:
+    bodies = [entry.content() for entry in await runtime.entries()]
+    return [body for body in bodies if isinstance(body, CompactionBody)]
+
+
+async def test_a_conversation_is_folded_before_a_prompt_that_would_not_fit():
+    model = Small(["one", "two", "three"])
+    async with runtime_with(model) as runtime:
+        await said(runtime, LONG)
+        await said(runtime, LONG)
+        turn = await said(runtime, LONG)
+        made = await folds(runtime)
+
+    assert turn.state is TurnState.DONE
+    assert turn.reply == "three"
+    assert len(made) == 1
+    assert "long long" in model.summed_up[0]
+    first, *others = shown(model.requests[-1])
+    assert "no. 1" in first
+    assert others == [f"user: {LONG}"]
+
+
+async def test_a_conversation_is_folded_after_a_turn_when_nobody_waits():
+    model = Small([counted("one", 900), "two"])
+    async with runtime_with(model) as runtime:
+        await said(runtime, LONG)
+        event = await wait_for(runtime, "session.compacted")
+        await said(runtime, "and now?")
+        stimuli = await runtime.store.read(
+            "SELECT state FROM stimuli WHERE source = :source", source=COMPACTION
+        )
+
+    assert stimuli == [("done",)]
+    assert event.data["tokens_after"] < event.data["tokens_before"]
+    assert "no. 1" in shown(model.requests[-1])[0]
+
+
+async def test_the_work_of_a_long_turn_is_folded_between_its_steps():
+    model = Small([uncounted("", call("read", call_id=f"c{n}")) for n in range(6)] + ["finished"])
+    async with runtime_with(model, tools=[reading(LONG)]) as runtime:
+        turn = await said(runtime, "read it all")
+        made = await folds(runtime)
+
+    assert (turn.state, turn.reply) == (TurnState.DONE, "finished")
+    assert len(made) >= 2
+    assert "<turn>" in model.summed_up[0]
+    for request in model.replies_asked():
+        assert sum(map(len, shown(request))) < WINDOW * 4
+
+
+async def test_what_the_first_compaction_kept_is_in_the_second():
+    model = Small([counted(f"answer {n}", 900) for n in range(3)])
+    async with runtime_with(model) as runtime:
+        for mark in ("alpha", "beta", "gamma"):
+            since = await runtime.cursor()
+            await said(runtime, f"{mark} {LONG}")
+            await wait_for(runtime, "session.compacted", since=since)
+
+    assert "alpha" in model.summed_up[0]
+    assert "no. 1" in model.summed_up[1]
+    assert "answer 0" in model.summed_up[1]
+    assert "no. 2" in model.summed_up[2]
+    assert "beta" in model.summed_up[2]
+
+
+async def test_an_overflow_is_folded_once_and_the_question_asked_again():
+    model = Small(["one", ContextOverflow("too long"), "made it"])
+    async with runtime_with(model) as runtime:
+        await said(runtime, LONG)
+        turn = await said(runtime, "short")
+
+    assert (turn.state, turn.reply) == (TurnState.DONE, "made it")
+    assert "no. 1" in shown(model.requests[-1])[0]
+
+
+async def test_a_second_overflow_ends_the_turn_and_keeps_the_session():
+    model = Small(["one", ContextOverflow("too long"), ContextOverflow("still too long"), "later"])
+    async with runtime_with(model) as runtime:
+        await said(runtime, LONG)
+        turn = await said(runtime, "short")
+        after = await said(runtime, "again")
+
+    assert turn.state is TurnState.FAILED
+    assert turn.error_kind == "context_overflow"
+    assert turn.reply == "still too long"
+    assert after.reply == "later"
+
+
+@pytest.mark.parametrize(
+    "bad",
+    ["", "no headings at all", summary("x" * 20_000), Permanent("403: no")],
+    ids=["empty", "headings", "longer", "refused"],
+)
+async def test_a_bad_summary_changes_nothing_and_says_why(bad: str | Exception):
+    answer: Line = bad if bad or isinstance(bad, Exception) else Reply(content=())
+    model = Small(["one", "two", "three"], [answer, answer])
+    clock = ManualClock()
+    async with runtime_with(model, clock=clock) as runtime:
+        await said(runtime, LONG)
+        await said(runtime, LONG)
+        turn = await said(runtime, LONG)
+        event = await wait_for(runtime, "session.compaction_failed")
+        made = await folds(runtime)
+
+    assert turn.reply == "three"
+    assert event.data["reason"]
+    assert made == []
+    assert len(shown(model.requests[-1])) == 5
+
+
+async def test_a_summary_that_must_wait_for_the_model_is_asked_for_again():
+    model = Small(["one", "two", "three"], [Transient("529", retry_after_s=1.0)])
+    clock = ManualClock()
+    async with runtime_with(model, clock=clock) as runtime:
+        await said(runtime, LONG)
+        await said(runtime, LONG)
+        receipt = await runtime.send(LONG)
+        await wait_for(runtime, "turn.left")
+        clock.advance(400)
+        turn = await runtime.wait(receipt)
+        made = await folds(runtime)
+
+    assert turn is not None
+    assert turn.reply == "three"
+    assert len(made) == 1
+
+
+async def test_three_failures_in_a_cycle_are_enough():
+    refused: list[Line] = [Permanent("403: no") for _ in range(10)]
+    model = Small([f"answer {n}" for n in range(8)], refused)
+    async with runtime_with(model) as runtime:
+        for _ in range(8):
+            await said(runtime, LONG[:1_000])
+
+    assert len(model.summed_up) == 3
+
+
+async def test_somebody_may_ask_for_it_and_say_what_matters():
+    model = Small(["one", "two"])
+    async with runtime_with(model) as runtime:
+        await said(runtime, LONG)
+        await said(runtime, "more")
+        turn = await runtime.wait(await runtime.compact(wish="keep the number 42"))
+
+    assert turn is not None
+    assert turn.state is TurnState.DONE
+    assert turn.reply is not None
+    assert turn.reply.startswith("Folded")
+    assert "keep the number 42" in model.summed_up[0]
+
+
+async def test_it_can_be_undone_and_nothing_said_since_is_lost():
+    model = Small(["one", "two", "three", "four"])
+    async with runtime_with(model) as runtime:
+        await said(runtime, LONG)
+        await said(runtime, "kept")
+        await runtime.wait(await runtime.compact())
+        await said(runtime, "since then")
+        undone = await runtime.undo_compaction()
+        await said(runtime, "now")
+        with pytest.raises(InvalidInput, match="no compaction"):
+            await runtime.undo_compaction()
+
+    assert isinstance(undone.content(), CompactionBody)
+    texts = shown(model.requests[-1])
+    assert texts == [
+        f"user: {LONG}",
+        "assistant: one",
+        "user: kept",
+        "assistant: two",
+        "user: since then",
+        "assistant: three",
+        "user: now",
+    ]
+
+
+async def test_undoing_the_second_gives_back_the_view_of_the_first():
+    model = Small([f"answer {n}" for n in range(4)])
+    async with runtime_with(model) as runtime:
+        await said(runtime, f"alpha {LONG}")
+        await runtime.wait(await runtime.compact())
+        await said(runtime, f"beta {LONG}")
+        await runtime.wait(await runtime.compact())
+        await runtime.undo_compaction()
+        await said(runtime, "now")
+
+    first, *others = shown(model.requests[-1])
+    assert "no. 1" in first
+    assert any("beta" in text for text in others)
+    assert not any("alpha" in text for text in others)
+
+
+async def test_memories_are_written_once_per_cycle_and_nobody_is_told(tmp_path: Path):
+    write = call("memory_write", name="notes", text="the number is 42")
+    lines: list[Line] = [
+        counted("one", 710),
+        replace(says("", write), usage=Usage(input=720)),
+        counted("I wrote it down", 730),
+        counted("two", 740),
+        counted("three", 750),
+    ]
+    rules = CompactionRules(
+        reserve_tokens=200,
+        reserve_tokens_floor=0,
+        keep_recent_tokens=50,
+        memory_flush=MemoryFlush(soft_threshold_tokens=100, prompt="Write it down."),
+    )
+    model = Small(lines)
+    async with runtime_with(model, rules=rules, workspace=tmp_path) as runtime:
+        await said(runtime)
+        await wait_for(runtime, "turn.finished", lambda e: e.data["reply"] == "I wrote it down")
+        await said(runtime, "go on")
+        await said(runtime, "and on")
+        flushes = await runtime.store.read(
+            "SELECT state FROM stimuli WHERE source = :source", source=MEMORY_FLUSH
+        )
+        entries = await runtime.entries()
+
+    assert flushes == [("done",)]
+    assert (tmp_path / "memory" / "notes.md").read_text() == "the number is 42"
+    silent = [
+        body.message.text
+        for entry in entries
+        if entry.kind is Kind.MESSAGE
+        and isinstance(body := entry.content(), AssistantBody)
+        and body.is_silent
+    ]
+    assert silent == ["I wrote it down"]
+
+
+async def test_a_stop_ends_a_compaction_and_changes_nothing():
+    pause = Pause("on its way")
+    model = Small(["one", "two", "three"], [pause])
+    async with runtime_with(model) as runtime:
+        await said(runtime, LONG)
+        receipt = await runtime.compact()
+        await pause.reached.wait()
+        stopped = await runtime.stop()
+        turn = await runtime.wait(receipt)
+        made = await folds(runtime)
+        await said(runtime, "still here?")
+
+    assert stopped.turn_id is not None
+    assert turn is not None
+    assert turn.state is TurnState.STOPPED
+    assert made == []
+    assert shown(model.requests[-1])[0] == f"user: {LONG}"
+
+
+def reading(text: str) -> Tool:
+    async def read() -> str:
+        """Read."""
+        return text
+
+    return tool(name="read", effect="read")(read)
