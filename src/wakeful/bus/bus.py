@@ -4,6 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 
 import msgspec
 
@@ -13,13 +14,16 @@ from wakeful.vocabulary.event import Event, matches
 from wakeful.vocabulary.ids import Ids
 
 LAST = 100  # the rank of the bus head: the last row any transaction locks
-PAGE_LIMIT = 500
 QUEUE_LIMIT = 1024  # events a slow reader may have waiting; beyond that it re-reads the ledger
+BATCH_LIMIT = 100  # events a reader is handed at once: what a stopped one holds in memory
+PAGE_LENGTH = 262_144  # characters of the events read at once, but for the last one of them
 
 _PAGE = (  # one statement, one snapshot: commit order is number order, so a page has no holes
     "SELECT epoch, pruned_through, page.seq, kind, session_key, turn_id, stimulus_id, at, data "
-    "FROM bus_head LEFT JOIN (SELECT seq, kind, session_key, turn_id, stimulus_id, at, data "
-    "FROM events WHERE seq > :after ORDER BY seq LIMIT :page) page ON 1 = 1 ORDER BY page.seq"
+    "FROM bus_head LEFT JOIN (SELECT seq, kind, session_key, turn_id, stimulus_id, at, data, "
+    "SUM(LENGTH(data)) OVER (ORDER BY seq) - LENGTH(data) AS length_before "
+    "FROM events WHERE seq > :after ORDER BY seq LIMIT :page) page "
+    "ON page.length_before < :length ORDER BY page.seq"
 )
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(dict[str, object]).decode
@@ -139,7 +143,9 @@ class Bus:
 
     async def page(self, reader: "_Reader", through: int) -> list[Event]:
         """Return stored events after what the reader has seen; those after `through` come live."""
-        rows = await self._store.read(_PAGE, after=reader.seen, page=PAGE_LIMIT)
+        rows = await self._store.read(
+            _PAGE, after=reader.seen, page=BATCH_LIMIT, length=PAGE_LENGTH
+        )
         found: list[Event] = []
         if rows[0][1] > reader.seen:
             reader.seen = rows[0][1]
@@ -233,7 +239,7 @@ class Subscription:
         return self._taken.popleft()
 
     async def batch(self) -> list[Event]:
-        """Wait for events and return all there are; none if somebody nudged instead.
+        """Wait for events and return the next ones; none if somebody nudged instead.
 
         May be cancelled and called again: nothing is lost.
         """
@@ -248,14 +254,14 @@ class Subscription:
             return []
         if reader.seen < self._through:
             return await self._bus.page(reader, self._through)
-        if events := list(reader.take()):
+        if events := list(islice(reader.take(), BATCH_LIMIT)):
             return events
         if reader.is_behind:
             reader.is_behind = False
             self._through = self._bus.last_seq
             return [Event(kind="gap")]
         await reader.wait()
-        return list(reader.take())
+        return list(islice(reader.take(), BATCH_LIMIT))
 
     def nudge(self) -> None:
         """Let whoever waits for a batch look up."""

@@ -14,6 +14,7 @@ from wakeful.vocabulary.clock import Alarm, Clock
 HEADER_SECONDS = 10.0
 LARGEST_HEAD = 64 * 1024  # bytes of the request line and the headers together
 SMALL_BODY = 64 * 1024  # below every limit: need not be measured again
+LARGEST_GATHERED = 64 * 1024  # bytes of an answer that wait to be sent with the rest of it
 CONNECTIONS_EACH = 512  # per address
 CONNECTIONS = 2048
 
@@ -161,6 +162,7 @@ class _Gathering:
         self._transport = transport
         self._loop = loop
         self._waiting: list[bytes] = []
+        self._size = 0
         self.abort = transport.abort
         self.get_extra_info = transport.get_extra_info
         self.is_closing = transport.is_closing
@@ -172,6 +174,9 @@ class _Gathering:
         if not self._waiting:
             self._loop.call_soon(self._flush)
         self._waiting.append(data)
+        self._size += len(data)
+        if self._size > LARGEST_GATHERED:  # else a writer that never waits is never held back
+            self._flush()
 
     def close(self) -> None:
         self._flush()
@@ -181,3 +186,4 @@ class _Gathering:
         if self._waiting and not self._transport.is_closing():
             self._transport.write(b"".join(self._waiting))
         self._waiting.clear()
+        self._size = 0

@@ -1,7 +1,7 @@
 """`GET /api/events`: everything that happens, resumable."""
 
 import re
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from typing import Annotated, Any
 
 import msgspec
@@ -20,8 +20,9 @@ from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.stimulus import OPERATOR
 
 LAST_EVENT_ID = "Last-Event-ID"
-REMEMBERED = 2048  # frames kept for the other readers of the same event
+REMEMBERED = 1024 * 1024  # bytes of frames kept for the other readers of the same event
 MOST_TOPICS = 50
+LARGEST_WRITE = 64 * 1024  # bytes written at once, but for the last frame of them
 
 _TOPIC = re.compile(r"[a-z_]+(\.[a-z_]+)*(\.?\*)?|\*")
 _ABOUT_THE_STREAM = frozenset({"gap", "reset"})
@@ -82,12 +83,19 @@ class EventSource:
         self._principal = principal
         self._sessions = sessions
         self._frames = frames
+        self._waiting: deque[Event] = deque()
 
     async def next(self) -> bytes | None:
-        events = await self._subscription.batch()
-        if self._principal.owner != OPERATOR:
-            events = [event for event in events if await self._may_see(event)]
-        return b"".join([self._frames.of(event) for event in events])
+        if not self._waiting:
+            for event in await self._subscription.batch():
+                if self._principal.owner == OPERATOR or await self._may_see(event):
+                    self._waiting.append(event)
+        written: list[bytes] = []
+        left = LARGEST_WRITE
+        while self._waiting and left > 0:
+            written.append(self._frames.of(self._waiting.popleft()))
+            left -= len(written[-1])
+        return b"".join(written)
 
     def nudge(self) -> None:
         self._subscription.nudge()
@@ -107,6 +115,7 @@ class Frames:
     def __init__(self) -> None:
         # By identity; the event is kept with its frame, so that no other can have its number.
         self._known: OrderedDict[int, tuple[Event, bytes]] = OrderedDict()
+        self._size = 0
 
     def of(self, event: Event) -> bytes:
         known = self._known.get(id(event))
@@ -114,8 +123,10 @@ class Frames:
             return known[1]
         encoded = encode(event)
         self._known[id(event)] = (event, encoded)
-        if len(self._known) > REMEMBERED:
-            self._known.popitem(last=False)
+        self._size += len(encoded)
+        while self._size > REMEMBERED:
+            _, (_, forgotten) = self._known.popitem(last=False)
+            self._size -= len(forgotten)
         return encoded
 
 
