@@ -184,6 +184,7 @@ def _agent(
             workspace=home / Path(given.workspace or f"workspaces/{name}").expanduser(),
             queue=given.queue,
             limits=given.limits,
+            compaction=given.compaction,
             routes=given.routes,
         )
     except InvalidInput as error:

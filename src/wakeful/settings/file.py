@@ -6,6 +6,7 @@ from wakeful.intake.bindings import Binding, DmScope
 from wakeful.settings.settings import LaneSettings, OutboundSettings, Retention, StormSettings
 from wakeful.tools.mcp.options import McpServerSettings
 from wakeful.vocabulary.agent import Limits, ThinkingLevel
+from wakeful.vocabulary.compacting import CompactionRules
 from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.route import Route
@@ -36,6 +37,7 @@ class AgentSettings(Record):
     mcp: tuple[str, ...] = ()
     queue: QueueOverrides = NO_OVERRIDES
     limits: Limits = Limits()
+    compaction: CompactionRules = CompactionRules()
     routes: tuple[Route, ...] = ()
 
 

@@ -54,6 +54,18 @@ _AGENT = {
     "limits.first_token_s": _key("Seconds until a model begins to answer.", 1, DAY_S),
     "limits.idle_s": _key("Seconds between two signs of life of a model.", 1, DAY_S),
     "limits.answer_s": _key("Seconds for one answer of a model.", 1, DAY_S),
+    "compaction.enabled": _key("Whether long conversations are folded into summaries."),
+    "compaction.reserve_tokens": _key("Tokens left free for the answer.", 0, 10_000_000),
+    "compaction.reserve_tokens_floor": _key(
+        "At least so many; never more than a quarter of the window.", 0, 10_000_000
+    ),
+    "compaction.keep_recent_tokens": _key("Tokens that stay word for word.", 0, 10_000_000),
+    "compaction.memory_flush.enabled": _key("Whether memories are written before that."),
+    "compaction.memory_flush.soft_threshold_tokens": _key(
+        "How many tokens before the reserve begins.", 0, 10_000_000
+    ),
+    "compaction.memory_flush.prompt": _key("What the agent is asked then."),
+    "compaction.memory_flush.system_prompt": _key("Added to its instructions for that turn."),
     "routes": _key("Where it may send on its own, beside the routes of its sessions."),
     "routes[].door": _key("The door to send through."),
     "routes[].address": _key("Who is addressed there."),

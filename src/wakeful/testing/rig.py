@@ -39,12 +39,14 @@ from wakeful.timers import timers
 from wakeful.timers.timers import Timer
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.clock import SystemClock
+from wakeful.vocabulary.compacting import CompactionRules
 from wakeful.vocabulary.errors import InvalidInput, Transient
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.queueing import Drop, Mode, QueueOverrides
 from wakeful.vocabulary.stimulus import Draft
 
 MUTANT = "WAKEFUL_MUTANT"
+FOLDING = CompactionRules(reserve_tokens=600, reserve_tokens_floor=0, keep_recent_tokens=300)
 DOORS = {  # beside `out`: one that gathers what comes quickly, one that is soon full
     "chatty": QueueOverrides(debounce_ms=20, debounce_max_ms=60, mode=Mode.COLLECT),
     "narrow": QueueOverrides(cap=2, drop=Drop.NEW, mode=Mode.FOLLOWUP),
@@ -204,7 +206,7 @@ async def serve(options: argparse.Namespace) -> None:
     hands = Hands(Ledger(folder / "tools.jsonl", life=life, clock=clock), gates, clock)
     model = StandIn(Ledger(folder / "model.jsonl", life=life, clock=clock), gates, clock)
     runtime = Runtime(
-        agents=[Agent(model=model, tools=hands.tools())],
+        agents=[Agent(model=model, tools=hands.tools(), compaction=FOLDING)],
         settings=Settings(
             home=options.home,
             database=options.database,

@@ -6,12 +6,15 @@ import signal
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 
+from msgspec.structs import replace
+
 from wakeful.models.model import Delta, Reply, Request
 from wakeful.models.scripted import says
+from wakeful.prompts.compaction import headings
 from wakeful.testing import ledger
 from wakeful.testing.gates import Gates
 from wakeful.testing.ledger import Ledger
-from wakeful.testing.plans import Planned, Situation, situation
+from wakeful.testing.plans import LAST_WORD, Planned, Situation, situation
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import Permanent, Transient
 from wakeful.vocabulary.message import (
@@ -19,9 +22,11 @@ from wakeful.vocabulary.message import (
     Message,
     ToolCall,
     ToolMessage,
+    Usage,
     encode_message,
 )
 
+WINDOW = 3_000  # tokens: small, so that conversations must be folded
 SLOW_PIECES = 5
 PIECE_S = 0.01
 LONG_REPLY = 20_000  # characters
@@ -51,14 +56,21 @@ class StandIn:
     def name(self) -> str:
         return "stand-in"
 
+    @property
+    def context_window(self) -> int:
+        return WINDOW
+
     async def stream(self, request: Request) -> AsyncIterator[Delta | Reply]:
+        if request.purpose == "summary":
+            yield self._summary(request)
+            return
         wanted = situation(request.messages)
         self._note_asked(request, wanted)
         problem = unpaired(request.messages)
         if problem is not None:
             self._lines.note("refused", turn=request.turn_id, step=request.step, why=problem)
             raise Permanent(f"400: {problem}")
-        reply = _reply(request, wanted)
+        reply = replace(_reply(request, wanted), usage=Usage(input=_tokens(request), output=1))
         async for piece in self._behave(request, wanted.step.manners):
             yield piece
         if "garbled" in wanted.step.manners and self._is_first(request):
@@ -78,6 +90,14 @@ class StandIn:
             marks=wanted.marks,
             digest=digest(request.messages),
         )
+
+    def _summary(self, request: Request) -> Reply:
+        self._note_asked(request, Situation(marks=(), step=LAST_WORD))
+        reply = says("\n".join(f"{heading}\nnone" for heading in headings(is_split=True)))
+        self._lines.note(
+            "answered", turn=request.turn_id, step=request.step, digest=digest_of_reply(reply)
+        )
+        return reply
 
     def _is_first(self, request: Request) -> bool:
         return self._asked[request.turn_id, request.step] == 1
@@ -122,6 +142,11 @@ def digest(messages: Sequence[Message]) -> str:
 
 def digest_of_reply(reply: Reply | AssistantMessage) -> str:
     return hashlib.sha256(encode_message(reply.content)).hexdigest()[:32]
+
+
+def _tokens(request: Request) -> int:
+    """Count as a real model would: everything it is shown."""
+    return sum(len(encode_message(message)) for message in request.messages) // 4
 
 
 def _reply(request: Request, wanted: Situation) -> Reply:
