@@ -9,6 +9,7 @@ from wakeful.gate import storms
 from wakeful.intake import dedup
 from wakeful.outbox import outbox
 from wakeful.store.database import Store, Tx
+from wakeful.transcript.jsonl import imports
 from wakeful.turns import turns
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import Transient
@@ -65,6 +66,7 @@ class Janitor:
             lambda tx, after: outbox.prune(tx, after, before, STEP),
             lambda tx, _: dedup.prune(tx, STEP),
             lambda tx, _: storms.prune(tx, now - DAY_MS, STEP),
+            lambda tx, _: imports.sweep(tx, STEP),
             lambda tx, _: self._bus.prune(tx, events_before, self._events, STEP),
         ]
         for step in steps:

@@ -1,0 +1,258 @@
+"""Export: a transcript leaves as lines, page by page."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from dataclasses import dataclass, field
+
+from wakeful.store.database import Row, Store
+from wakeful.transcript.entries import ENTRIES
+from wakeful.transcript.jsonl import writing
+from wakeful.transcript.jsonl.file import prefix_of
+from wakeful.transcript.jsonl.numbers import Numbers
+from wakeful.transcript.jsonl.references import references, renamed
+from wakeful.transcript.jsonl.writing import Links
+from wakeful.vocabulary.entry import CompactionBody, Entry
+from wakeful.vocabulary.errors import NotFound
+from wakeful.vocabulary.record import Record
+
+PAGE = 200  # entries that are read, and sent, at once
+NO_LIMIT = 2**62
+
+_PAGES = (
+    f"SELECT {ENTRIES.columns}, name, line FROM entries "  # noqa: S608 (ours)
+    "LEFT JOIN entry_lines ON entry_id = id "
+)
+_NAMED = "SELECT id, name FROM entries LEFT JOIN entry_lines ON entry_id = id "
+
+
+class Source(Record):
+    """A transcript, as it is when the export begins."""
+
+    transcript_id: str
+    started_at: int
+    branch: str  # the active one: its entries come last
+    leaf_depth: int
+
+
+async def source(store: Store, session_key: str, transcript_id: str | None = None) -> Source:
+    """Return a transcript of a session: the one it goes on in, or one from before a reset."""
+    rows = await store.read(
+        "SELECT transcript_id, started_at, branch, leaf_depth FROM sessions WHERE key = :key "
+        "UNION ALL SELECT id, started_at, branch, leaf_depth FROM past_transcripts "
+        "WHERE session_key = :key",
+        key=session_key,
+    )
+    if not rows:
+        raise NotFound("session", f"no session {session_key!r}")
+    for row in rows:
+        if transcript_id in (None, row[0]):
+            return Source(transcript_id=row[0], started_at=row[1], branch=row[2], leaf_depth=row[3])
+    raise NotFound("transcript", f"no transcript {str(transcript_id)[:80]!r} in this session")
+
+
+async def export(store: Store, wanted: Source) -> AsyncGenerator[bytes, None]:
+    """Yield whole lines, many at a time; memory does not grow with the transcript's texts.
+
+    First come the lines of the file it was imported from, in their order, then what was said
+    since, branch by branch, the active one last.
+    """
+    rows = await store.read(
+        "SELECT header FROM imports WHERE transcript_id = :id", id=wanted.transcript_id
+    )
+    header = rows[0][0].encode() if rows and rows[0][0] else None
+    yield (header or writing.header(wanted.transcript_id, wanted.started_at)) + b"\n"
+    scribe = _Scribe(store)
+    prefix = prefix_of(wanted.transcript_id)
+    if rows:
+        async for page in _imported(store, prefix):
+            yield await scribe.written(page)
+    async for segment in _segments(store, wanted, prefix if rows else None):
+        async for page in _pages(store, segment):
+            yield await scribe.written(page)
+
+
+@dataclass(frozen=True)
+class _Segment:
+    """A piece of a branch: the entries below one depth, down to another."""
+
+    branch: str
+    after: int
+    until: int
+
+
+class _Scribe:
+    """Writes lines, and knows what it called the entries so far."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._taken = Numbers()
+        self._whole: set[str] = set()  # ids whose end was another's name already
+        self._last: tuple[str, str] = ("", "")  # the id and the name of the entry before
+
+    async def written(self, rows: Sequence[Row]) -> bytes:
+        lines = [await self._line(ENTRIES.read(row[:-2]), row[-2], row[-1]) for row in rows]
+        return b"".join(line + b"\n" for line in lines)
+
+    async def _line(self, entry: Entry, given: str | None, kept: str | None) -> bytes:
+        name = self._named(entry.id, given)
+        if kept is None:
+            line = await self._composed(entry, name)
+        else:
+            line = kept.encode()
+        self._last = entry.id, name
+        return line
+
+    async def _composed(self, entry: Entry, name: str) -> bytes:
+        body = entry.content()
+        first_kept = ""
+        if isinstance(body, CompactionBody):
+            is_kept = body.first_kept_depth < entry.depth
+            first_kept = await self._name_at(entry.branch, body.first_kept_depth) if is_kept else ""
+        named = references(entry.kind, body)
+        names = {one: found for one in named if (found := await self._name_of(one))}
+        links = Links(
+            name=name,
+            parent=None if entry.parent_id is None else await self._name_of(entry.parent_id),
+            first_kept=first_kept or name,
+        )
+        return writing.line(entry.kind, entry.at, renamed(entry.kind, body, names), links)
+
+    def _named(self, entry_id: str, given: str | None) -> str:
+        """Name an entry: as its file did, else by the end of its id, else by all of it."""
+        name = given or entry_id[-8:]
+        if not self._taken.add(name, 0) and given is None:
+            self._whole.add(entry_id)
+            name = entry_id.rpartition("_")[2]
+        return name
+
+    async def _name_of(self, entry_id: str) -> str | None:
+        if entry_id == self._last[0]:
+            return self._last[1]
+        rows = await self._store.read(f"{_NAMED} WHERE id = :id", id=entry_id)
+        return self._known(rows)
+
+    async def _name_at(self, branch: str, depth: int) -> str | None:
+        """Return the name of the entry at a depth on the way from a branch to the root."""
+        async for part in _lineage(self._store, branch, NO_LIMIT):
+            if depth > part.after:
+                rows = await self._store.read(
+                    f"{_NAMED} WHERE branch = :branch AND depth = :depth",
+                    branch=part.branch,
+                    depth=depth,
+                )
+                return self._known(rows)
+        return None
+
+    def _known(self, rows: Sequence[Row]) -> str | None:
+        if not rows:
+            return None
+        entry_id, given = rows[0]
+        if given is not None:
+            return given
+        return entry_id.rpartition("_")[2] if entry_id in self._whole else entry_id[-8:]
+
+
+async def _imported(store: Store, prefix: str) -> AsyncIterator[Sequence[Row]]:
+    after = prefix
+    while True:
+        rows = await store.read(
+            f"{_PAGES} WHERE id > :after AND id < :end ORDER BY id LIMIT :page",
+            after=after,
+            end=f"{prefix}g",
+            page=PAGE,
+        )
+        if not rows:
+            return
+        yield rows
+        after = rows[-1][0]
+
+
+async def _pages(store: Store, segment: _Segment) -> AsyncIterator[Sequence[Row]]:
+    after = segment.after
+    while after < segment.until:
+        rows = await store.read(
+            f"{_PAGES} WHERE branch = :branch AND depth > :after AND depth <= :until "
+            "ORDER BY depth LIMIT :page",
+            branch=segment.branch,
+            after=after,
+            until=segment.until,
+            page=PAGE,
+        )
+        if not rows:
+            return
+        yield rows
+        after = ENTRIES.read(rows[-1][:-2]).depth
+
+
+@dataclass
+class _Walk:
+    """How far each branch was written."""
+
+    imported: str | None  # what the ids of imported entries begin with
+    done: dict[str, int] = field(default_factory=dict[str, int])
+
+
+async def _segments(store: Store, wanted: Source, imported: str | None) -> AsyncIterator[_Segment]:
+    """Yield what was said here, so that every entry comes after the one above it."""
+    walk = _Walk(imported)
+    async for branch in _branches(store, wanted.transcript_id):
+        if branch != wanted.branch:
+            async for segment in _rest(store, walk, branch, NO_LIMIT):
+                yield segment
+    async for segment in _rest(store, walk, wanted.branch, wanted.leaf_depth):
+        yield segment
+
+
+async def _branches(store: Store, transcript_id: str) -> AsyncIterator[str]:
+    yield transcript_id
+    after = ""
+    while True:
+        rows = await store.read(
+            "SELECT id FROM branches WHERE transcript_id = :transcript_id AND id > :after "
+            "ORDER BY id LIMIT :page",
+            transcript_id=transcript_id,
+            after=after,
+            page=PAGE,
+        )
+        if not rows:
+            return
+        for (branch,) in rows:
+            yield branch
+        after = rows[-1][0]
+
+
+async def _rest(store: Store, walk: _Walk, branch: str, until: int) -> AsyncIterator[_Segment]:
+    """Yield what is still unwritten on the way from the root to the end of a branch."""
+    parts = [part async for part in _lineage(store, branch, until)]
+    for part in reversed(parts):
+        if part.branch not in walk.done:
+            walk.done[part.branch] = await _end_of_import(store, walk, part)
+        after = max(part.after, walk.done[part.branch])
+        if after < part.until:
+            yield _Segment(part.branch, after, part.until)
+            walk.done[part.branch] = part.until
+
+
+async def _lineage(store: Store, branch: str, until: int) -> AsyncIterator[_Segment]:
+    """Yield the pieces of the path from a branch to the root, the nearest first."""
+    while True:
+        rows = await store.read("SELECT parent, fork_depth FROM branches WHERE id = :id", id=branch)
+        if not rows:
+            yield _Segment(branch, -1, until)
+            return
+        parent, fork_depth = rows[0]
+        yield _Segment(branch, fork_depth, until)
+        branch, until = parent, min(until, fork_depth)
+
+
+async def _end_of_import(store: Store, walk: _Walk, part: _Segment) -> int:
+    """Return the depth of the last imported entry of a branch."""
+    if walk.imported is None:
+        return -1
+    rows = await store.read(
+        "SELECT depth FROM entries WHERE branch = :branch AND id > :first AND id < :end "
+        "ORDER BY depth DESC LIMIT 1",
+        branch=part.branch,
+        first=walk.imported,
+        end=f"{walk.imported}g",
+    )
+    return rows[0][0] if rows else -1

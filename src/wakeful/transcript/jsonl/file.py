@@ -1,0 +1,246 @@
+"""A file from elsewhere, understood line by line; what cannot be kept is told."""
+
+import re
+from array import array
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from wakeful.transcript.jsonl import writing
+from wakeful.transcript.jsonl.numbers import Numbers
+from wakeful.transcript.jsonl.reading import Object, Unreadable, parse, read, time_of
+from wakeful.transcript.jsonl.references import references, renamed
+from wakeful.transcript.jsonl.splitting import LONGEST_LINE, Piece
+from wakeful.transcript.jsonl.tree import Tree
+from wakeful.transcript.jsonl.writing import VERSION, Links
+from wakeful.vocabulary.entry import Body, CompactionBody, Kind, NoteBody, encode_body
+from wakeful.vocabulary.record import Record
+
+MOST_TROUBLES = 100  # that are told one by one; the others are counted
+LEFT_OUT = "left out"
+
+_NAME = re.compile(r"[0-9A-Za-z_-]{1,64}")
+_SHORT = re.compile(r"[0-9a-f]{8}")
+_ROOT = 0xFFFFFFFF  # stands for "no line" where a number is kept
+_LATEST_MS = 253_402_300_799_999  # the end of the year 9999
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Trouble(Record):
+    """What was wrong with a line, and what was done about it."""
+
+    line: int
+    what: str
+    done: str
+
+
+class Found(Record):
+    """A line that becomes an entry."""
+
+    number: int
+    id: str
+    parent: int | None
+    parent_id: str | None
+    kind: Kind
+    at: int
+    body: str
+    name: str | None  # where it is not the end of the id
+    line: str | None  # where it is not what we would write
+
+
+def prefix_of(transcript_id: str) -> str:
+    """Return what the ids of a transcript's imported entries begin with.
+
+    Then come eight digits of the line's number, so that the ids sort as the file did, and eight
+    of its name.
+    """
+    digits = transcript_id.rpartition("_")[2]
+    return f"en_{digits[:12]}{digits[-8:]}"
+
+
+class File:
+    """What is known of a file up to the line that was read last; a few bytes per line."""
+
+    def __init__(self, transcript_id: str) -> None:
+        self.header: str | None = None
+        self.header_id = ""
+        self.label: str | None = None
+        self.tree = Tree()
+        self.compactions = array("I")
+        self.troubles: list[Trouble] = []
+        self.trouble_count = 0
+        self._prefix = prefix_of(transcript_id)
+        self._version: int | None = None
+        self._numbers = Numbers()
+        self._tails = array("I")
+        self._long_names: dict[int, str] = {}
+        self._places = array("I")  # by position in a file of version 1
+        self._last: int | None = None
+        self._last_at = 0
+
+    def understand(self, pieces: Sequence[Piece]) -> list[Found]:
+        """Return the entries of these lines."""
+        found = map(self._understood, pieces)
+        return [entry for entry in found if entry is not None]
+
+    def id_of(self, number: int) -> str:
+        return f"{self._prefix}{number:08x}{self._tails[number]:08x}"
+
+    def _understood(self, piece: Piece) -> Found | None:
+        if piece.is_too_long:
+            self._tell(piece, f"longer than {LONGEST_LINE} bytes")
+            return None
+        try:
+            line = parse(piece.text)
+        except Unreadable as why:
+            self._tell(piece, str(why) if piece.has_end else "cut off")
+            return None
+        if line.get("type") == "session":
+            self._read_header(piece, line)
+            return None
+        if self._version is None:
+            self._tell(piece, "no header before it", "a header was made")
+            self._version = VERSION if isinstance(line.get("id"), str) else 1
+        return self._entry(piece, line)
+
+    def _read_header(self, piece: Piece, line: Object) -> None:
+        if self._version is not None:
+            self._tell(piece, "a second header, or one that comes late")
+            return
+        told, name = line.get("version", 1), line.get("id")
+        is_known = isinstance(told, int) and 1 <= told <= VERSION
+        self._version = told if is_known else VERSION
+        if not is_known:
+            self._tell(piece, f"version {str(told)[:20]} is unknown", f"read as {VERSION}")
+        self._places.append(_ROOT)
+        self._last_at = time_of(line) or 0
+        if not isinstance(name, str):
+            self._tell(piece, "a header without an id", "a header was made")
+            return
+        self.header_id = name
+        is_current = told == VERSION
+        text = piece.text if is_current else _encode({**line, "version": VERSION})
+        self.header = text.decode()
+
+    def _entry(self, piece: Piece, line: Object) -> Found | None:
+        is_changed = self._version == 1 and self._upgrade(line)
+        name = line.get("id")
+        if not (isinstance(name, str) and _NAME.fullmatch(name)):
+            self._place(None)
+            self._tell(piece, "an entry without a usable id")
+            return None
+        if self._numbers.get(name) is not None:
+            self._place(None)
+            self._tell(piece, f"the id {name!r} is there already")
+            return None
+        parent, is_moved = self._parent(piece, line)
+        try:
+            kind, body = read(line)
+        except Unreadable as why:
+            # What follows it goes on where it would have been.
+            self._numbers.add(name, _ROOT if parent is None else parent)
+            self._place(None)
+            self._tell(piece, str(why))
+            return None
+        if is_moved:
+            line["parentId"] = None if parent is None else self._name_of(parent)
+        text = _encode(line) if is_changed or is_moved or self._renames_role(line) else piece.text
+        return self._found(name, parent, line, (kind, body), text)
+
+    def _found(
+        self, name: str, parent: int | None, line: Object, said: tuple[Kind, Body], text: bytes
+    ) -> Found:
+        kind, body = said
+        number = self.tree.add(parent)
+        self._numbers.add(name, number)
+        is_short = _SHORT.fullmatch(name) is not None
+        self._tails.append(int(name, 16) if is_short else 0)
+        if not is_short:
+            self._long_names[number] = name
+        self._place(number)
+        self._last, at = number, time_of(line)
+        self._last_at = at = self._last_at if at is None else min(max(at, 0), _LATEST_MS)
+        first_kept = name
+        if isinstance(body, CompactionBody):
+            body, first_kept = self._kept(number, line, body)
+            self.compactions.append(number)
+        if isinstance(body, NoteBody) and line.get("type") == "session_info":
+            self.label = body.text[:200] or None
+        parent_name = None if parent is None else self._name_of(parent)
+        links = Links(name=name, parent=parent_name, first_kept=first_kept)
+        return Found(
+            number=number,
+            id=self.id_of(number),
+            parent=parent,
+            parent_id=None if parent is None else self.id_of(parent),
+            kind=kind,
+            at=at,
+            body=encode_body(renamed(kind, body, self._our_ids(kind, body))).decode(),
+            name=None if is_short else name,
+            line=None if writing.line(kind, at, body, links) == text else text.decode(),
+        )
+
+    def _upgrade(self, line: Object) -> bool:
+        """Give a line of version 1 what later ones have; such a file has no branches."""
+        line["id"] = f"{len(self._places):08x}"
+        line["parentId"] = None if self._last is None else self._name_of(self._last)
+        place = line.pop("firstKeptEntryIndex", None)
+        if isinstance(place, int) and 0 <= place < len(self._places):
+            number = self._places[place]
+            line["firstKeptEntryId"] = "" if number == _ROOT else self._name_of(number)
+        return True
+
+    def _renames_role(self, line: Object) -> bool:
+        """Call a message by its name of version 3; return whether it had another."""
+        message: Any = line.get("message")
+        if self._version == VERSION or not isinstance(message, dict):
+            return False
+        if message.get("role") != "hookMessage":  # pyright: ignore[reportUnknownMemberType]
+            return False
+        message["role"] = "custom"
+        return True
+
+    def _parent(self, piece: Piece, line: Object) -> tuple[int | None, bool]:
+        """Return the number of the line above, and whether it is another than the line says."""
+        name = line.get("parentId")
+        if name is None:
+            return None, False
+        number = self._numbers.get(name) if isinstance(name, str) else None
+        if number is None:
+            above = "made the first" if self._last is None else "put below the line before it"
+            self._tell(piece, f"its parent {str(name)[:64]!r} is not above it", above)
+            return self._last, True
+        if number == _ROOT:
+            return None, True
+        return number, self._name_of(number) != name
+
+    def _kept(self, number: int, line: Object, body: CompactionBody) -> tuple[CompactionBody, str]:
+        """Return a compaction with the depth of the first line it keeps, and that line's name."""
+        name = line.get("firstKeptEntryId")
+        kept = self._numbers.get(name) if isinstance(name, str) else None
+        if kept is None or kept == _ROOT or not self.tree.is_above(kept, number):
+            kept = number  # as elsewhere: nothing before it is kept
+        depth = self.tree.depth_of[kept]
+        return msgspec.structs.replace(body, first_kept_depth=depth), self._name_of(kept)
+
+    def _our_ids(self, kind: Kind, body: Body) -> dict[str, str]:
+        known = {name: self._numbers.get(name) for name in references(kind, body)}
+        return {
+            name: self.id_of(number)
+            for name, number in known.items()
+            if number is not None and number != _ROOT
+        }
+
+    def _name_of(self, number: int) -> str:
+        return self._long_names.get(number) or f"{self._tails[number]:08x}"
+
+    def _place(self, number: int | None) -> None:
+        if self._version == 1:
+            self._places.append(_ROOT if number is None else number)
+
+    def _tell(self, piece: Piece, what: str, done: str = LEFT_OUT) -> None:
+        self.trouble_count += 1
+        if len(self.troubles) < MOST_TROUBLES:
+            self.troubles.append(Trouble(line=piece.number, what=what, done=done))

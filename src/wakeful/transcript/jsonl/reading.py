@@ -1,0 +1,276 @@
+"""What a line of a foreign transcript says, as one of our entries."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import msgspec
+
+from wakeful.vocabulary.entry import (
+    AssistantBody,
+    Body,
+    CompactionBody,
+    Kind,
+    NoteBody,
+    ToolBody,
+    UserBody,
+)
+from wakeful.vocabulary.message import (
+    AssistantMessage,
+    Block,
+    StopReason,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolMessage,
+    Usage,
+)
+from wakeful.vocabulary.text import clean_json
+
+OURS = "wakeful"  # the field with what their format has no field for
+LARGEST_NUMBER = 2**53
+
+# Kinds of lines that say how a conversation was set up; nobody here acts on them.
+SETTINGS = {"thinking_level_change": "thinkingLevel", "session_info": "name"}
+
+STOP_REASONS: dict[str, StopReason] = {
+    "stop": "stop",
+    "length": "length",
+    "toolUse": "tool_use",
+    "error": "error",
+    "aborted": "aborted",
+}
+
+Object = dict[str, Any]
+Said = tuple[Kind, Body]
+
+
+class Unreadable(Exception):
+    """A line that cannot become an entry; says why."""
+
+
+def parse(line: bytes) -> Object:
+    """Return the object that a line holds."""
+    try:
+        value = msgspec.json.decode(line)
+        if b"\\u0000" in line:
+            value = clean_json(value)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        value = _mended(line)
+    if not isinstance(value, dict):
+        raise Unreadable("not a JSON object")
+    return cast("Object", value)
+
+
+def read(line: Object) -> Said:
+    """Return the kind and the content of an entry; references are left to the tree."""
+    kind = line.get("type")
+    readers: dict[Any, Callable[[Object], Said]] = {
+        "message": _message,
+        "custom": _custom,
+        "custom_message": _custom_message,
+        "compaction": _compaction,
+        "branch_summary": _branch_summary,
+        "model_change": lambda line: (
+            Kind.MODEL_CHANGE,
+            NoteBody(topic=_word(line, "provider"), text=_word(line, "modelId")),
+        ),
+        "label": lambda line: (
+            Kind.LABEL,
+            NoteBody(topic=_word(line, "targetId"), text=_word(line, "label")),
+        ),
+        **dict.fromkeys(SETTINGS, _setting),
+    }
+    reader = readers.get(kind) if isinstance(kind, str) else None
+    if reader is None:
+        raise Unreadable(f"unknown kind {str(kind)[:40]!r}")
+    said = reader(line)
+    return said if OURS not in line else _with_ours(said, line[OURS])
+
+
+def time_of(line: Object) -> int | None:
+    """Return when a line was written, in milliseconds."""
+    told = line.get("timestamp")
+    try:
+        if isinstance(told, str):
+            at = datetime.fromisoformat(told)
+            at = at if at.tzinfo else at.replace(tzinfo=UTC)
+            return round(at.timestamp() * 1000)
+    except (ValueError, OverflowError):
+        return None
+    return None
+
+
+def text_of(content: Any) -> str:
+    """Return what is to be read of a content: a text, or blocks."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        raise Unreadable("content is neither text nor blocks")
+    return "\n".join(
+        str(block.get("text", "")) if block.get("type") == "text" else f"[{block.get('type')}]"
+        for block in _objects(cast("list[Any]", content))
+    )
+
+
+def _mended(line: bytes) -> Any:
+    """Read JSON with lone surrogates, which msgspec refuses; they are replaced."""
+    try:
+        return clean_json(json.loads(line))
+    except (ValueError, RecursionError):
+        raise Unreadable("not JSON") from None
+
+
+def _message(line: Object) -> Said:
+    message = line.get("message")
+    if not isinstance(message, dict):
+        raise Unreadable("a message without its message")
+    message = cast("Object", message)
+    match message.get("role"):
+        case "user":
+            return Kind.MESSAGE, UserBody(text=text_of(message.get("content")))
+        case "assistant":
+            return Kind.MESSAGE, AssistantBody(message=_assistant(message))
+        case "toolResult":
+            return Kind.MESSAGE, ToolBody(message=_tool_result(message))
+        case "custom" | "hookMessage":
+            return _custom_message(message)
+        case "bashExecution":
+            kind = Kind.CUSTOM if message.get("excludeFromContext") else Kind.CUSTOM_MESSAGE
+            told = f"$ {message.get('command', '')}\n{message.get('output', '')}"
+            return kind, NoteBody(topic="bash", text=told)
+        case "branchSummary" | "compactionSummary":
+            note = NoteBody(topic=_word(message, "fromId"), text=_word(message, "summary"))
+            return Kind.BRANCH_SUMMARY, note
+        case role:
+            raise Unreadable(f"unknown role {str(role)[:40]!r}")
+
+
+def _assistant(message: Object) -> AssistantMessage:
+    content = message.get("content")
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    if not isinstance(blocks, list):
+        raise Unreadable("content is neither text nor blocks")
+    read_blocks = map(_block, _objects(cast("list[Any]", blocks)))
+    return AssistantMessage(
+        content=tuple(block for block in read_blocks if block is not None),
+        stop_reason=STOP_REASONS.get(_word(message, "stopReason"), "stop"),
+        provider=_word(message, "provider"),
+        model=_word(message, "model"),
+        usage=_usage(_object(message.get("usage"))),
+    )
+
+
+def _block(block: Object) -> Block | None:
+    match block.get("type"):
+        case "text":
+            return Text(text=_word(block, "text"))
+        case "thinking":
+            signature = block.get("thinkingSignature")
+            return Thinking(
+                text=_word(block, "thinking"),
+                signature=signature if isinstance(signature, str) else None,
+            )
+        case "toolCall":
+            arguments = block.get("arguments")
+            return ToolCall(
+                id=_word(block, "id"),
+                name=_word(block, "name"),
+                arguments=_object(arguments),
+            )
+        case _:
+            return None
+
+
+def _usage(usage: Object) -> Usage:
+    read_, written = _count(usage, "cacheRead"), _count(usage, "cacheWrite")
+    cost = _object(usage.get("cost")).get("total")
+    return Usage(
+        input=_count(usage, "input") + read_ + written,  # ours counts the cached ones in
+        output=_count(usage, "output"),
+        cache_read=read_,
+        cache_write=written,
+        cost=float(cost) if isinstance(cost, int | float) and abs(cost) < LARGEST_NUMBER else 0.0,
+    )
+
+
+def _tool_result(message: Object) -> ToolMessage:
+    return ToolMessage(
+        call_id=_word(message, "toolCallId"),
+        name=_word(message, "toolName"),
+        text=text_of(message.get("content")),
+        is_error=message.get("isError") is True,
+    )
+
+
+def _custom(line: Object) -> Said:
+    data = line.get("data", "")
+    text = data if isinstance(data, str) else msgspec.json.encode(data).decode()
+    return Kind.CUSTOM, NoteBody(topic=_word(line, "customType"), text=text)
+
+
+def _custom_message(line: Object) -> Said:
+    note = NoteBody(topic=_word(line, "customType"), text=text_of(line.get("content")))
+    return Kind.CUSTOM_MESSAGE, note
+
+
+def _compaction(line: Object) -> Said:
+    body = CompactionBody(
+        summary=_word(line, "summary"),
+        first_kept_depth=0,
+        tokens_before=_count(line, "tokensBefore"),
+        details=_object(line.get("details")),
+    )
+    return Kind.COMPACTION, body
+
+
+def _branch_summary(line: Object) -> Said:
+    note = NoteBody(topic=_word(line, "fromId"), text=_word(line, "summary"))
+    return Kind.BRANCH_SUMMARY, note
+
+
+def _setting(line: Object) -> Said:
+    kind = str(line["type"])
+    return Kind.CUSTOM, NoteBody(topic=kind, text=_word(line, SETTINGS[kind]))
+
+
+def _with_ours(said: Said, ours: Any) -> Said:
+    """Add what only our own lines say."""
+    kind, body = said
+    told = _object(ours)
+    try:
+        kind = Kind(told.get("kind", kind))
+        merged = _merged(msgspec.to_builtins(body), _object(told.get("body")))
+        return kind, msgspec.convert(merged, Body)
+    except (ValueError, msgspec.ValidationError):
+        return said  # somebody else's field of the same name
+
+
+def _merged(base: Any, more: Any) -> Any:
+    if not isinstance(base, dict) or not isinstance(more, dict):
+        return more
+    result = dict(cast("Object", base))
+    for name, value in cast("Object", more).items():
+        result[name] = _merged(result[name], value) if name in result else value
+    return result
+
+
+def _word(line: Object, field: str) -> str:
+    value = line.get(field)
+    return value if isinstance(value, str) else ""
+
+
+def _count(line: Object, field: str) -> int:
+    value = line.get(field)
+    if not isinstance(value, int | float) or not 0 <= value < LARGEST_NUMBER:
+        return 0
+    return int(value)
+
+
+def _object(value: Any) -> Object:
+    return cast("Object", value) if isinstance(value, dict) else {}
+
+
+def _objects(values: list[Any]) -> list[Object]:
+    return [cast("Object", value) for value in values if isinstance(value, dict)]

@@ -1,0 +1,38 @@
+"""Bytes, as they come, into lines."""
+
+from collections.abc import AsyncIterator
+
+LONGEST_LINE = 16 * 1024 * 1024
+
+
+class Piece:
+    """A line without its end; `is_too_long`: only its beginning is there."""
+
+    __slots__ = ("has_end", "is_too_long", "number", "text")
+
+    def __init__(self, number: int, text: bytes, *, has_end: bool, is_too_long: bool) -> None:
+        self.number = number
+        self.text = text
+        self.has_end = has_end
+        self.is_too_long = is_too_long
+
+
+async def lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[Piece]:
+    """Yield lines by number, from 1; those of white space alone are left out."""
+    rest = bytearray()
+    number, is_too_long = 1, False
+    async for chunk in chunks:
+        start = 0
+        while (end := chunk.find(b"\n", start)) >= 0:
+            rest += chunk[start:end]
+            if rest and not rest.isspace():
+                too_long = is_too_long or len(rest) > LONGEST_LINE
+                yield Piece(number, bytes(rest), has_end=True, is_too_long=too_long)
+            rest.clear()
+            number, start, is_too_long = number + 1, end + 1, False
+        rest += chunk[start:]
+        if len(rest) > LONGEST_LINE:
+            del rest[80:]  # what is left of it is only counted
+            is_too_long = True
+    if rest and not rest.isspace():
+        yield Piece(number, bytes(rest), has_end=False, is_too_long=is_too_long)

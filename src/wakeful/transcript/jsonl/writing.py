@@ -1,0 +1,188 @@
+"""One of our entries as a line of their format."""
+
+import hashlib
+from datetime import UTC, datetime, timedelta
+from typing import Any, assert_never, cast
+
+import msgspec
+
+from wakeful.transcript.jsonl.reading import OURS, SETTINGS, STOP_REASONS, Object, read
+from wakeful.vocabulary.entry import (
+    AssistantBody,
+    Body,
+    CompactionBody,
+    Kind,
+    NoteBody,
+    ToolBody,
+    UserBody,
+)
+from wakeful.vocabulary.message import AssistantMessage, Block, Text, Thinking, Usage
+from wakeful.vocabulary.record import Record
+
+VERSION = 3
+
+_encode = msgspec.json.Encoder().encode
+_STOP_NAMES = {ours: theirs for theirs, ours in STOP_REASONS.items()} | {"limit": "length"}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Links(Record):
+    """The other lines that a line names."""
+
+    name: str
+    parent: str | None
+    first_kept: str = ""  # of a compaction
+
+
+def header(transcript_id: str, started_at: int) -> bytes:
+    """Return the first line of a transcript that began here."""
+    digits = hashlib.blake2b(transcript_id.encode(), digest_size=16).hexdigest()
+    parts = (digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:])
+    return _encode(
+        {
+            "type": "session",
+            "version": VERSION,
+            "id": "-".join(parts),
+            "timestamp": iso(started_at),
+            "cwd": "",
+        }
+    )
+
+
+def line(kind: Kind, at: int, body: Body, links: Links) -> bytes:
+    """Return an entry as a line; what their format has no field for is added in one of ours."""
+    fields = _fields(kind, at, body, links)
+    told = {
+        "type": fields.pop("type"),
+        "id": links.name,
+        "parentId": links.parent,
+        "timestamp": iso(at),
+        **fields,
+    }
+    ours = _ours(kind, body, *read(told))
+    return _encode({**told, OURS: ours} if ours else told)
+
+
+def iso(wall_ms: int) -> str:
+    """Return an instant as JavaScript writes it."""
+    try:
+        at = _EPOCH + timedelta(milliseconds=wall_ms)
+    except OverflowError:
+        at = _EPOCH
+    return f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z".rjust(24, "0")
+
+
+def _fields(kind: Kind, at: int, body: Body, links: Links) -> Object:
+    match body:
+        case UserBody():
+            message = {"role": "user", "content": _text(body.text)}
+        case AssistantBody():
+            message = _assistant(body.message)
+        case ToolBody():
+            message = {
+                "role": "toolResult",
+                "toolCallId": body.message.call_id,
+                "toolName": body.message.name,
+                "content": _text(body.message.text),
+                "isError": body.message.is_error,
+            }
+        case CompactionBody():
+            details = {"details": body.details} if body.details else {}
+            return {
+                "type": "compaction",
+                "summary": body.summary,
+                "firstKeptEntryId": links.first_kept,
+                "tokensBefore": body.tokens_before,
+                **details,
+            }
+        case NoteBody():
+            return _note(kind, body)
+        case _:
+            assert_never(body)
+    return {"type": "message", "message": {**message, "timestamp": at}}
+
+
+def _assistant(message: AssistantMessage) -> Object:
+    return {
+        "role": "assistant",
+        "content": [_block(block) for block in message.content],
+        "api": message.provider,
+        "provider": message.provider,
+        "model": message.model,
+        "usage": _usage(message.usage),
+        "stopReason": _STOP_NAMES[message.stop_reason],
+    }
+
+
+def _block(block: Block) -> Object:
+    match block:
+        case Text():
+            return {"type": "text", "text": block.text}
+        case Thinking():
+            signature = {"thinkingSignature": block.signature} if block.signature else {}
+            return {"type": "thinking", "thinking": block.text, **signature}
+        case _:
+            return {
+                "type": "toolCall",
+                "id": block.id,
+                "name": block.name,
+                "arguments": block.arguments,
+            }
+
+
+def _usage(usage: Usage) -> Object:
+    cost = int(usage.cost) if usage.cost.is_integer() else usage.cost
+    return {
+        "input": max(0, usage.input - usage.cache_read - usage.cache_write),
+        "output": usage.output,
+        "cacheRead": usage.cache_read,
+        "cacheWrite": usage.cache_write,
+        "totalTokens": usage.input + usage.output,
+        "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": cost},
+    }
+
+
+def _note(kind: Kind, note: NoteBody) -> Object:
+    match kind:
+        case Kind.BRANCH_SUMMARY:
+            return {"type": "branch_summary", "fromId": note.topic, "summary": note.text}
+        case Kind.MODEL_CHANGE:
+            return {"type": "model_change", "provider": note.topic, "modelId": note.text}
+        case Kind.LABEL:
+            return {"type": "label", "targetId": note.topic, "label": note.text}
+        case Kind.CUSTOM if note.topic in SETTINGS:
+            return {"type": note.topic, SETTINGS[note.topic]: note.text}
+        case Kind.CUSTOM:
+            return {"type": "custom", "customType": note.topic, "data": note.text}
+        case _:
+            return {
+                "type": "custom_message",
+                "customType": note.topic,
+                "content": note.text,
+                "display": True,
+            }
+
+
+def _text(text: str) -> list[Object]:
+    return [{"type": "text", "text": text}]
+
+
+def _ours(kind: Kind, body: Body, their_kind: Kind, their_body: Body) -> Object:
+    """Return what a reader of the line would not know."""
+    if isinstance(body, CompactionBody) and isinstance(their_body, CompactionBody):
+        # The depth is told by the id of the first entry that is kept.
+        their_body = msgspec.structs.replace(their_body, first_kept_depth=body.first_kept_depth)
+    ours: Object = {} if kind == their_kind else {"kind": kind}
+    more = _more(msgspec.to_builtins(body), msgspec.to_builtins(their_body))
+    return {**ours, "body": more} if more else ours
+
+
+def _more(whole: Any, known: Any) -> Any:
+    if not isinstance(whole, dict) or not isinstance(known, dict):
+        return cast("Any", whole)
+    theirs = cast("Object", known)
+    return {
+        name: _more(value, theirs.get(name))
+        for name, value in cast("Object", whole).items()
+        if name not in theirs or theirs[name] != value
+    }
