@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from wakeful.tools.mcp.results import as_result
 from wakeful.tools.mcp.stdio import LONGEST_LINE, Command
 from wakeful.tools.tool import Effect, ToolResult
 from wakeful.vocabulary.clock import Clock
+from wakeful.vocabulary.errors import Permanent
 
 ANSWER_LIMIT_S = 10.0  # for a handshake, and for one page of a list
 MOST_PAGES = 20  # of a list of tools
@@ -60,7 +60,10 @@ class Connection:
         cursor: str | None = None
         for _ in range(MOST_PAGES):
             params = types.PaginatedRequestParams(cursor=cursor)
-            page = await self._session.list_tools(params=params)
+            try:
+                page = await self._session.list_tools(params=params)
+            except ValidationError as error:
+                raise Permanent(f"its list of tools cannot be read: {error}") from error
             found += [
                 Listed(name=tool.name, description=tool.description or "", schema=tool.input_schema)
                 for tool in page.tools
@@ -133,18 +136,23 @@ async def connected(
 ) -> AsyncGenerator[Connection, None]:
     """Connect, shake hands, and give the connection; a command is ended with it."""
     connection = Connection(name, server)
-    async with (
-        _transport(server, connection, folder, clock) as streams,
-        Client(
-            _Ready(streams),
-            read_timeout_seconds=ANSWER_LIMIT_S,
-            message_handler=connection.heard,
-            client_info=types.Implementation(name="wakeful", version=version("wakeful")),
-            cache=None,
-        ) as client,
-    ):
-        connection.opened(client)
-        yield connection
+    try:
+        async with (
+            _transport(server, connection, folder, clock) as streams,
+            Client(
+                _Ready(streams),
+                read_timeout_seconds=ANSWER_LIMIT_S,
+                message_handler=connection.heard,
+                client_info=types.Implementation(name="wakeful", version=""),
+                cache=None,
+            ) as client,
+        ):
+            connection.opened(client)
+            yield connection
+    except Exception as error:
+        if connection.ended:  # says more than that something was closed
+            raise Permanent(connection.ended) from error
+        raise
 
 
 class _Ready(AbstractAsyncContextManager[Any]):

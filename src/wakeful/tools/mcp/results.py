@@ -23,7 +23,7 @@ def _said(block: types.ContentBlock) -> str:
         case types.TextContent():
             return block.text
         case types.ImageContent() | types.AudioContent():
-            size = len(block.data) * 3 // 4
+            size = len(block.data) * 3 // 4 - block.data[-2:].count("=")
             return f"[{block.type}: {one_line(block.mime_type, _NAME)}, {size} bytes, not shown]"
         case types.ResourceLink():
             return f"[resource: {one_line(str(block.uri), _NAME)}]"

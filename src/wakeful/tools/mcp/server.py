@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from wakeful.tools.mcp.listing import Listed, Listing, checked, name_of
 from wakeful.tools.mcp.options import McpServerSettings
+from wakeful.tools.running import is_cancelled
 from wakeful.tools.tool import Tool, ToolContext, ToolResult
 from wakeful.views.agents import ServerStatus
 from wakeful.vocabulary.clock import Clock, time_limit
@@ -62,6 +63,8 @@ class McpServer:
             try:
                 await self._stay_connected()
             except Exception as error:
+                if is_cancelled():  # a group of tasks that failed hides it
+                    raise asyncio.CancelledError from error
                 failures = 0 if self._state is State.UP else failures + 1
                 self._note_down(_told(error))
             finally:
@@ -86,10 +89,11 @@ class McpServer:
         return tool
 
     def status(self) -> ServerStatus:
-        problems = (self._problem,) if self._problem else ()
+        ended = "" if self._connection is None else self._connection.ended
+        problems = tuple(filter(None, (self._problem or ended,)))
         return ServerStatus(
             name=self.name,
-            state=self._state.value,
+            state=(State.DOWN if ended else self._state).value,
             tools=tuple(self.tools),
             problems=(*problems, *self._listing.refused),
         )
@@ -99,13 +103,15 @@ class McpServer:
     ) -> ToolResult:
         """Call a tool by the name a model knows it by."""
         await self.settled()
-        if self._connection is None:
-            why = self._problem or "it has not answered yet"
+        connection = self._connection
+        if connection is None or connection.ended:
+            ended = "" if connection is None else connection.ended
+            why = ended or self._problem or "it has not answered yet"
             return _refusal(f"the MCP server {self.name!r} is not reachable: {why}")
         listed = self._listing.tools.get(name)
         if listed is None:
             return _refusal(f"the MCP server {self.name!r} no longer has this tool")
-        return await self._connection.call(listed.name, arguments, context.key)
+        return await connection.call(listed.name, arguments, context.key)
 
     async def _stay_connected(self) -> None:
         """Connect and keep the list of tools in step; raise when that is over."""

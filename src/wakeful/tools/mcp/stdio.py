@@ -14,7 +14,7 @@ from mcp.shared.message import SessionMessage
 
 from wakeful.tools.process import start_error
 from wakeful.tools.supervised import Supervised, environment
-from wakeful.vocabulary.clock import Clock
+from wakeful.vocabulary.clock import Clock, time_limit
 from wakeful.vocabulary.text import one_line
 
 LONGEST_LINE = 4 * 1024 * 1024  # bytes; whoever sends more is cut off
@@ -22,6 +22,7 @@ MOST_GARBAGE = 100  # lines that are no messages, until a server is cut off
 LAST_WORDS = 300  # characters of its error stream that are told when it ends
 
 _CHUNK = 65_536
+_LAST_WORDS_S = 1.0
 _PACE_S = 0.05  # between two chunks of an error stream that floods
 
 Incoming = SessionMessage | Exception
@@ -36,6 +37,7 @@ class Command:
     ) -> None:
         self._clock = clock
         self._said = b""  # the end of its error stream
+        self._said_all = asyncio.Event()
         # A socket rather than two pipes, as many clients do: both directions in one descriptor.
         self._socket, theirs = socket.socketpair()
         self._errors, their_errors = socket.socketpair()
@@ -106,6 +108,9 @@ class Command:
                 await heard.send(SessionMessage(message))
             else:
                 why = "it ended" if line is not None else f"it sent over {LONGEST_LINE} bytes"
+        with suppress(TimeoutError):  # both streams end together, unless something holds on to one
+            async with time_limit(self._clock, _LAST_WORDS_S):
+                await self._said_all.wait()
         words = one_line(self._said.decode("utf-8", "replace"), LAST_WORDS)
         on_end(f"{why}; its last words: {words}" if words else why)
         heard.close()
@@ -126,6 +131,7 @@ class Command:
                 self._said = (self._said + chunk)[-LAST_WORDS * 4 :]
                 if len(chunk) == _CHUNK:
                     await self._clock.sleep(_PACE_S)
+        self._said_all.set()
 
 
 async def _line(reader: asyncio.StreamReader) -> bytes | None:

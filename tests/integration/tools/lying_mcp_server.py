@@ -1,0 +1,70 @@
+"""An MCP server that lies, hangs and shouts; what it does is told by its first argument, JSON."""
+
+import json
+import os
+import sys
+import time
+from typing import Any
+
+PLAN: dict[str, Any] = json.loads(sys.argv[1])
+
+
+def say(message: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+def answer(request: dict[str, Any]) -> None:
+    id, method = request["id"], request["method"]
+    if method == "initialize":
+        version = request["params"]["protocolVersion"]
+        info = {"name": "liar", "version": "1"}
+        capabilities = {"tools": {"listChanged": True}}
+        result = {"protocolVersion": version, "capabilities": capabilities, "serverInfo": info}
+        say({"id": id, "result": result})
+    elif method == "tools/list":
+        for tool in PLAN["tools"]:  # a number is a length: no argument could be so long
+            tool["description"] = "d" * tool.get("description", 0)
+        say({"id": id, "result": {"tools": PLAN["tools"]}})
+    elif method == "tools/call":
+        act(id, request["params"]["name"])
+    else:
+        say({"id": id, "error": {"code": -32601, "message": "no such method"}})
+
+
+def act(id: Any, name: str) -> None:
+    text = {"content": [{"type": "text", "text": "fine"}]}
+    match name:
+        case "die":
+            sys.stderr.write("I am broken\n")
+            sys.stderr.flush()
+            os._exit(3)
+        case "shout":  # one line without an end
+            while True:
+                sys.stdout.write("x" * 65536)
+        case "misaddress":
+            say({"id": 4711, "result": text})
+            say({"id": "4711", "error": {"code": 1, "message": "wrong"}})
+            say({"id": id, "result": text})
+        case "mumble":
+            sys.stdout.write("this is no message\n[1, 2]\n")
+            say({"id": id, "result": {"content": "no list"}})
+        case "long":
+            say({"id": id, "result": {"content": [{"type": "text", "text": "y" * 3_000_000}]}})
+        case "deaf":
+            time.sleep(600)
+        case _:
+            say({"id": id, "result": text})
+
+
+if PLAN.get("words"):
+    sys.stderr.write(PLAN["words"])
+    sys.exit(1)
+for _ in range(PLAN.get("flood", 0)):  # of the error stream, before anything is answered
+    sys.stderr.write("z" * 65536)
+sys.stdout.write(PLAN.get("greeting", "") + "\n")
+sys.stdout.flush()
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" in message and "method" in message:
+        answer(message)
