@@ -34,17 +34,22 @@ def numbers(told: str) -> list[int]:
     return [int(number) for number in re.findall(r"^id: .+-(\d+)$", whole, re.MULTILINE)]
 
 
+def curl_program() -> str:
+    """Return the path of curl, or skip the test."""
+    program = shutil.which("curl")
+    if program is None:
+        pytest.skip("no curl here (scripts/install-test-tools installs it on Debian)")
+    return program
+
+
 @asynccontextmanager
 async def curl(
     home: House, file: Path, *options: str, since: str
 ) -> AsyncGenerator[asyncio.subprocess.Process, None]:
     """Have a real curl follow the events into a file; when this is entered, it has begun."""
-    program = shutil.which("curl")
-    if program is None:
-        pytest.skip("no curl here (scripts/install-test-tools installs it on Debian)")
     header = f"Authorization: Bearer {home.operator}"
     process = await asyncio.create_subprocess_exec(
-        *(program, "--silent", "--no-buffer", "--output", str(file), "--header", header),
+        *(curl_program(), "--silent", "--no-buffer", "--output", str(file), "--header", header),
         *(*options, f"{home.url}/api/events?since={since}"),
     )
     try:

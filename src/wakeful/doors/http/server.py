@@ -20,6 +20,7 @@ from wakeful.vocabulary.record import Record
 DEFAULT_PORT = 8484
 GRACE_S = 2  # for answers under way when the server stops
 IDLE_S = 30  # until a connection without a request is closed
+UNHEARD_S = 30  # until a connection is cut whose other side does not even acknowledge packets
 BACKLOG = 1024
 # Nothing of ours is ever shown inside another site's page, nor loads anything from one.
 CSP = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -121,6 +122,10 @@ def _bound(options: HttpOptions) -> socket.socket:
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux; its connections inherit it
+            # A keep-alive fits into any buffer: only the kernel knows that nobody takes it.
+            timeout_ms = UNHEARD_S * 1000
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, timeout_ms)
         listener.bind((options.host.strip("[]"), options.port))
         listener.listen(BACKLOG)
         listener.setblocking(False)
