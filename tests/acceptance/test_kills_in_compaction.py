@@ -1,0 +1,65 @@
+"""Kill the real process while it folds a conversation: the old view or the new one, never a mix."""
+
+import pytest
+
+from tests.acceptance.scenes import assert_kept
+from wakeful.testing.checker.history import read_sqlite
+from wakeful.testing.client import Client
+from wakeful.testing.process import Gone, Place, RigProcess, running
+from wakeful.testing.trial import come_to_rest, judged
+from wakeful.vocabulary.entry import Kind
+
+
+async def long_talk(rig: RigProcess, client: Client) -> None:
+    """Say so much that the conversation is folded after a turn, before one and within one."""
+    for plan in ("long+say", "long+say", "long+look,look,say", "say"):
+        await client.say(rig, "a", plan)
+        await rig.rest()
+
+
+async def talk_and_die(place: Place, client: Client, fail: str, options: tuple[str, ...]) -> None:
+    try:
+        async with running(place, env={"WAKEFUL_FAIL": fail}, options=options) as rig:
+            await long_talk(rig, client)
+            await rig.stop()
+    except Gone:
+        pass
+
+
+async def check(place: Place, client: Client) -> None:
+    await come_to_rest(place, client)
+    report = await judged(place, must=("I17",))
+    entries = read_sqlite(place.home / "wakeful.db").entries
+
+    assert_kept(report)
+    assert sum(entry.kind is Kind.COMPACTION for entry in entries) >= 2
+
+
+@pytest.mark.parametrize("where", ["before", "after"])
+@pytest.mark.parametrize("number", range(4, 22, 3))
+async def test_a_kill_around_any_commit_leaves_one_view(
+    place: Place, number: int, where: str
+) -> None:
+    client = Client(place)
+
+    await talk_and_die(place, client, "", ("--die", f"{where}:{number}"))
+    async with running(place) as rig:
+        await long_talk(rig, client)
+        await rig.stop()
+
+    await check(place, client)
+
+
+@pytest.mark.parametrize("passage", (2, 4))
+@pytest.mark.parametrize("point", ["P5", "P6"])
+async def test_a_kill_around_the_question_for_a_summary_leaves_one_view(
+    place: Place, point: str, passage: int
+) -> None:
+    client = Client(place)
+
+    await talk_and_die(place, client, f"{point}:kill:{passage}", ())
+    async with running(place) as rig:
+        await long_talk(rig, client)
+        await rig.stop()
+
+    await check(place, client)
