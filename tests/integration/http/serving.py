@@ -57,6 +57,7 @@ async def house(
     model: Model | Sequence[Line | Pause] | Callable[[Request], Line] = lambda _: "well",
     *,
     tools: Sequence[Tool] = (),
+    mcp: Sequence[str] = (),
     settings: Settings | None = None,
     clock: Clock | None = None,
     options: HttpOptions | None = None,
@@ -65,7 +66,7 @@ async def house(
     voice = model if isinstance(model, Model) else Scripted(model)
     door = HttpDoor(options or HttpOptions(port=0))
     runtime = Runtime(
-        agents=[Agent(model=voice, tools=tools)],
+        agents=[Agent(model=voice, tools=tools, mcp=mcp)],
         settings=settings or Settings(drain_s=1),
         clock=clock,
         http=door,

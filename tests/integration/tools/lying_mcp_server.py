@@ -53,6 +53,12 @@ def act(id: Any, name: str) -> None:
             say({"id": id, "result": {"content": [{"type": "text", "text": "y" * 3_000_000}]}})
         case "deaf":
             time.sleep(600)
+        case "mark":  # leaves a line, and answers only if it is not the first
+            with open(PLAN["file"], "a+") as file:
+                file.write(f"{os.getpid()}\n")
+                file.seek(0)
+                if len(file.readlines()) > 1:
+                    say({"id": id, "result": text})
         case _:
             say({"id": id, "result": text})
 

@@ -1,0 +1,68 @@
+"""Turns use the tools of MCP servers like any others."""
+
+import pytest
+
+from tests.integration.http.serving import house
+from tests.integration.tools.mcp_serving import lying
+from wakeful.models.scripted import Scripted, call, says
+from wakeful.runtime import Runtime
+from wakeful.settings.settings import Settings
+from wakeful.tools.mcp.options import McpServerSettings
+from wakeful.turn.agent import Agent
+from wakeful.vocabulary.errors import InvalidInput
+from wakeful.vocabulary.stimulus import Draft, Trust
+
+
+def settings(*command: str) -> Settings:
+    return Settings(mcp_servers={"notes": McpServerSettings(command=command)}, drain_s=1)
+
+
+async def test_the_first_turn_already_has_the_tools_and_an_external_one_never():
+    model = Scripted([says("", call("notes_fine")), "done", "no"])
+    agents = [Agent(model=model, mcp=["notes"]), Agent("other", model=Scripted(["no"]))]
+    async with Runtime(agents=agents, settings=settings(*lying("fine", "b"))) as runtime:
+        await runtime.wait(await runtime.send("hello"))
+        outside = Draft(session_key="agent:main:api:x", text="hi", trust=Trust.EXTERNAL)
+        await runtime.wait(await runtime.accept(outside))
+
+    offered = [[tool.name for tool in request.tools] for request in model.requests]
+    assert offered[0] == sorted(offered[0])
+    assert {"notes_b", "notes_fine"} <= set(offered[0])
+    assert offered[1] == offered[0]
+    assert not any(name.startswith("notes_") for name in offered[2])
+    assert model.requests[1].messages[-1].text == "fine"
+
+
+async def test_a_dead_server_fails_calls_and_no_turn_and_no_start():
+    model = Scripted([says("", call("notes_fine")), "done"])
+    agent = Agent(model=model, mcp=["notes"])
+    async with Runtime(agents=[agent], settings=settings("/no/such/program")) as runtime:
+        turn = await runtime.wait(await runtime.send("hello"))
+
+    assert turn is not None
+    assert turn.reply == "done"
+    said = model.requests[1].messages[-1].text
+    assert said.startswith("the MCP server 'notes' is not reachable: ")
+    assert "/no/such/program: No such file" in said
+
+
+async def test_the_state_of_a_server_is_shown_with_its_agent():
+    chosen = settings(*lying("fine", "bad name\n"))
+    async with house(settings=chosen, mcp=["notes"]) as home, home.client(home.operator) as client:
+        shown = [(await client.get("/api/agents/main")).json()]
+        while shown[-1]["mcp"][0]["state"] == "connecting":
+            shown.append((await client.get("/api/agents/main")).json())
+
+    (server,) = shown[-1]["mcp"]
+    assert (server["name"], server["state"]) == ("notes", "up")
+    assert server["tools"] == ["notes_fine"]
+    assert "cannot be a tool's name" in server["problems"][0]
+    assert "notes_fine" in shown[-1]["tools"]
+
+
+async def test_an_unknown_server_is_refused_at_the_start():
+    runtime = Runtime(agents=[Agent(mcp=["nots"])], settings=settings("x"))
+
+    with pytest.raises(InvalidInput, match=r"agents\.main\.mcp: must be one of notes, not 'nots'"):
+        async with runtime:
+            pass
