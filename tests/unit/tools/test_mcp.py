@@ -11,7 +11,7 @@ from wakeful.tools.mcp.options import (
     RemoteTool,
     refuse_bad_server,
 )
-from wakeful.tools.tool import Effect, Tool
+from wakeful.tools.tool import Effect, Tool, ToolContext
 from wakeful.tools.toolbox import Toolbox
 from wakeful.views.agents import ServerStatus
 from wakeful.vocabulary.errors import InvalidInput
@@ -96,7 +96,10 @@ class Offering:
 
 
 def make(name: str) -> Tool:
-    return Tool(lambda context, arguments: arguments, name=name, schema={"type": "object"})
+    def same(context: ToolContext, arguments: dict[str, Any]) -> dict[str, Any]:
+        return arguments
+
+    return Tool(same, name=name, schema={"type": "object"})
 
 
 async def test_an_agents_own_tools_hide_those_of_its_servers_and_it_is_told() -> None:
