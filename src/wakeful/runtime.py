@@ -89,8 +89,7 @@ class Runtime:
     ) -> None:
         if error is None:
             await self._drain()
-        for task in self._services:
-            task.cancel()
+        self.leave()
         try:
             await self._stack.__aexit__(kind, error, traceback)
         except BaseExceptionGroup as group:
@@ -259,13 +258,17 @@ class Runtime:
 
         def asked_to_stop() -> None:
             if first.is_set():
-                for task in self._services:
-                    task.cancel()
+                self.leave()
             first.set()
 
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, asked_to_stop)
         await first.wait()
+
+    def leave(self) -> None:
+        """End every service at once; what was going on goes on at the next start."""
+        for task in self._services:
+            task.cancel()
 
     def _key(self, session: str) -> SessionKey:
         """Return the key that a caller's words name; short forms mean the first agent."""

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated
 
 import typer
@@ -49,7 +49,8 @@ def up(desk: Desk, host: Host = None, port: Port = None) -> None:
     _start_log(loaded, environ)
     if loaded.home.stat().st_mode & 0o077:  # not ours to close: it may be anybody's folder
         log.warning("%s is open to others; close it with `wakeful doctor --fix`", loaded.home)
-    asyncio.run(Server(desk, environ).live(loaded))
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(Server(desk, environ).live(loaded))
 
 
 class Server:
@@ -60,14 +61,17 @@ class Server:
         self._environ = environ
         self._hangup = asyncio.Event()
         self._stop = asyncio.Event()
+        self._runtime: Runtime | None = None  # the one that is awake
         self._has_told = False
         self._has_looked = False
         self.port: int | None = None  # kept from life to life, also when any free one was wanted
 
     async def live(self, loaded: Loaded) -> None:
         """Run until a signal; settings that cannot run give way to those that did."""
-        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._hangup.set)
-        self._listen_for_stops()
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGHUP, self._hangup.set)
+        for number in STOPPING:
+            loop.add_signal_handler(number, self._asked_to_stop)
         wanted: Loaded | None = loaded
         proven: Loaded | None = None
         while wanted is not None and not self._stop.is_set():
@@ -81,12 +85,14 @@ class Server:
                 wanted = proven
                 continue
             finally:
+                self._runtime = None
                 running.forget(loaded.home)
             proven, wanted = wanted, following
 
     async def began(self, runtime: Runtime, loaded: Loaded) -> None:
         """Write down where the server listens, and tell it once."""
         assert runtime.http is not None
+        self._runtime = runtime
         self.port = runtime.http.port
         url = reachable_url(runtime)
         running.note(
@@ -103,22 +109,15 @@ class Server:
             self._has_told = True
             greet(self._desk, await look_around(runtime, loaded, self._environ))
 
-    async def ended(self, runtime: Runtime, loaded: Loaded) -> Loaded | None:
+    async def ended(self, loaded: Loaded) -> Loaded | None:
         """Return when this life should end: with other settings for the next one, or for good."""
         async with asyncio.TaskGroup() as group:
-            serving = group.create_task(runtime.serve(), name="until stopped")
+            stopping = group.create_task(self._stop.wait(), name="until stopped")
             changing = group.create_task(self._changed(loaded), name="until reloaded")
-            # Set by a signal that came before `serve` listened for it.
-            early = group.create_task(self._stop.wait(), name="until stopped early")
             # Beside them, since it must neither delay nor end anything.
             looking = group.create_task(self._look_for_voice(loaded), name="local model")
-            tasks = (serving, changing, early)
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            if serving.done():
-                self._stop.set()
-            else:
-                self._listen_for_stops()
-            for task in (*tasks, looking):
+            await asyncio.wait((stopping, changing), return_when=asyncio.FIRST_COMPLETED)
+            for task in (stopping, changing, looking):
                 task.cancel()
         return None if self._stop.is_set() else changing.result()
 
@@ -135,10 +134,11 @@ class Server:
         if told is not None:
             self._desk.out.line(found_line(told))
 
-    def _listen_for_stops(self) -> None:
-        """Remember a stop while no runtime listens for one: before a life, and between two."""
-        for number in STOPPING:
-            asyncio.get_running_loop().add_signal_handler(number, self._stop.set)
+    def _asked_to_stop(self) -> None:
+        """Remember a stop, also one that comes between two lives; a second one leaves at once."""
+        if self._stop.is_set() and self._runtime is not None:
+            self._runtime.leave()
+        self._stop.set()
 
     async def _changed(self, loaded: Loaded) -> Loaded:
         """Return settings that need another life; what can be changed on the spot is."""
@@ -186,7 +186,16 @@ class _Life:
         ) as runtime:
             await self._server.began(runtime, loaded)
             self.has_begun = True
-            return await self._server.ended(runtime, loaded)
+            return await self._server.ended(loaded)
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Return what makes the faster loop where it is installed, else None: Python's own."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
 
 
 def _refuse_exposed(loaded: Loaded) -> None:
