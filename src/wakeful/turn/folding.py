@@ -11,12 +11,13 @@ from wakeful.turn.page import Page
 from wakeful.turn.sizing import is_compaction
 from wakeful.turns import asks, turns
 from wakeful.turns.asks import Purpose
-from wakeful.turns.turns import End, Interrupt, TurnState
+from wakeful.turns.turns import End, Interrupt, Turn, TurnState
 from wakeful.vocabulary.entry import CompactionBody, Kind
 from wakeful.vocabulary.message import AssistantMessage
 from wakeful.vocabulary.stimulus import Priority
 
 TOO_LONG = "This conversation is too long for the model, and could not be made shorter: {why}."
+NOTHING = "There is nothing to fold yet."
 NOT_FOLDED = "The conversation was not folded: {why}. Nothing of it was changed."
 
 
@@ -81,6 +82,17 @@ def fail(page: Page, why: str, purpose: Purpose) -> Next:
     return page.ask(turn.step + 1)  # there may still be room for an answer
 
 
+def skip(page: Page, purpose: Purpose) -> Next:
+    """Go on without a compaction: there is nothing that could be left out."""
+    turn = page.turn
+    if not is_compaction(turn):
+        return fail(page, "there is nothing in it that could be left out", purpose)
+    asks.failed(page.tx, turn.id, turn.step, "nothing to fold")
+    if turn.interrupt is not Interrupt.NONE:
+        return page.interrupted()
+    return page.end(End(state=TurnState.DONE, reply=_told(turn, NOTHING)))
+
+
 def rescue(page: Page, refusal: str) -> Next:
     """The model refused a conversation as too long: fold it, once in a turn."""
     turn = page.turn
@@ -97,15 +109,18 @@ def _go_on(page: Page, told: str) -> Next:
     if turn.interrupt is not Interrupt.NONE:
         return page.interrupted()
     if is_compaction(turn):
-        # Nobody waits for what the runtime does by itself.
-        reply = None if turn.priority is Priority.LATER else told
-        return page.end(End(state=TurnState.DONE, reply=reply))
+        return page.end(End(state=TurnState.DONE, reply=_told(turn, told)))
     if halts.is_halted(page.tx, turn.agent_id):
         return page.leave("halted", None)
     sentence = limits.before_ask(turn, page.mind.config.limits)
     if sentence is not None:
         return _ended(page, "limit", sentence)
     return page.ask_or_compact(turn.step + 1)
+
+
+def _told(turn: Turn, sentence: str) -> str | None:
+    """Return what is said at the end; nobody waits for what the runtime does by itself."""
+    return None if turn.priority is Priority.LATER else sentence
 
 
 def _ended(page: Page, kind: str, sentence: str) -> Next:

@@ -13,20 +13,23 @@ from wakeful.turn.tokens import CHARACTERS_PER_TOKEN
 from wakeful.turns.asks import Purpose
 from wakeful.vocabulary.compacting import FOLD
 from wakeful.vocabulary.entry import Entry
-from wakeful.vocabulary.errors import Garbled, Permanent
+from wakeful.vocabulary.errors import Garbled
 from wakeful.vocabulary.message import AssistantMessage, UserMessage
 
 
 async def summarise(
     store: Store, journal: Journal, compact: Compact
-) -> tuple[Plan, AssistantMessage]:
-    """Ask for the summary that a compaction needs; Garbled if it cannot take the place."""
+) -> tuple[Plan, AssistantMessage] | None:
+    """Ask for the summary that a compaction needs; None if there is nothing to fold.
+
+    An answer that cannot take the place of what it stands for is Garbled.
+    """
     mind, turn = journal.mind, journal.turn
     space = room(mind)
     path, wish = await store.write(lambda tx: _read(tx, journal))
     made = plan(path, space, open_turn_id=turn.id, is_overflow=compact.purpose is Purpose.RESCUE)
     if made is None:
-        raise Permanent("there is nothing in it that could be left out")
+        return None
     longest = space.is_used_up_at * CHARACTERS_PER_TOKEN // LONGEST_SHARE
     text = template.question(
         made.folded, made.turn, previous=made.previous, wish=wish, longest=longest

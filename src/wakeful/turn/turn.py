@@ -167,7 +167,7 @@ class Thinker:
         """Fold the older part of the conversation; on failure nothing of it is changed."""
         purpose = compact.purpose
         try:
-            plan, reply = await summarise(self._store, journal, compact)
+            made = await summarise(self._store, journal, compact)
         except Transient as error:
             waiting = await self._wait_for_model(journal, error)
             if waiting is not None:
@@ -181,10 +181,10 @@ class Thinker:
             log.exception("the model %r raised", journal.mind.model.name)
             why = f"{type(error).__name__}: {told(error)}"
         else:
+            if made is None:
+                return await self._on_page(journal, lambda page: folding.skip(page, purpose))
             failpoint("P6")
-            return await self._on_page(
-                journal, lambda page: folding.fold(page, plan, reply, purpose)
-            )
+            return await self._on_page(journal, lambda page: folding.fold(page, *made, purpose))
         return await self._on_page(journal, lambda page: folding.fail(page, why, purpose))
 
     async def _act(self, journal: Journal, calls: tuple[ToolCall, ...]) -> Next:

@@ -236,6 +236,17 @@ async def test_somebody_may_ask_for_it_and_say_what_matters():
     assert "keep the number 42" in model.summed_up[0]
 
 
+async def test_a_short_conversation_is_left_as_it_is():
+    model = Small(["one"])
+    async with runtime_with(model) as runtime:
+        await said(runtime, "hello")
+        turn = await runtime.wait(await runtime.compact())
+
+    assert turn is not None
+    assert (turn.state, turn.reply) == (TurnState.DONE, "There is nothing to fold yet.")
+    assert model.summed_up == []
+
+
 async def test_it_can_be_undone_and_nothing_said_since_is_lost():
     model = Small(["one", "two", "three", "four"])
     async with runtime_with(model) as runtime:
