@@ -1,0 +1,91 @@
+"""Ask the real server to stop while a real tool runs; nothing is lost, and it leaves with 0."""
+
+import json
+import signal
+from pathlib import Path
+
+from tests.integration.cli.shell import Home
+from wakeful.testing.checker.history import Database, read_sqlite
+from wakeful.testing.providers.plan import PlannedCall, Step
+from wakeful.testing.providers.process import Providers, providers
+from wakeful.turns.tool_calls import CallState
+from wakeful.turns.turns import TurnState
+
+SETTINGS = """
+drain_s: 300
+agents:
+  main:
+    model: openai:stand-in
+    tools: [shell]
+"""
+PATIENCE_S = 10.0
+
+
+def at_home(folder: Path, stand_ins: Providers) -> Home:
+    home = Home(folder / "home", **stand_ins.environment)
+    home.folder.mkdir(mode=0o700)
+    (home.folder / "wakeful.yaml").write_text(SETTINGS)
+    return home
+
+
+def stored(home: Home) -> Database:
+    return read_sqlite(home.folder / "wakeful.db")
+
+
+def call(command: str) -> Step:
+    return Step(calls=(PlannedCall(name="shell", arguments={"command": command}),))
+
+
+def when_its_tool_runs(home: Home) -> None:
+    """Send the message whose plan hangs, and return when its tool runs."""
+    following = home.start("tail", "--json")
+    try:
+        assert following.stdout is not None
+        home.ok("send", "please {hang}")
+        while json.loads(following.stdout.readline())["event"] != "turn.tool":
+            pass
+    finally:
+        following.kill()
+        following.communicate()
+
+
+async def test_the_second_signal_leaves_at_once_though_a_tool_hangs(tmp_path: Path):
+    async with providers(tmp_path) as stand_ins:
+        home = at_home(tmp_path, stand_ins)
+        await stand_ins.plan(hang=[call("echo once >> ran; sleep 600"), Step(text="gave up")])
+        with home.up() as server:
+            when_its_tool_runs(home)
+            # The hardest moment: other settings wait for the tool, too.
+            (home.folder / "wakeful.yaml").write_text(SETTINGS + "max_chain_depth: 3\n")
+            server.signal(signal.SIGHUP)
+            home.log_line("settings read again")
+            server.signal(signal.SIGTERM)
+            home.log_line("asked to stop")
+            server.signal(signal.SIGTERM)
+            code = server.process.wait(PATIENCE_S)
+        (turn,) = stored(home).turns.values()
+        assert (code, turn.state) == (0, TurnState.OPEN)
+
+        with home.up():
+            home.ok("chat", "and now? {other}")
+        first_turn, _ = stored(home).turns.values()
+        (cut,) = stored(home).calls
+
+    assert (first_turn.state, first_turn.reply) == (TurnState.DONE, "gave up")
+    assert cut.state is CallState.UNKNOWN
+    assert (home.folder / "workspaces" / "main" / "ran").read_text() == "once\n"
+
+
+async def test_a_tool_that_stops_the_server_is_finished_first(tmp_path: Path):
+    async with providers(tmp_path) as stand_ins:
+        home = at_home(tmp_path, stand_ins)
+        with home.up() as server:
+            stop = f"kill -TERM {server.process.pid}; sleep 0.3; echo finished"
+            await stand_ins.plan(hang=[call(stop), Step(text="stopped it")])
+            home.ok("send", "please {hang}")
+            code = server.ended()
+        (turn,) = stored(home).turns.values()
+        (ran,) = stored(home).calls
+
+    assert (code, turn.state, turn.reply) == (0, TurnState.DONE, "stopped it")
+    assert ran.state is CallState.DONE
