@@ -1,7 +1,6 @@
 """The runtime: starts what the assembly built, offers the public verbs, drains and stops."""
 
 import asyncio
-import logging
 import signal
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -36,8 +35,6 @@ from wakeful.vocabulary.stimulus import Attachment, Draft, Receipt
 
 DEFAULT_WAIT_S = 15.0
 LONGEST_WAIT_S = 120.0
-
-log = logging.getLogger(__name__)
 
 
 class Runtime:
@@ -261,27 +258,15 @@ class Runtime:
 
         def asked_to_stop() -> None:
             if first.is_set():
-<<<<<<< .mine
-                self.hurry()
-            else:
-                log.info("asked to stop; running turns get %g s more", self.settings.drain_s)
-=======
                 self.leave()
->>>>>>> tree/src/wakeful/runtime.py
             first.set()
 
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, asked_to_stop)
         await first.wait()
 
-<<<<<<< .mine
-    def hurry(self) -> None:
-        """Wait for no running turn any longer; what is left goes on at the next start."""
-        log.info("asked to leave at once; what is left goes on at the next start")
-=======
     def leave(self) -> None:
         """End every service at once; what was going on goes on at the next start."""
->>>>>>> tree/src/wakeful/runtime.py
         for task in self._services:
             task.cancel()
 

@@ -61,11 +61,7 @@ class Server:
         self._environ = environ
         self._hangup = asyncio.Event()
         self._stop = asyncio.Event()
-<<<<<<< .mine
-        self._runtime: Runtime | None = None  # of the latest life
-=======
         self._runtime: Runtime | None = None  # the one that is awake
->>>>>>> tree/src/wakeful/cli/up.py
         self._has_told = False
         self._has_looked = False
         self.port: int | None = None  # kept from life to life, also when any free one was wanted
@@ -139,17 +135,11 @@ class Server:
             self._desk.out.line(found_line(told))
 
     def _asked_to_stop(self) -> None:
-<<<<<<< .mine
-        """Stop after what runs; when asked again, at once, also amidst a change of settings."""
-        if self._stop.is_set() and self._runtime is not None:
-            self._runtime.hurry()
-        elif not self._stop.is_set():
-            log.info("asked to stop; running turns get a while to finish")
-=======
         """Remember a stop, also one that comes between two lives; a second one leaves at once."""
-        if self._stop.is_set() and self._runtime is not None:
+        if not self._stop.is_set():
+            log.info("asked to stop; running turns get a while to finish")
+        elif self._runtime is not None:
             self._runtime.leave()
->>>>>>> tree/src/wakeful/cli/up.py
         self._stop.set()
 
     async def _changed(self, loaded: Loaded) -> Loaded:
