@@ -82,7 +82,7 @@ class Offline:
         async def seen(scope: Scope, receive: Receive, send: Send) -> None:
             # In the guard's place: the app looks the path up here, then asks who it is.
             inside = {**scope, "principal": _ONLOOKER}
-            app.largest_body(inside)
+            app.body_rule(inside)
             await app(inside, receive, send)
 
         transport = httpx2.ASGITransport(app=cast("Any", seen))

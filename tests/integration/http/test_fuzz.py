@@ -27,6 +27,9 @@ CHECKS = (
 )
 
 
+cast("Any", schemathesis).serializer.alias("application/x-ndjson", "text/plain")
+
+
 @dataclass
 class Running:
     """A server in a thread of its own: the fuzzer is not asynchronous."""

@@ -59,7 +59,7 @@ def test_two_endpoints_may_not_answer_the_same():
 def test_paths_are_split_before_they_are_decoded(path: bytes, size: int):
     app = App([row("POST", "/a/{x}/big", largest_body=SIZE)], CollectorRegistry())
 
-    assert app.largest_body({"raw_path": path}) == size
+    assert app.body_rule({"raw_path": path}).largest == size
 
 
 def test_the_document_has_parameters_answers_and_problems():

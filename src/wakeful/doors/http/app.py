@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from wakeful.access.principal import Principal
-from wakeful.doors.http.endpoint import LARGEST_BODY, Endpoint, respond
+from wakeful.doors.http.endpoint import PLAIN_BODY, BodyRule, Endpoint, respond
 from wakeful.doors.http.problems import Problem, problem_of
 from wakeful.vocabulary.stimulus import Trust
 
@@ -27,7 +27,7 @@ class _Branch:
     any: "_Branch | None" = None
     name: str = ""  # of the parameter that led here
     methods: dict[str, Endpoint] = dataclass_field(default_factory=dict[str, Endpoint])
-    largest_body: int = 0
+    body: BodyRule = PLAIN_BODY
 
 
 class App:
@@ -62,10 +62,10 @@ class App:
         self._count(endpoint, response.status_code)
         await response(scope, receive, send)
 
-    def largest_body(self, scope: Scope) -> int:
-        """Return how much may be sent to a path, before anybody knows who sends it."""
+    def body_rule(self, scope: Scope) -> BodyRule:
+        """Return what may be sent to a path, before anybody knows who sends it."""
         branch, _ = scope[_PLACE] = self._walk(scope["raw_path"])
-        return branch.largest_body if branch and branch.methods else LARGEST_BODY
+        return branch.body if branch and branch.methods else PLAIN_BODY
 
     def _count(self, endpoint: Endpoint | None, status: int) -> None:
         method, route = (endpoint.method, endpoint.path) if endpoint else ("none", "none")
@@ -86,7 +86,10 @@ class App:
         if endpoint.method in branch.methods:
             raise ValueError(f"two endpoints answer {endpoint.method} {endpoint.path}")
         branch.methods[endpoint.method] = endpoint
-        branch.largest_body = max(branch.largest_body, endpoint.largest_body)
+        branch.body = BodyRule(
+            largest=max(branch.body.largest, endpoint.largest_body),
+            streamed=endpoint.streamed or branch.body.streamed,
+        )
 
     def _find(self, scope: Scope) -> tuple[Endpoint, dict[str, str]]:
         branch, path = scope[_PLACE]

@@ -20,6 +20,7 @@ from wakeful.doors.http.server import HttpOptions, HttpServer, is_loopback
 from wakeful.doors.http.sessions import Sessions
 from wakeful.doors.http.stimuli import Stimuli
 from wakeful.doors.http.tokens import Tokens
+from wakeful.doors.http.transfers import Transfers
 from wakeful.doors.http.turns import Turns
 
 _EVERYWHERE = frozenset({"0.0.0.0", "::", "[::]", ""})
@@ -30,6 +31,7 @@ def endpoints(rooms: Rooms, lasting: Lasting, probe: Probe) -> Sequence[Endpoint
     subjects = (
         Messages(rooms, lasting),
         Sessions(rooms),
+        Transfers(rooms),
         Stimuli(rooms),
         Turns(rooms, lasting),
         Outputs(rooms),
@@ -72,7 +74,7 @@ class HttpDoor:
             origins=frozenset(options.origins),
             proxies=Proxies(options.trusted_proxies),
         )
-        guard = Guard(app, rooms.gatekeeper, rooms.clock, rules, app.largest_body)
+        guard = Guard(app, rooms.gatekeeper, rooms.clock, rules, app.body_rule)
         return HttpServer(guard, options, rooms.clock, lasting, beside=probe.run)
 
 

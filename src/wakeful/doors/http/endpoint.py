@@ -15,6 +15,7 @@ from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.text import clean_json
 
 LARGEST_BODY = 1024 * 1024
+JSON = "application/json"
 ANYBODY = "any"  # every valid credential; the answer holds what its owner may see
 
 Query = TypeVar("Query")
@@ -29,6 +30,17 @@ class Given(Record, forbid_unknown_fields=True):
 
 class Nothing(Given):
     """No query, or no body."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BodyRule:
+    """What may be sent to a path."""
+
+    largest: int = LARGEST_BODY
+    streamed: str | None = None  # the media type of what is read as it comes; None: JSON, whole
+
+
+PLAIN_BODY = BodyRule()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +83,7 @@ class Endpoint:
     links: tuple[Link, ...] = ()  # what a client may do next with the answer
     largest_body: int = LARGEST_BODY
     streams: bool = False  # the answer has no end of its own
+    streamed: str | None = None  # the media type of a body that is read as it comes
 
     @property
     def takes_body(self) -> bool:
@@ -95,7 +108,7 @@ async def respond(
     if isinstance(answer, Response):
         return answer
     status, content = answer if isinstance(answer, tuple) else (200, answer)
-    return Response(_json.encode(content), status_code=status, media_type="application/json")
+    return Response(_json.encode(content), status_code=status, media_type=JSON)
 
 
 def _read_query(endpoint: Endpoint, request: Request) -> Any:

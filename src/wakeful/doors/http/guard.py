@@ -10,6 +10,7 @@ from wakeful.access.gatekeeper import Gatekeeper
 from wakeful.access.principal import Principal
 from wakeful.doors.http.addresses import canonical_address
 from wakeful.doors.http.connection import WHOLE
+from wakeful.doors.http.endpoint import JSON, BodyRule
 from wakeful.doors.http.forwarding import TOLD_SCHEME, Proxies
 from wakeful.doors.http.pages import PUBLIC_PAGES
 from wakeful.doors.http.problems import Problem, problem_of
@@ -49,7 +50,7 @@ class Guard:
         gatekeeper: Gatekeeper,
         clock: Clock,
         rules: GuardRules,
-        largest_body: Callable[[Scope], int],
+        body_rule: Callable[[Scope], BodyRule],
     ) -> None:
         self._app = app
         self._gatekeeper = gatekeeper
@@ -57,7 +58,7 @@ class Guard:
         self._hosts = _LOCAL | {host.lower() for host in rules.hosts}
         self._origins = rules.origins
         self._proxies = rules.proxies
-        self._largest_body = largest_body
+        self._body_rule = body_rule
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -69,12 +70,12 @@ class Guard:
             self._check_host(headers["host"])
             if scope["query_string"]:
                 _refuse_secrets(Request(scope))
-            largest = self._largest_body(scope)
-            _check_body(scope["method"], headers, largest)
+            rule = self._body_rule(scope)
+            _check_body(scope["method"], headers, rule)
             scope["principal"], is_bearer = await self._principal(scope, headers)
             self._check_origin(scope, headers, is_bearer=is_bearer)
             if not scope.get("state", {}).get(WHOLE, False):
-                receive = _Body(receive, largest, self._clock).receive
+                receive = _Body(receive, rule, self._clock).receive
             await self._app(scope, receive, send)
         except Exception as error:
             await problem_of(error).response()(scope, receive, send)
@@ -144,27 +145,27 @@ def _refuse_secrets(request: Request) -> None:
         raise Problem("token-in-url")
 
 
-def _check_body(method: str, headers: dict[str, str], largest: int) -> None:
+def _check_body(method: str, headers: dict[str, str], rule: BodyRule) -> None:
     if headers.get("content-encoding", "identity") not in ("", "identity"):
         raise Problem("unsupported-media-type", "the body must not be compressed")
     length = headers.get("content-length", "0")
     if not (length.isascii() and length.isdecimal()):
         raise Problem("bad-request", "Content-Length is no number")
-    if int(length[:20]) > largest:
+    if int(length[:20]) > rule.largest:
         raise Problem("too-large")
     has_body = int(length[:20]) > 0 or "transfer-encoding" in headers
     if has_body and method not in SAFE:
         media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
-        if media_type != "application/json":
+        if media_type not in (JSON, rule.streamed):
             raise Problem("unsupported-media-type")
 
 
 class _Body:
-    """A body that must arrive whole, in time and within its size."""
+    """A body that must arrive whole, in time and within its size; of a stream each piece."""
 
-    def __init__(self, receive: Receive, largest: int, clock: Clock) -> None:
+    def __init__(self, receive: Receive, rule: BodyRule, clock: Clock) -> None:
         self._receive = receive
-        self._largest = largest
+        self._rule = rule
         self._clock = clock
         self._size = 0
         self._is_whole = False
@@ -176,14 +177,14 @@ class _Body:
         message = await self._receive_in_time()
         if message["type"] == "http.request":
             self._size += len(message.get("body", b""))
-            if self._size > self._largest:
+            if self._size > self._rule.largest:
                 raise Problem("too-large")
             self._is_whole = not message.get("more_body", False)
         return message
 
     async def _receive_in_time(self) -> Message:
         now_s = self._clock.monotonic()
-        if self._until_s is None:
+        if self._until_s is None or self._rule.streamed:
             self._until_s = now_s + BODY_SECONDS
         try:
             async with time_limit(self._clock, max(0.0, self._until_s - now_s)):

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
-from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Nothing
+from wakeful.doors.http.endpoint import ANYBODY, JSON, Call, Endpoint, Nothing
 from wakeful.doors.http.problems import MEDIA_TYPE as PROBLEM
 from wakeful.doors.http.problems import ProblemDocument
 
@@ -88,8 +88,11 @@ def _operation(
     parameters = _parameters(endpoint, schemas, components)
     if parameters:
         operation["parameters"] = parameters
+    if endpoint.streamed:
+        content = {endpoint.streamed: {"schema": {"type": "string"}}}
+        operation["requestBody"] = {"required": True, "content": content}
     if endpoint.takes_body:
-        content = {"application/json": {"schema": schemas[id(endpoint.body)]}}
+        content = {JSON: {"schema": schemas[id(endpoint.body)]}}
         operation["requestBody"] = {"required": True, "content": content}
     return operation
 

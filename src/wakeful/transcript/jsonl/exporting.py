@@ -194,7 +194,7 @@ class _Walk:
 async def _segments(store: Store, wanted: Source, imported: str | None) -> AsyncIterator[_Segment]:
     """Yield what was said here, so that every entry comes after the one above it."""
     walk = _Walk(imported)
-    async for branch in _branches(store, wanted.transcript_id):
+    async for branch in _branches(store, wanted.transcript_id, imported):
         if branch != wanted.branch:
             async for segment in _rest(store, walk, branch, NO_LIMIT):
                 yield segment
@@ -202,21 +202,24 @@ async def _segments(store: Store, wanted: Source, imported: str | None) -> Async
         yield segment
 
 
-async def _branches(store: Store, transcript_id: str) -> AsyncIterator[str]:
+async def _branches(store: Store, transcript_id: str, imported: str | None) -> AsyncIterator[str]:
+    """Yield the branches in the order they were made; not those that came whole from a file."""
     yield transcript_id
     after = ""
     while True:
         rows = await store.read(
-            "SELECT id FROM branches WHERE transcript_id = :transcript_id AND id > :after "
-            "ORDER BY id LIMIT :page",
+            "SELECT id, (SELECT leaf.id FROM entries leaf WHERE leaf.branch = branches.id "
+            "ORDER BY leaf.depth DESC LIMIT 1) AS leaf_id FROM branches "
+            "WHERE transcript_id = :transcript_id AND id > :after ORDER BY id LIMIT :page",
             transcript_id=transcript_id,
             after=after,
             page=PAGE,
         )
         if not rows:
             return
-        for (branch,) in rows:
-            yield branch
+        for branch, leaf_id in rows:
+            if imported is None or not (leaf_id or "").startswith(imported):
+                yield branch
         after = rows[-1][0]
 
 
