@@ -1,10 +1,8 @@
 """The server as its user starts it: a process of its own that may be killed and started again."""
 
 import asyncio
-import hashlib
 import json
 import os
-import secrets
 import signal
 import socket
 import sqlite3
@@ -17,11 +15,9 @@ from typing import Any
 import httpx2
 
 from wakeful.access.credentials import FILE_NAME
-from wakeful.vocabulary.clock import SystemClock
 
 PATIENCE_S = 20.0
 FIRST_PORT, LAST_PORT = 20_000, 32_000  # below those that outgoing connections are given
-CODE_MS = 60_000
 
 
 class ServerProcess:
@@ -105,18 +101,12 @@ class ServerProcess:
         ((epoch,),) = self.rows("SELECT epoch FROM bus_head")
         return [f"{epoch}-{seq}" for (seq,) in self.rows("SELECT seq FROM events ORDER BY seq")]
 
-    def login_code(self) -> str:
-        """Write a code into the ledger, as whoever prints a login link does; return it."""
-        code = secrets.token_urlsafe()
-        row = (hashlib.sha256(code.encode()).hexdigest(), SystemClock().now() + CODE_MS)
-        with closing(sqlite3.connect(self.folder / "wakeful.db", timeout=PATIENCE_S)) as database:
-            database.execute(
-                "INSERT INTO login_codes (hash, token_id, expires_at) "
-                "SELECT ?, id, ? FROM tokens WHERE name = 'operator'",
-                row,
-            )
-            database.commit()
-        return code
+    async def login_code(self) -> str:
+        """Return a code that a browser may exchange for a cookie."""
+        async with self.client() as client:
+            answer = await client.post("/api/login/code")
+            assert answer.status_code == 201, answer.text
+            return answer.json()["code"]
 
 
 @asynccontextmanager

@@ -47,7 +47,7 @@ async def console(context: BrowserContext, server: ServerProcess) -> Page:
             headers: {"Content-Type": "application/json"},
             body: JSON.stringify({code}),
         })).status""",
-        server.login_code(),
+        await server.login_code(),
     )
     assert status == 204
     await page.goto(f"{server.url}/docs")
