@@ -1,4 +1,9 @@
-"""The writer: one thread that turns many callers' writes into few commits."""
+"""The writer: one thread that turns many callers' writes into few commits.
+
+It does not begin at the first call: while each round of the event loop brings more of them, they
+gather. So whoever calls in the same moment shares a commit, and the event loop and the thread take
+turns instead of struggling for the interpreter.
+"""
 
 import asyncio
 import threading
@@ -13,6 +18,7 @@ from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import Overloaded, StoreDamaged, StoreFailed, StoreRefused
 
 WAITING_LIMIT = 100_000  # writes that wait for the writer; beyond it callers are refused
+LONGEST_GATHERING_S = 0.005  # from the first call on
 IDLE_S = 1.0  # quiet time after which the database is tidied up
 
 
@@ -63,6 +69,8 @@ class Writer:
         self._fail = fail
         self._loop = asyncio.get_running_loop()
         self._calls: deque[Call | ReadCall] = deque()
+        self._is_gathering = False  # for the event loop alone
+        self._is_due = False  # what gathered may be written; lowered by whoever writes it
         self._is_closing = False
         self._is_asleep = False
         self._wake = threading.Lock()  # held while there is nothing to wake the thread for
@@ -88,8 +96,9 @@ class Writer:
         if len(self._calls) >= WAITING_LIMIT:
             raise Overloaded(f"{WAITING_LIMIT} writes are waiting", retry_after_s=1.0)
         self._calls.append(call)
-        if self._is_asleep:
-            self._awaken()
+        if not self._is_gathering and not self._is_due:
+            self._is_gathering = True
+            self._loop.call_soon(self._gather, 0, self._loop.time() + LONGEST_GATHERING_S)
 
     async def close(self) -> None:
         """Finish what was queued, then close the database."""
@@ -106,6 +115,17 @@ class Writer:
         if self._failure is None and isinstance(error, StoreFailed | StoreDamaged):
             self._failure = error
             self._tell(self._fail)
+
+    def _gather(self, seen: int, until: float) -> None:
+        """Let the thread begin unless this round of the event loop brought more calls."""
+        waiting = len(self._calls)
+        if waiting > seen and self._loop.time() < until:
+            self._loop.call_soon(self._gather, waiting, until)
+            return
+        self._is_gathering = False
+        self._is_due = True
+        if self._is_asleep:
+            self._awaken()
 
     def _awaken(self) -> None:
         self._is_asleep = False
@@ -133,20 +153,20 @@ class Writer:
     def _work(self, backend: Backend) -> None:
         wants_idle = True
         while True:
-            while self._calls:
+            while self._is_due or (self._is_closing and self._calls):
                 reads = self._one_group(backend)
                 wants_idle = self._tidy(backend, is_idle=False) or wants_idle
                 self._run_reads(backend, reads)
-            if self._is_closing:
+            if self._is_closing and not self._calls:
                 return
             if not self._sleep(IDLE_S if wants_idle else -1):
                 wants_idle = self._tidy(backend, is_idle=True)
 
     def _sleep(self, seconds: float) -> bool:
-        """Wait for a call; return whether one came, rather than the time having passed."""
+        """Wait for calls; return whether some came, rather than the time having passed."""
         self._is_asleep = True
-        # A call may have been queued before the flag was up: look again before sleeping.
-        if self._calls or self._is_closing:
+        # The last one may have come before the flag was up: look again before sleeping.
+        if self._is_due or self._is_closing:
             self._is_asleep = False
             return True
         came = self._wake.acquire(timeout=seconds)
@@ -154,6 +174,8 @@ class Writer:
         return came
 
     def _one_group(self, backend: Backend) -> list[ReadCall]:
+        # First, so that a call which comes too late for this group gathers for the next one.
+        self._is_due = False
         waiting = self._calls
         group: list[Call] = []
         reads: list[ReadCall] = []
@@ -163,6 +185,8 @@ class Writer:
                 group.append(call)
             else:
                 reads.append(call)
+        if len(group) == GROUP_LIMIT:
+            self._is_due = True
         if not group:
             return reads
         if self._failure is not None:

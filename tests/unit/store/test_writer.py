@@ -1,10 +1,12 @@
 """The writer answers every caller, whatever happens to it."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Generator, Mapping, Sequence
 
 import pytest
 
+from wakeful.store import writer
 from wakeful.store.backend import Backend, Rerun
 from wakeful.store.database import Lock, Row
 from wakeful.store.grouped import GroupedStore
@@ -65,6 +67,14 @@ async def started(backend: Backend) -> GroupedStore:
     store = GroupedStore(lambda: backend, clock=ManualClock(), open_reader=None)
     await store.start()
     return store
+
+
+class Round:
+    """Awaited: the next round of the event loop, and the writer's thread may run meanwhile."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        threading.Event().wait(0.002)
+        yield
 
 
 async def test_a_bug_in_the_writer_fails_the_store_and_leaves_nobody_waiting() -> None:
@@ -164,3 +174,53 @@ async def test_a_close_that_fails_still_ends() -> None:
 
 async def _nothing() -> None:
     pass
+
+
+async def test_callers_of_the_same_moment_share_a_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "LONGEST_GATHERING_S", 60.0)
+    backend = Fragile()
+    store = await started(backend)
+
+    async def call(rounds: int) -> None:
+        for _ in range(rounds):
+            await Round()
+        await store.write(lambda _: None)
+
+    async with asyncio.TaskGroup() as group:
+        for rounds in range(10):
+            group.create_task(call(rounds))
+    await store.close()
+
+    assert backend.log.count("commit") == 1
+
+
+async def test_callers_who_keep_coming_hold_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "LONGEST_GATHERING_S", 0.0)
+    store = await started(Fragile())
+
+    async def crowd(group: asyncio.TaskGroup) -> None:
+        while True:
+            group.create_task(store.write(lambda _: None))
+            await Round()
+
+    async with asyncio.TaskGroup() as group:
+        coming = group.create_task(crowd(group))
+        answer = await store.write(lambda _: "answered")
+        coming.cancel()
+    await store.close()
+
+    assert answer == "answered"
+
+
+async def test_what_gathers_when_the_store_closes_is_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(writer, "LONGEST_GATHERING_S", 60.0)
+    store = await started(Fragile())
+
+    async with asyncio.TaskGroup() as group:
+        writing = group.create_task(store.write(lambda _: "written"))
+        await Round()
+        await store.close()
+
+    assert writing.result() == "written"
