@@ -80,6 +80,7 @@ def repeated(first: First, draft: Draft, just_told: Receipt | None) -> Receipt:
         outcome=Outcome.DUPLICATE,
         duplicate_of=first.stimulus_id,
         reason=told.outcome.value if is_same_body else "different-body",
+        first_reason=told.reason,
     )
 
 

@@ -192,5 +192,6 @@ class Receipt(Record):
     outcome: Outcome
     turn_id: str | None = None
     position: int | None = None
-    reason: str | None = None
+    reason: str | None = None  # of a duplicate: the outcome that the first sender was told
     duplicate_of: str | None = None
+    first_reason: str | None = None  # of a duplicate: the reason that the first sender was told

@@ -101,6 +101,21 @@ async def test_an_idempotency_key_repeats_the_first_answer():
         assert len((await client.get("/api/stimuli")).json()["items"]) == 1
 
 
+async def test_a_repeated_request_hears_the_first_reason_too():
+    async with house() as home, home.client(home.operator) as client:
+        key, path = {"Idempotency-Key": "k1"}, "/api/sessions/main/messages"
+        keyed = {"text": "c", "dedup_key": "k2"}
+        await client.post("/api/halt", json={})
+        first = await client.post(path, json={"text": "b"}, headers=key)
+        again = await client.post(path, json={"text": "b"}, headers=key)
+        told = (await client.post(path, json=keyed)).json()
+        repeated = (await client.post(path, json=keyed)).json()
+
+        assert first.json()["reason"] == "halted"
+        assert again.json() == first.json()
+        assert (repeated["reason"], repeated["first_reason"]) == (told["outcome"], told["reason"])
+
+
 async def test_an_idempotency_key_with_another_body_is_a_conflict():
     async with house() as home, home.client(home.operator) as client:
         key = {"Idempotency-Key": "k1"}

@@ -165,8 +165,9 @@ class Messages:
             shape,
             stimulus_id=receipt.duplicate_of or receipt.stimulus_id,
             outcome=Outcome(receipt.reason or Outcome.STARTED),
-            reason=None,
+            reason=receipt.first_reason,
             duplicate_of=None,
+            first_reason=None,
         )
 
 

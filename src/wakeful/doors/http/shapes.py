@@ -36,6 +36,7 @@ class ReceiptShape(Record, omit_defaults=True):
     position: int | None = None
     reason: str | None = None
     duplicate_of: str | None = None
+    first_reason: str | None = None
 
 
 class TurnEnd(Record):

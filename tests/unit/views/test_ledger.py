@@ -1,0 +1,46 @@
+"""A page of the ledger costs what it shows, however long the history is."""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import pytest
+
+from wakeful.store.database import Row, Store
+from wakeful.store.opening import open_store
+from wakeful.views.ledger import Filter, LedgerView
+from wakeful.vocabulary.clock import ManualClock
+from wakeful.vocabulary.stimulus import Origin, State
+
+
+class Explaining:
+    """A store that tells how it would read."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.plan: list[str] = []
+
+    async def read(self, sql: str, /, **params: object) -> Sequence[Row]:
+        rows = await self._store.read(f"EXPLAIN QUERY PLAN {sql}", **params)
+        self.plan += [str(row[-1]) for row in rows]
+        return []
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        Filter(session_key="agent:main:main"),
+        Filter(session_key="agent:main:main", state=State.DONE),
+        Filter(session_key="agent:main:main", origin=Origin.USER),
+    ],
+)
+@pytest.mark.parametrize("after", [None, "st_1"])
+async def test_the_stimuli_of_a_session_are_found_by_an_index(wanted: Filter, after: str | None):
+    store = await open_store(None, clock=ManualClock())
+    explaining = Explaining(store)
+    try:
+        await LedgerView(cast("Any", explaining)).page("operator", wanted, after, 50)
+    finally:
+        await store.close()
+
+    assert [step for step in explaining.plan if "stimuli_of_session (session_key=?" in step]
+    assert not [step for step in explaining.plan if "SCAN" in step or "TEMP B-TREE" in step]
