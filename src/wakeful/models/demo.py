@@ -3,7 +3,8 @@
 import re
 from collections.abc import AsyncIterator, Sequence
 
-from wakeful.models.demo_intents import LONGEST_ASK, Say, Use, answer, understand
+from wakeful.models.demo_acts import Say, Use
+from wakeful.models.demo_intents import LONGEST_ASK, answer, understand
 from wakeful.models.model import Delta, Reply, Request
 from wakeful.vocabulary.message import (
     AssistantMessage,

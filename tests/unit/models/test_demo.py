@@ -1,3 +1,4 @@
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +9,8 @@ from inline_snapshot import snapshot
 from wakeful.models.demo import MOST_ASKS, Demo
 from wakeful.models.demo_intents import LONGEST_ASK
 from wakeful.models.model import Delta, Reply, Request, ToolSpec, as_message
+from wakeful.runtime import Runtime
+from wakeful.turn.agent import Agent
 from wakeful.vocabulary.message import Message, Text, ToolMessage, UserMessage
 
 NAMES = (
@@ -128,7 +131,8 @@ async def test_it_says_what_it_is() -> None:
     said = await Talk().say("who are you?")
 
     assert "I am the demo model" in said
-    assert "provider:model" in said
+    assert 'agents:\n  main: {model: "anthropic:' in said
+    assert "ANTHROPIC_API_KEY" in said
 
 
 async def test_what_it_does_not_know_gets_a_friendly_answer() -> None:
@@ -232,13 +236,96 @@ async def test_files_are_handled_with_the_file_tools(
     assert "the result" in said
 
 
-async def test_sending_is_explained_and_not_done() -> None:
-    talk = Talk()
+async def test_a_message_is_sent_with_the_tool_for_it() -> None:
+    talk = Talk({"send_message": "filed as dl_1 for address='bob'"})
 
-    said = await talk.say("send my greetings to bob")
+    said = await talk.say("send my greetings to bob!")
 
-    assert talk.used == []
-    assert "send_message" in said
+    assert talk.used == [("send_message", {"text": "my greetings", "address": "bob"})]
+    assert said.startswith("Done: filed as dl_1")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("what is 12 * (3 + 4)?", "12 * (3 + 4) = 84"),
+        ("(1 + 2) * 3", "(1 + 2) * 3 = 9"),
+        ("1/3 =", "1/3 = 0.3333333333"),
+        ("how much is 2^10", "2^10 = 1024"),
+        ("1,000 x 3", "1,000 x 3 = 3000"),
+        ("9**9**9", "I cannot work out 9**9**9: I only do small sums."),
+        ("1/0", "I cannot work out 1/0: I only do small sums."),
+        ("(1+", "I cannot work out (1+: I only do small sums."),
+    ],
+)
+async def test_small_sums_are_done_and_others_refused(text: str, said: str) -> None:
+    assert await Talk().say(text) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments"),
+    [
+        ("use notes_add a=1 b=-2", {"a": 1, "b": -2}),
+        ('call the tool notes_add with {"a": [1]}', {"a": [1]}),
+        ('use `notes_add`: name="two words"', {"name": "two words"}),
+        ("use notes_add {broken", {}),
+    ],
+)
+async def test_any_tool_can_be_called_by_its_name(text: str, arguments: dict[str, Any]) -> None:
+    spec = ToolSpec(name="notes_add", description="", parameters={})
+
+    reply = await reply_to(UserMessage(text=text), tools=(spec,))
+
+    assert calls_of(reply) == [("notes_add", arguments)]
+
+
+async def test_examples_are_of_what_this_turn_can_do() -> None:
+    only_time = as_message(await reply_to(UserMessage(text="hello"), tools=TOOLS[:1])).text
+
+    assert '"what time is it in Europe/Berlin?"' in only_time
+    assert "remember" not in only_time
+
+
+async def test_what_is_off_by_default_is_told_with_how_to_turn_it_on() -> None:
+    assert "`tools: [shell, …]`" in await Talk().say("run `ls`")
+    assert "`tools: [web_fetch, …]`" in await Talk().say("fetch https://example.com/.")
+
+
+async def test_a_memory_is_found_by_its_topic() -> None:
+    talk = Talk(
+        {
+            "memory_read": "[the index is empty]\n[other memories: cats, dogs]",
+            "cats": "my cat is Tom\n",
+            "dogs": "the dog is Rex\n",
+        }
+    )
+
+    assert (await talk.say("what is my cat called?")).startswith("I remember:\n- my cat is Tom\nT")
+
+
+async def test_it_does_what_it_says_with_the_real_tools(tmp_path: Path) -> None:
+    said: list[str] = []
+    async with Runtime(agents=[Agent(workspace=tmp_path)]) as runtime:
+        for text in (
+            "write notes.md: buy milk",
+            "read notes.md",
+            "remember that my cat is called Tom",
+            "what is my cat called?",
+            "send hello to ann",
+            "what have you done?",
+            "list conversations",
+        ):
+            turn = await runtime.wait(await runtime.send(text))
+            assert turn is not None
+            said.append(turn.reply or "")
+
+    assert said[0].startswith("Done: wrote 9 bytes to notes.md.")
+    assert said[1] == "notes.md says:\nbuy milk\n"
+    assert "- my cat is called Tom" in said[3]
+    assert "you may not send to address='ann'" in said[4]
+    assert "I have read 6 messages so far" in said[5]
+    assert "memory_read 2×, memory_write 1×, read_file 1×" in said[5]
+    assert "agent:main:main" in said[6]
 
 
 async def test_a_failed_tool_is_told_with_its_reason() -> None:
