@@ -5,7 +5,20 @@ import sys
 
 import typer
 
-from wakeful.cli import begin, care, config, login, logs, look, switch, tail, talk, tokens, up
+from wakeful.cli import (
+    begin,
+    care,
+    config,
+    login,
+    logs,
+    look,
+    switch,
+    tail,
+    talk,
+    tokens,
+    transfer,
+    up,
+)
 from wakeful.cli.verb import verb
 
 _WANTS_COLOURS = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
@@ -33,6 +46,8 @@ verb(app, "completion", prints_data=False)(begin.completion)
 verb(app, "version")(begin.version)
 verb(app, "halt")(switch.halt)
 verb(app, "resume")(switch.resume)
+verb(look.sessions, "export")(transfer.export)
+verb(look.sessions, "import")(transfer.import_)
 app.add_typer(look.sessions, name="sessions")
 app.add_typer(look.agents, name="agents")
 app.add_typer(tokens.app, name="tokens")

@@ -16,6 +16,8 @@ ANSWER_S = 30.0
 LONGEST_EVENT = 16 * 1024 * 1024
 SILENCE_S = 60.0  # keep-alives of a stream come every 15 seconds
 
+LINES = "application/x-ndjson"
+
 _BUSY = frozenset({408, 429, 503, 507})
 
 
@@ -70,6 +72,23 @@ class Client:
                 response.read()
                 raise _failure(response)
             yield _frames(response)
+
+    @contextmanager
+    def lines(self, path: str, **query: object) -> Generator[Iterator[bytes], None, None]:
+        """Read an answer piece by piece for as long as the block lasts."""
+        params = {name: str(value) for name, value in query.items() if value is not None}
+        with self._translated(), self._http.stream("GET", path, params=params) as response:
+            if response.status_code != 200:
+                response.read()
+                raise _failure(response)
+            yield response.iter_bytes()
+
+    def send_lines(self, path: str, pieces: Iterator[bytes], **query: object) -> Any:
+        """Send a file piece by piece."""
+        params = {name: str(value) for name, value in query.items() if value is not None}
+        headers = {"Content-Type": LINES}
+        with self._translated():
+            return answered(self._http.post(path, params=params, content=pieces, headers=headers))
 
     def _ask(
         self,

@@ -1,8 +1,8 @@
 """Looking without a server: the routes that only look, over a database that is only read."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, cast
@@ -33,6 +33,7 @@ from wakeful.store.sqlite_connection import SqliteReader
 from wakeful.telemetry.metrics import Metrics
 from wakeful.tools.builtin import default_tools
 from wakeful.tools.toolbox import Toolbox
+from wakeful.transcript.jsonl.exporting import export, source
 from wakeful.turn.agent import Agent, model_name
 from wakeful.views.agents import AgentCard, AgentView
 from wakeful.views.lanes import LaneView
@@ -41,6 +42,7 @@ from wakeful.views.sessions import SessionView
 from wakeful.views.transcripts import TranscriptView
 from wakeful.views.turns import TurnView
 from wakeful.views.why import WhyView
+from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import StoreRefused
 from wakeful.vocabulary.ids import Ids
@@ -67,11 +69,25 @@ class Offline:
     def get(self, path: str, **query: object) -> Any:
         """Answer a GET; raise as the client does."""
         params = {name: str(value) for name, value in query.items() if value is not None}
-        if not self._database.exists():
-            raise StoreRefused(f"there is no database at {self._database}; start `wakeful up`")
-        with open_read_only(self._database) as reader:
+        with open_read_only(self._existing()) as reader:
             response = asyncio.run(self._ask(ReadOnlyStore(reader, self._clock), path, params))
         return answered(response)
+
+    @contextmanager
+    def exported(
+        self, session: str, transcript: str | None
+    ) -> Generator[Iterator[bytes], None, None]:
+        """Read a transcript as a file, piece by piece, for as long as the block lasts."""
+        key = keys.canonical(session, self._loaded.agents[0].id, "session")
+        with open_read_only(self._existing()) as reader, asyncio.Runner() as runner:
+            store = ReadOnlyStore(reader, self._clock)
+            wanted = runner.run(source(store, key, transcript))
+            yield _stepwise(runner, export(store, wanted))
+
+    def _existing(self) -> Path:
+        if not self._database.exists():
+            raise StoreRefused(f"there is no database at {self._database}; start `wakeful up`")
+        return self._database
 
     async def _ask(
         self, store: "ReadOnlyStore", path: str, params: dict[str, str]
@@ -146,6 +162,14 @@ class ReadOnlyStore:
     async def close(self) -> None:
         with suppress(Exception):
             self._reader.close()
+
+
+def _stepwise(runner: asyncio.Runner, parts: AsyncGenerator[bytes, None]) -> Iterator[bytes]:
+    async def following() -> bytes | None:
+        return await anext(parts, None)
+
+    while (part := runner.run(following())) is not None:
+        yield part
 
 
 def _looking(rooms: Rooms, lasting: Lasting) -> list[Endpoint]:

@@ -43,6 +43,8 @@ _MEANINGS = {
     ExitCode.INTERRUPTED: "interrupted by Ctrl-C",
 }
 WITHOUT_SERVER = frozenset({"status", "why", "sessions list", "sessions show"}) | {
+    "sessions export",
+    "sessions search",
     "agents list",
     "agents show",
     "tokens list",

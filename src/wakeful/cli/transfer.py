@@ -1,0 +1,115 @@
+"""`sessions export`, `sessions import`: transcripts as files."""
+
+import os
+import sys
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO
+
+import typer
+
+from wakeful.cli.client import Client, segment
+from wakeful.cli.desk import Desk
+from wakeful.cli.look import SessionName
+from wakeful.cli.output import safe
+
+STREAM = "-"
+PIECE = 64 * 1024
+
+Transcript = Annotated[
+    str | None, typer.Option("--transcript", metavar="ID", help="One from before a reset.")
+]
+Target = Annotated[
+    str, typer.Option("--output", "-o", metavar="FILE", help="Where to; - is standard output.")
+]
+File = Annotated[str, typer.Argument(help="The file; - is standard input.")]
+NewSession = Annotated[
+    str | None, typer.Option("--session", metavar="KEY", help="The session to make.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would become of it.")]
+
+
+def export(
+    desk: Desk, session: SessionName, transcript: Transcript = None, output: Target = STREAM
+) -> None:
+    """Write a session's transcript as a file of JSON lines, also while no server runs."""
+    total: int = desk.reader().get(f"/api/sessions/{segment(session)}")["entries"] + 1
+    lines = size = 0
+    with _target(output) as target, _parts(desk, session, transcript) as parts:
+        for part in parts:
+            target.write(part)
+            lines, size = lines + part.count(b"\n"), size + len(part)
+            desk.out.progress(min(lines, total - 1), total)
+    desk.out.progress(total, total)
+    if output != STREAM:
+        told = {"file": output, "lines": lines, "bytes": size}
+        desk.out.data(told, [f"{output} has {lines} lines"])
+
+
+def import_(desk: Desk, file: File, session: NewSession = None, dry_run: DryRun = False) -> None:
+    """Make a session of a transcript's file; the server must be running."""
+    server = desk.needed_server()
+    with _source(file) as source:
+        pieces = _pieces(source, desk.out.progress)
+        report: dict[str, Any] = server.send_lines(
+            "/api/sessions/import",
+            pieces,
+            session=session,
+            dry_run="true" if dry_run else None,
+        )
+    verb = "would become" if dry_run else "became"
+    lines = [
+        f"line {one['line']}: {safe(one['what'], 200)}: {one['done']}" for one in report["told"]
+    ]
+    if report["troubles"] > len(lines):
+        lines.append(f"… and {report['troubles'] - len(lines)} more lines like these")
+    counted = f"{report['entries']} entries on {report['branches']} branches"
+    desk.out.data(report, [*lines, f"{counted} {verb} {report['session_key']}"])
+
+
+def _parts(
+    desk: Desk, session: str, transcript: str | None
+) -> AbstractContextManager[Iterator[bytes]]:
+    reader = desk.reader()
+    if isinstance(reader, Client):
+        return reader.lines(f"/api/sessions/{segment(session)}/export", transcript=transcript)
+    return reader.exported(session, transcript)
+
+
+@contextmanager
+def _target(output: str) -> Generator[BinaryIO, None, None]:
+    """Open where the lines go; a file gets its name when it is whole."""
+    if output == STREAM:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    path = Path(output)
+    draft = path.with_name(f"{path.name}.part")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+        draft.rename(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _source(file: str) -> Generator[BinaryIO, None, None]:
+    if file == STREAM:
+        yield sys.stdin.buffer
+        return
+    with Path(file).open("rb") as source:
+        yield source
+
+
+def _pieces(source: BinaryIO, progress: Callable[[int, int], None]) -> Iterator[bytes]:
+    """Yield a file in pieces; how far it has come is known of real files only."""
+    total = os.fstat(source.fileno()).st_size
+    done = 0
+    while piece := source.read(PIECE):
+        yield piece
+        done += len(piece)
+        progress(min(done, total), total)

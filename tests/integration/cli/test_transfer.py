@@ -1,0 +1,74 @@
+"""Transcripts as files, on the command line."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.integration.cli.shell import COMMAND, PATIENCE_S, Home, snapshot
+from tests.integration.transcript.files import HEADER, answer, user, written
+
+FILE = written(HEADER, user("00000001", None, "a story"), answer("00000002", "00000001"))
+
+
+@pytest.fixture(scope="module")
+def story(awake: Home) -> Home:
+    """A home with a session that came from a file."""
+    source = awake.folder.parent / "a story.jsonl"
+    source.write_bytes(FILE)
+    report = awake.json("sessions", "import", str(source), "--session", "story")
+    assert report["session_key"] == "agent:main:story"
+    return awake
+
+
+def test_a_file_goes_in_and_out(story: Home, tmp_path: Path):
+    target = tmp_path / "out.jsonl"
+
+    told = story.ok("sessions", "export", "story", "-o", str(target))
+
+    assert target.read_bytes() == FILE
+    assert target.stat().st_mode & 0o777 == 0o600
+    assert told == f"{target} has 3 lines\n"
+    assert story.ok("sessions", "export", "story").encode() == FILE
+    assert [path.name for path in tmp_path.iterdir()] == ["out.jsonl"]
+
+
+def test_what_was_wrong_with_a_file_is_told(story: Home):
+    answer = story.run("sessions", "import", "-", "--dry-run", said=FILE.decode() + "garbage\n")
+
+    assert answer.returncode == 0
+    assert answer.stdout.splitlines() == [
+        "line 4: not JSON: left out",
+        "2 entries on 1 branches would become "
+        "agent:main:import:5f0c1a52-8d1c-4c60-9d2e-6f6f9b1f0001",
+    ]
+
+
+def test_a_session_that_is_there_and_one_that_is_not(story: Home, tmp_path: Path):
+    taken = story.run("sessions", "import", "-", "--session", "story", said=FILE.decode())
+    missing = story.run("sessions", "export", "nobody", "-o", str(tmp_path / "x"))
+    nothing = story.run("sessions", "import", str(tmp_path / "no such file"))
+
+    assert (taken.returncode, missing.returncode, nothing.returncode) == (2, 4, 1)
+    assert "there is a session 'agent:main:story' already" in taken.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_transcript_is_taken_along_while_no_server_runs(home: Home):
+    with home.up():
+        home.ok("send", "what time is it?", "--wait", "10")
+        while_up = home.ok("sessions", "export", "main")
+        with subprocess.Popen(
+            [*COMMAND, "sessions", "import", "-"], env=home.environ, stdin=subprocess.PIPE
+        ) as putting:
+            putting.communicate(while_up.encode(), PATIENCE_S)
+        key = home.json("sessions", "list")["items"][0]["key"]
+    before = snapshot(home.folder)
+
+    assert home.ok("sessions", "export", "main") == while_up
+    assert home.ok("sessions", "export", key) == while_up
+    assert snapshot(home.folder) == before
+    assert len(while_up.splitlines()) >= 4
+    assert json.loads(while_up.splitlines()[0])["version"] == 3
+    assert home.run("sessions", "import", "-", said=while_up).returncode == 3
