@@ -93,6 +93,7 @@ class Importer:
         failpoint("I2")
         if not await self._store.write(lambda tx: self._show(tx, key, work)):
             raise _taken(key)
+        failpoint("I3")
 
     def _show(self, tx: Tx, key: SessionKey, work: "Work") -> bool:
         """Let everybody see the session; False if somebody made one of this name meanwhile."""

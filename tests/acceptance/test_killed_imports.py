@@ -1,0 +1,47 @@
+"""A server that dies in an import leaves nothing to see, or the whole of it."""
+
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.integration.cli.shell import Home
+from tests.integration.transcript.files import HEADER, user, written
+from wakeful.access.credentials import FILE_NAME
+
+FILE = written(
+    HEADER,
+    user("00000000", None),
+    *(user(f"{number:08x}", f"{number - 1:08x}", "x" * 100) for number in range(1, 1500)),
+)
+
+
+def asked(home: Home, url: str) -> httpx2.Client:
+    token = (home.folder / FILE_NAME).read_text(encoding="ascii").strip()
+    return httpx2.Client(base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=15)
+
+
+def put(client: httpx2.Client) -> httpx2.Response:
+    headers = {"Content-Type": "application/x-ndjson"}
+    return client.post("/api/sessions/import?session=old", content=FILE, headers=headers)
+
+
+@pytest.mark.parametrize(
+    ("point", "is_there"), [("I1:kill:2", False), ("I2:kill", False), ("I3:kill", True)]
+)
+def test_a_kill_in_an_import_leaves_nothing_or_all(tmp_path: Path, point: str, is_there: bool):
+    home = Home(tmp_path / "a home", WAKEFUL_FAIL=point)
+    with home.up() as server:
+        with asked(home, server.told["url"]) as client, pytest.raises(httpx2.TransportError):
+            put(client)
+        server.ended()
+    del home.environ["WAKEFUL_FAIL"]
+
+    with home.up() as server, asked(home, server.told["url"]) as client:
+        seen = [item["key"] for item in client.get("/api/sessions").json()["items"]]
+        again = put(client)
+        taken = client.get("/api/sessions/old/export")
+
+    assert seen == (["agent:main:old"] if is_there else [])
+    assert again.status_code == (422 if is_there else 200)
+    assert taken.content == FILE
