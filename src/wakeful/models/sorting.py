@@ -1,5 +1,6 @@
 """Sort what a provider's library raises by who must act: time, a human, or nobody but us."""
 
+import os
 from http import HTTPStatus
 from typing import Any, TypeGuard
 
@@ -19,6 +20,7 @@ from pydantic_ai.exceptions import (
     UserError,
 )
 
+from wakeful.telemetry.redaction import Redaction, secrets_in
 from wakeful.vocabulary.errors import ContextOverflow, Garbled, Permanent, Transient, WakefulError
 from wakeful.vocabulary.text import one_line
 
@@ -115,4 +117,5 @@ def _named(error: Exception) -> str:
 
 
 def _line(text: str) -> str:
-    return one_line(text, LONGEST_QUOTE)
+    """Return one line of what somebody said; some quote the very key that they refuse."""
+    return one_line(Redaction(secrets_in(os.environ)).hide(text), LONGEST_QUOTE)
