@@ -14,6 +14,8 @@ from wakeful.access.credentials import Credentials, Made
 from wakeful.access.gatekeeper import Gatekeeper
 from wakeful.broker import lanes
 from wakeful.bus.bus import Bus
+from wakeful.commands.command import Reach
+from wakeful.commands.commands import Commands
 from wakeful.doors.http.rooms import Rooms
 from wakeful.doors.sender import Door, Sender
 from wakeful.doors.signing import read_keys
@@ -126,6 +128,7 @@ class Assembly:
 
     store: Store
     bus: Bus
+    ids: Ids
     credentials: Credentials
     intake: Intake
     compactions: Compactions
@@ -170,6 +173,7 @@ async def assemble(plan: Plan, stack: AsyncExitStack) -> Assembly:
     assembly = Assembly(
         store=store,
         bus=bus,
+        ids=ids,
         credentials=Credentials(store, ids),
         intake=intake,
         compactions=Compactions(store, bus, ids, intake),
@@ -244,6 +248,8 @@ async def _with_door(
 
 def _door_rooms(assembly: Assembly, plan: Plan, minds: Mapping[str, Mind]) -> Rooms:
     store, sessions = assembly.store, SessionView(assembly.store)
+    agents = AgentView(store, {mind.agent_id: partial(_card, mind) for mind in minds.values()})
+    why = WhyView(store, sessions)
     return Rooms(
         default_agent=plan.default_agent,
         store=store,
@@ -258,8 +264,22 @@ def _door_rooms(assembly: Assembly, plan: Plan, minds: Mapping[str, Mind]) -> Ro
         sessions=sessions,
         transcripts=assembly.transcripts,
         lanes=assembly.lanes,
-        agents=AgentView(store, {mind.agent_id: partial(_card, mind) for mind in minds.values()}),
-        why=WhyView(store, sessions),
+        agents=agents,
+        why=why,
+        commands=Commands(
+            Reach(
+                store=store,
+                bus=assembly.bus,
+                ids=assembly.ids,
+                clock=plan.clock,
+                intake=assembly.intake,
+                compactions=assembly.compactions,
+                sessions=sessions,
+                lanes=assembly.lanes,
+                agents=agents,
+                why=why,
+            )
+        ),
     )
 
 

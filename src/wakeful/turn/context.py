@@ -104,7 +104,12 @@ def last_compaction(entries: Sequence[Entry]) -> tuple[Entry, CompactionBody] | 
 
 
 def _ends_in_turn(entries: Sequence[Entry], turn_id: str | None) -> bool:
-    return turn_id is not None and bool(entries) and entries[-1].turn_id == turn_id
+    if turn_id is None:
+        return False
+    # Others may have noted something meanwhile that no model reads.
+    spoken = (entry for entry in reversed(entries) if entry.kind in SPOKEN)
+    last = next(spoken, None)
+    return last is not None and last.turn_id == turn_id
 
 
 def message_of(entry: Entry, body: Body) -> Message | None:

@@ -6,6 +6,7 @@ from wakeful.access.credentials import Credentials
 from wakeful.access.gatekeeper import Gatekeeper
 from wakeful.access.principal import Principal
 from wakeful.bus.bus import Bus
+from wakeful.commands.commands import Commands
 from wakeful.intake.intake import Intake
 from wakeful.store.database import Store
 from wakeful.telemetry.metrics import Metrics
@@ -45,6 +46,7 @@ class Rooms:
     lanes: LaneView
     agents: AgentView
     why: WhyView
+    commands: Commands | None = None  # None where nothing can be said
 
     def key(self, words: str) -> SessionKey:
         """Return the session key that a path or a query names."""

@@ -2,7 +2,7 @@
 
 from wakeful.bus.bus import Subscription
 from wakeful.doors.http.rooms import Rooms
-from wakeful.doors.http.shapes import ReceiptShape, turn_end
+from wakeful.doors.http.shapes import Answered, ReceiptShape, turn_end
 from wakeful.doors.http.sse import frame
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.stimulus import TERMINAL, Receipt
@@ -15,12 +15,16 @@ class StimulusSource:
     """
 
     def __init__(
-        self, rooms: Rooms, subscription: Subscription, receipt: Receipt, told: ReceiptShape
+        self,
+        rooms: Rooms,
+        subscription: Subscription,
+        receipt: Receipt,
+        told: ReceiptShape | Answered,
     ) -> None:
         self._rooms = rooms
         self._subscription = subscription
         self._id = receipt.duplicate_of or receipt.stimulus_id
-        self._receipt: ReceiptShape | None = told
+        self._receipt: ReceiptShape | Answered | None = told
         self._turn_id: str | None = None
         self._is_done = False
 

@@ -1,0 +1,52 @@
+"""Run what people say to the runtime itself, and keep a line of it in the transcript."""
+
+from wakeful.broker import lanes
+from wakeful.commands import table
+from wakeful.commands.command import Caller, Reach, Said
+from wakeful.store.database import Tx
+from wakeful.transcript import entries, sessions
+from wakeful.transcript.entries import Line
+from wakeful.vocabulary.entry import Kind, NoteBody
+from wakeful.vocabulary.errors import InvalidInput
+from wakeful.vocabulary.text import clean, one_line
+
+TOPIC = "command"
+LONGEST_KEPT = 200  # characters of a command that the transcript keeps
+
+
+class Commands:
+    """The one place where a line becomes a command."""
+
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
+
+    async def run(self, caller: Caller) -> Said | None:
+        """Do what a message commands; None if it is no command, but something for the agent."""
+        text = caller.draft.text
+        found = table.read(text, is_operator=caller.is_operator)
+        if found is None:
+            return None
+        command, rest = found
+        if not table.may_use(caller, command):
+            said = Said(text=f"Only the operator may use /{command.name}.")
+        else:
+            try:
+                said = await command.act(self._reach, caller, rest)
+            except InvalidInput as error:
+                said = Said(text=f"{command.usage}: {error.rule}")
+        await self._note(caller, one_line(text, LONGEST_KEPT), said.text)
+        return said
+
+    async def _note(self, caller: Caller, line: str, answer: str) -> None:
+        """Keep what was said in the transcript, where people read it and models do not."""
+        key = caller.session_key
+
+        def write(tx: Tx) -> None:
+            session = sessions.get(tx, key)
+            if session is None:
+                return  # a look at a session that is not there does not make it
+            body = NoteBody(topic=TOPIC, text=clean(f"{line}\n{answer}"))
+            entry = Line(id=self._reach.ids.entry(), kind=Kind.CUSTOM, body=body)
+            entries.append(tx, session, [entry])
+
+        await self._reach.store.write(write, locks=[lanes.lock(key)])

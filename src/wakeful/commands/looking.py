@@ -1,0 +1,105 @@
+"""Commands that only look: what the session is doing, what it cost, why it did what it did."""
+
+from wakeful.commands.command import Caller, Reach, Said
+from wakeful.transcript.sessions import Session
+from wakeful.views.why import Link
+from wakeful.vocabulary import session_key as keys
+from wakeful.vocabulary.errors import NotFound
+from wakeful.vocabulary.text import one_line
+
+MOST_SESSIONS = 10
+LONGEST_TRIGGER = 80  # characters shown of what woke a turn
+
+
+async def status(reach: Reach, caller: Caller, _rest: str) -> Said:
+    agent_id = keys.agent_of(caller.session_key)
+    card = reach.agents.card(agent_id)
+    lane = await reach.lanes.status(caller.session_key)
+    session = await _session(reach, caller)
+    lines = [f"{caller.session_key}: {lane.state}", f"agent {agent_id}, model {card.model}"]
+    if lane.waits_for is not None:
+        lines.append(f"waits for {lane.waits_for}")
+    if lane.turn_id is not None:
+        lines.append(f"open turn {lane.turn_id}")
+    if lane.waiting:
+        lines.append(f"{lane.waiting} waiting")
+    if session is not None:
+        lines.append(
+            f"context about {session.context_tokens} tokens, folded {session.compactions} times"
+        )
+        lines.append(_used(session))
+    return Said(text="\n".join(lines))
+
+
+async def usage(reach: Reach, caller: Caller, _rest: str) -> Said:
+    session = await _session(reach, caller)
+    return Said(text="Nothing was used yet." if session is None else _used(session))
+
+
+async def sessions(reach: Reach, caller: Caller, _rest: str) -> Said:
+    agent_id = keys.agent_of(caller.session_key)
+    found = await reach.sessions.of_agent(agent_id, caller.principal.owner, limit=MOST_SESSIONS)
+    lines = [f"{one.key}{f' ({one.label})' if one.label else ''}" for one in found]
+    return Said(text="\n".join(lines) or "There are no sessions yet.")
+
+
+async def why(reach: Reach, caller: Caller, rest: str) -> Said:
+    word = rest or "last"
+    turn_id = await _turn_id(reach, caller, word)
+    try:
+        links = await reach.why.chain(turn_id, caller.principal.owner)
+    except NotFound:  # said of what was named, not of what that led to: it may be another's
+        raise NotFound("turn", f"there is no turn or stimulus {word[:80]!r}") from None
+    return Said(text="\n".join(map(_told, links)))
+
+
+async def whoami(_reach: Reach, caller: Caller, _rest: str) -> Said:
+    who = caller.principal
+    return Said(
+        text=f"{who.name}, with the scopes {', '.join(who.scopes)}; what you send is trusted as "
+        f"{who.trust.value}. This is {caller.session_key}."
+    )
+
+
+async def _session(reach: Reach, caller: Caller) -> Session | None:
+    try:
+        return await reach.sessions.get(caller.session_key, caller.principal.owner)
+    except NotFound:
+        return None
+
+
+async def _turn_id(reach: Reach, caller: Caller, word: str) -> str:
+    """Return the turn that is meant: by its id, by that of a stimulus, or the last one here."""
+    if word == "last":
+        rows = await reach.store.read(
+            "SELECT id FROM turns WHERE session_key = :key ORDER BY id DESC LIMIT 1",
+            key=caller.session_key,
+        )
+    else:
+        rows = await reach.store.read("SELECT turn_id FROM stimuli WHERE id = :id", id=word)
+    if not rows:
+        if word == "last":
+            raise NotFound("turn", "there was no turn in this session yet")
+        return word
+    if rows[0][0] is None:
+        raise NotFound("turn", f"the stimulus {word!r} has led to no turn")
+    return rows[0][0]
+
+
+def _used(session: Session) -> str:
+    return (
+        f"{session.input_tokens} tokens read, {session.output_tokens} written, "
+        f"{session.cost:.4f} spent in this conversation"
+    )
+
+
+def _told(link: Link) -> str:
+    turn = link.turn
+    woken = "; ".join(
+        f"{one.origin.value} {one.source}: {one_line(one.text, LONGEST_TRIGGER)!r}"
+        for one in link.stimuli
+    )
+    return (
+        f"{turn.id} ({turn.state.value}) because of {woken}; {len(link.asks)} questions, "
+        f"{len(link.tools)} tool calls, {turn.cost:.4f} spent"
+    )

@@ -1,0 +1,183 @@
+"""What slash commands promise: done at once, told at once, and never shown to the model."""
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.integration.http.serving import Frame, frames, house
+from wakeful.commands.table import TABLE
+from wakeful.models.model import Request
+from wakeful.models.scripted import Pause, Scripted
+from wakeful.vocabulary.entry import Kind
+from wakeful.vocabulary.message import UserMessage
+from wakeful.vocabulary.stimulus import Trust
+
+
+async def said(client: httpx2.AsyncClient, text: str, session: str = "main", **more: Any) -> Any:
+    body = {"text": text, **more}
+    answer = await client.post(f"/api/sessions/{session}/messages?wait=10", json=body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def texts(request: Request) -> list[str]:
+    return [message.text for message in request.messages if isinstance(message, UserMessage)]
+
+
+async def test_a_command_is_answered_at_once_and_files_no_stimulus():
+    async with house() as home, home.client(home.operator) as client:
+        answer = await said(client, "/status")
+        stimuli = (await client.get("/api/stimuli")).json()["items"]
+
+    assert answer["outcome"] == "command"
+    assert "agent:main:main: idle" in answer["reply"]
+    assert stimuli == []
+
+
+async def test_a_command_stands_in_the_transcript_where_no_model_reads_it():
+    model = Scripted(["one", "two"])
+    async with house(model) as home, home.client(home.operator) as client:
+        await said(client, "hello")
+        await said(client, "/usage")
+        await said(client, "and now?")
+        entries = await home.runtime.entries()
+
+    assert [entry.kind for entry in entries].count(Kind.CUSTOM) == 1
+    assert texts(model.requests[-1]) == ["hello", "and now?"]
+
+
+@pytest.mark.parametrize("text", ["/nonsense", "/ help", "see /help", "/path/to/file", "a stop"])
+async def test_what_is_no_command_goes_to_the_agent(text: str):
+    async with house() as home, home.client(home.operator) as client:
+        answer = await said(client, text)
+
+    assert answer["turn"]["reply"] == "well"
+
+
+@pytest.mark.parametrize("word", ["/stop", " /STOP ", "stop", "Stop!"])
+async def test_a_stop_stops(word: str):
+    pause = Pause("thinking")
+    async with house([pause]) as home, home.client(home.operator) as client:
+        await client.post("/api/sessions/main/messages", json={"text": "think long"})
+        await pause.reached.wait()
+        answer = await said(client, word)
+
+    assert answer["reply"].startswith("Stopped the turn tn_")
+
+
+async def test_a_bare_stop_of_a_stranger_is_a_message():
+    async with house() as home:
+        token = await home.token("send", trust=Trust.EXTERNAL)
+        async with home.client(token) as client:
+            answer = await said(client, "stop", session="web:1")
+
+    assert answer["turn"]["reply"] == "well"
+
+
+async def test_only_the_operator_may_halt():
+    async with house() as home:
+        token = await home.token("send")
+        async with home.client(token) as client:
+            answer = await said(client, "/halt", session="web:1")
+            listed = await said(client, "/help", session="web:1")
+        lane = await home.runtime.lane()
+
+    assert answer["reply"] == "Only the operator may use /halt."
+    assert "/halt" not in listed["reply"]
+    assert lane.state == "idle"
+
+
+async def test_halt_and_resume_are_commands():
+    async with house() as home, home.client(home.operator) as client:
+        halted = await said(client, "/halt main")
+        again = await said(client, "/halt main")
+        resumed = await said(client, "/resume main")
+        wrong = await said(client, "/halt nobody")
+
+    assert halted["reply"] == "Halted main."
+    assert again["reply"] == "Main was halted already."
+    assert resumed["reply"] == "Resumed main."
+    assert "no agent 'nobody'" in wrong["reply"]
+
+
+async def test_the_queue_of_a_session_is_shown_and_set():
+    async with house() as home, home.client(home.operator) as client:
+        await said(client, "hello")
+        before = await said(client, "/queue")
+        done = await said(client, "/queue collect debounce:2s cap:5 drop:old")
+        wrong = await said(client, "/queue sideways")
+        after = await said(client, "/queue default")
+
+    assert before["reply"] == "This session queues by default."
+    assert done["reply"] == "This session: mode collect, debounce_ms 2000, cap 5, drop old."
+    assert "must be one of steer" in wrong["reply"]
+    assert after["reply"] == before["reply"]
+
+
+async def test_steering_joins_the_running_turn():
+    pause = Pause("thinking")
+    async with house([pause, "never asked"]) as home, home.client(home.operator) as client:
+        await client.post("/api/sessions/main/messages", json={"text": "think long"})
+        await pause.reached.wait()
+        answer = await said(client, "/steer but be brief")
+        stimulus = (await client.get(f"/api/stimuli/{answer['stimulus_id']}")).json()
+        await client.post("/api/sessions/main/stop")
+
+    assert answer["reply"].endswith("steered.")
+    assert stimulus["text"] == "but be brief"
+
+
+async def test_why_tells_what_woke_the_last_turn():
+    async with house() as home, home.client(home.operator) as client:
+        none_yet = await said(client, "/why")
+        first = await said(client, "hello")
+        told = await said(client, "/why")
+        by_stimulus = await said(client, f"/why {first['stimulus_id']}")
+        unknown = await said(client, "/why tn_nothing")
+
+    assert "no turn in this session" in none_yet["reply"]
+    assert told["reply"].startswith(first["turn"]["id"])
+    assert "user the operator: 'hello'" in told["reply"]
+    assert by_stimulus["reply"] == told["reply"]
+    assert "no turn or stimulus 'tn_nothing'" in unknown["reply"]
+
+
+async def test_help_lists_every_command_and_explains_each():
+    async with house() as home, home.client(home.operator) as client:
+        listed = (await said(client, "/help"))["reply"]
+        explained = [(await said(client, f"/help {name}"))["reply"] for name in TABLE]
+        unknown = await said(client, "/help nonsense")
+
+    assert len(listed.splitlines()) == len(TABLE)
+    assert all(text.startswith("/") for text in explained)
+    assert "there is no /nonsense" in unknown["reply"]
+
+
+async def test_a_stream_tells_a_command_and_ends():
+    async with (
+        house() as home,
+        home.client(home.operator) as client,
+        client.stream("POST", "/api/sessions/main/stream", json={"text": "/whoami"}) as response,
+    ):
+        told = [frame async for frame in frames(response) if isinstance(frame, Frame)]
+
+    assert [frame.kind for frame in told] == ["receipt"]
+    assert told[0].data["outcome"] == "command"
+    assert told[0].data["reply"].startswith("the operator, with the scopes operator")
+
+
+async def test_a_stranger_learns_nothing_of_other_sessions():
+    async with house() as home:
+        async with home.client(home.operator) as client:
+            mine = await said(client, "a secret")
+        token = await home.token("send", trust=Trust.EXTERNAL)
+        async with home.client(token) as client:
+            answer = await said(client, f"/why {mine['turn']['id']}", session="web:1")
+            by_stimulus = await said(client, f"/why {mine['stimulus_id']}", session="web:1")
+            listed = await said(client, "/sessions", session="web:1")
+
+    for told in (answer, by_stimulus, listed):
+        assert "secret" not in told["reply"]
+        assert "agent:main:main" not in told["reply"]
+    assert mine["turn"]["id"] not in by_stimulus["reply"]
