@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from wakeful.models.demo_acts import Say, Use
 from wakeful.models.demo_intents import LONGEST_ASK, answer, understand
+from wakeful.models.demo_summary import summed_up
 from wakeful.models.model import Delta, Reply, Request
 from wakeful.vocabulary.message import (
     AssistantMessage,
@@ -50,6 +51,8 @@ class Demo:
 
 def _next_step(request: Request) -> tuple[str, list[ToolCall]]:
     """Return what to say, and the calls that must come first if any request needs one."""
+    if request.purpose == "summary":
+        return summed_up("".join(message.text for message in request.messages)), []
     messages = _of_this_turn(request.messages)
     results = {item.call_id: item for item in messages if isinstance(item, ToolMessage)}
     tools = frozenset(spec.name for spec in request.tools)
