@@ -3,8 +3,10 @@
 Importing this module takes seconds; nobody does before a model is asked for the first time.
 """
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from typing import Any
 
 from pydantic_ai.direct import model_request_stream
@@ -24,10 +26,11 @@ from pydantic_ai.models import Model, infer_model
 from pydantic_ai.settings import ModelSettings
 
 from wakeful.models.model import LONGEST_REPLY, Delta, Piece, Reply, Request
+from wakeful.models.rehearsal import rehearse
 from wakeful.models.sorting import sorted_error
 from wakeful.models.thinking import levels, nearest
 from wakeful.models.translation import content, history, parameters, stop_reason
-from wakeful.models.transport import provider_of
+from wakeful.models.transport import provider_of, takes_client
 from wakeful.vocabulary.agent import ThinkingLevel
 from wakeful.vocabulary.errors import Garbled, Permanent, WakefulError
 from wakeful.vocabulary.message import Usage
@@ -39,7 +42,7 @@ log = logging.getLogger(__name__)
 
 
 class Connection:
-    """One model of a provider, and the connections to it."""
+    """One model of a provider, and the connections to it; made in a thread, used on the loop."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -47,6 +50,9 @@ class Connection:
             self._model: Model = infer_model(name, provider_of)
         except Exception as error:
             raise sorted_error(error, name) from error
+        if takes_client(name.partition(":")[0]):
+            with suppress(Exception):  # most of them do not understand the answer
+                asyncio.run(rehearse(name))
         self._levels = levels(self._model.profile)
         self._told: set[str] = set()  # warnings that were given already
         _retry_nothing(self._model)

@@ -19,14 +19,19 @@ _SDKS = ("anthropic", "openai")  # whose clients take the client of this library
 def provider_of(name: str) -> Provider[Any]:
     """Return a provider by its name, with a client of ours if it takes one."""
     kind = infer_provider_class(name)
-    known = PROVIDERS.get(name)
-    takes_ours = known is not None and known.package in _SDKS
-    if not takes_ours or "http_client" not in signature(kind).parameters:
+    if not takes_client(name):
         return kind()
     client = create_async_httpx2_client()
     client.event_hooks["response"].append(_bound)
     make: Any = kind
     return make(http_client=client)
+
+
+def takes_client(name: str) -> bool:
+    """Tell whether a provider's own client takes one of ours underneath."""
+    known = PROVIDERS.get(name)
+    is_known = known is not None and known.package in _SDKS
+    return is_known and "http_client" in signature(infer_provider_class(name)).parameters
 
 
 async def _bound(response: httpx2.Response) -> None:

@@ -194,7 +194,11 @@ class Page:
         turns.leave(self.tx, turn.id, failed_ask=ask_error is not None, used_ms=used_ms)
         lanes.release(self.tx, turn.session_key, resume_at=resume_at, keeps_turn=True)
         self.sheet.publish(
-            "turn.left", reason=reason, resume_at=resume_at, epoch=self.sheet.attempt.epoch
+            "turn.left",
+            reason=reason,
+            resume_at=resume_at,
+            error=ask_error,
+            epoch=self.sheet.attempt.epoch,
         )
         return Left(reason=reason)
 

@@ -25,7 +25,7 @@ from wakeful.turn.summary import summarise
 from wakeful.turns.tool_calls import CallState, call_key
 from wakeful.turns.turns import End, TurnState
 from wakeful.vocabulary.clock import Clock
-from wakeful.vocabulary.errors import ContextOverflow, Permanent, Transient
+from wakeful.vocabulary.errors import ContextOverflow, Garbled, Permanent, Transient
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.failpoints import failpoint
 from wakeful.vocabulary.message import AssistantMessage, ToolCall
@@ -148,9 +148,11 @@ class Thinker:
     async def _ask_later(self, journal: Journal, error: Transient) -> Next:
         """Leave the turn open until the model may answer, or give up after enough tries."""
         waiting = await self._wait_for_model(journal, error)
-        if waiting is None:
-            return await self._end(journal, TurnState.FAILED, "provider", told(error))
-        return waiting
+        if waiting is not None:
+            return waiting
+        if isinstance(error, Garbled):
+            journal.partial.clear()  # what cannot be read is not sent again with every question
+        return await self._end(journal, TurnState.FAILED, "provider", told(error))
 
     async def _wait_for_model(self, journal: Journal, error: Transient) -> Next | None:
         """Leave the turn open until the model may answer; None after enough tries."""

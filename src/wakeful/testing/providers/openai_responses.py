@@ -36,7 +36,10 @@ class OpenAIResponses:
         tokens = step.tokens
         usage = {
             "input_tokens": tokens.input,
-            "input_tokens_details": {"cached_tokens": tokens.cache_read},
+            "input_tokens_details": {
+                "cached_tokens": tokens.cache_read,
+                "cache_write_tokens": tokens.cache_write,
+            },
             "output_tokens": tokens.output,
             "output_tokens_details": {"reasoning_tokens": 0},
             "total_tokens": tokens.input + tokens.output,

@@ -1,12 +1,11 @@
 """A stand-in provider in a process of its own, seen from a test."""
 
-import asyncio
-import os
 import sys
-from asyncio.subprocess import PIPE
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from http.client import HTTPConnection
 from pathlib import Path
+from subprocess import PIPE, Popen
 from typing import Any
 
 import msgspec
@@ -43,17 +42,12 @@ class Providers:
             "OLLAMA_BASE_URL": f"{address}/v1",
         }
 
-    async def plan(self, **steps: Sequence[Step]) -> None:
+    def plan(self, **steps: Sequence[Step]) -> None:
         """Say what is answered to questions with the marks that are named."""
         plans: Plans = {mark: tuple(wanted) for mark, wanted in steps.items()}
-        content = _encode(plans)
-        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
-        writer.write(
-            b"POST /plans HTTP/1.1\r\ncontent-length: %d\r\n\r\n%b" % (len(content), content)
-        )
-        await reader.readuntil(b"{}")
-        writer.close()
-        await writer.wait_closed()
+        with closing(HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)) as connection:
+            connection.request("POST", "/plans", _encode(plans))
+            connection.getresponse().read()
 
     def lines(self, what: str = "asked", mark: str | None = None) -> list[Line]:
         """Return the ledger's lines of a kind, of the questions with a mark."""
@@ -74,22 +68,12 @@ class Providers:
                 await self._clock.sleep(LOOK_EVERY_S)
 
 
-@asynccontextmanager
-async def providers(folder: Path) -> AsyncGenerator[Providers, None]:
-    """Run the stand-ins for as long as the block lasts."""
+@contextmanager
+def providers(folder: Path) -> Generator[Providers, None, None]:
+    """Run the stand-ins for as long as the block lasts; their ledger lies in the folder."""
     path = folder / "providers.jsonl"
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "wakeful.testing.providers", "--ledger", str(path)),
-        stdin=PIPE,
-        stdout=PIPE,
-        env=dict(os.environ),
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        async with time_limit(SystemClock(), PATIENCE_S):
-            told = _decode(await process.stdout.readline())
-        yield Providers(told["port"], path)
-    finally:
-        process.stdin.close()
-        await process.wait()
+    command = [sys.executable, "-m", "wakeful.testing.providers", "--ledger", str(path)]
+    with Popen(command, stdin=PIPE, stdout=PIPE) as process:
+        assert process.stdout is not None
+        # Leaving the block closes the input of the process, and with it the process.
+        yield Providers(_decode(process.stdout.readline())["port"], path)

@@ -45,7 +45,8 @@ class Server:
         await self._server.serve_forever()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(ConnectionError, asyncio.IncompleteReadError):
+        # Cancelled when the server ends; the streams of asyncio would complain about it.
+        with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             while await self._answer(reader, writer):
                 pass
         writer.close()  # a question that is not answered by now was cut off
@@ -57,7 +58,9 @@ class Server:
         fields = dict(line.lower().split(": ", 1) for line in head[1:] if ": " in line)
         raw = await reader.readexactly(int(fields.get("content-length", "0")))
         if path == "/plans":
-            self._plans |= _decode_plans(raw)
+            new = _decode_plans(raw)
+            self._plans |= new
+            self._asked -= Counter({mark: self._asked[mark] for mark in new})  # from the beginning
             return await self._send_whole(writer, 200, b"{}")
         wire = next((wire for wire in _WIRES if path.endswith(wire.path.removeprefix("/v1"))), None)
         if wire is None:

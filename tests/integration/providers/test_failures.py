@@ -1,0 +1,372 @@
+"""F20 to F23: what a provider does to us, and what is left of it."""
+
+import asyncio
+import json
+import logging
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+
+from tests.integration.providers.scenes import (
+    ANTHROPIC,
+    CHAT,
+    RESPONSES,
+    WIRES,
+    answered,
+    asks,
+    left,
+    talking,
+)
+from wakeful.testing.kit import ManualClock, wait_for
+from wakeful.testing.providers.plan import PlannedCall, Step, Tokens
+from wakeful.testing.providers.process import Providers
+from wakeful.turns.turns import TurnState
+from wakeful.vocabulary.agent import Limits
+
+pytestmark = pytest.mark.timeout(60)  # the first test also waits for the library
+
+OK = Step(text="better now")
+EVENT = "event: content_block_delta\ndata: "
+
+
+def overflow(wire: str) -> Step:
+    message = "prompt is too long: 210000 tokens > 200000 maximum"
+    error = {"type": "invalid_request_error", "message": message}
+    if wire != ANTHROPIC:
+        error["code"] = "context_length_exceeded"
+    return Step(status=400, body=json.dumps({"type": "error", "error": error}))
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_a_busy_provider_is_asked_again_when_it_said(wire: str, stand_in: Providers):
+    """F20: 429 with Retry-After, then overloaded, then a page for browsers, then an answer."""
+    stand_in.plan(
+        busy=[
+            Step(status=429, headers={"retry-after": "30"}),
+            Step(status=529),
+            Step(status=502, body="<html><h1>Bad gateway</h1></html>"),
+            Step(text="here I am", tokens=Tokens(input=7, output=3)),
+        ]
+    )
+    clock = ManualClock()
+    before = len(stand_in.lines("asked", "busy"))
+    async with talking(wire, clock=clock) as runtime:
+        receipt = await runtime.send("hello {busy}")
+        waits: list[int] = []
+        for number in (1, 2, 3):
+            waits.append(await left(runtime, number) - clock.now())
+            clock.advance(waits[-1] / 1000)
+        turn = await runtime.wait(receipt)
+        states = await asks(runtime)
+        reason = (await wait_for(runtime, "turn.left")).data["error"]
+
+    assert turn is not None
+    assert turn.reply == "here I am"
+    assert waits[0] == 30_000
+    assert reason == f"{wire} asks us to slow down (429). It said: as planned"
+    assert 1_000 <= waits[1] <= 2_000
+    assert 2_000 <= waits[2] <= 4_000
+    assert states == ["failed", "failed", "failed", "answered"]
+    assert (turn.input_tokens, turn.output_tokens) == (7, 3)
+    assert len(stand_in.lines("asked", "busy")) - before == 4
+
+
+async def test_a_wait_may_be_told_as_a_date(stand_in: Providers):
+    then = datetime.now(UTC) + timedelta(hours=2)
+    stand_in.plan(dated=[Step(status=503, headers={"retry-after": format_datetime(then)})])
+    clock = ManualClock()
+    async with talking(clock=clock) as runtime:
+        await runtime.send("{dated}")
+        wait_ms = await left(runtime) - clock.now()
+
+    assert 7_000_000 < wait_ms <= 7_200_000
+
+
+@pytest.mark.parametrize("absurd", ["99999999999999", "Fri, 31 Dec 9999 23:59:59 GMT"])
+async def test_an_absurd_wait_is_a_day(absurd: str, stand_in: Providers):
+    stand_in.plan(absurd=[Step(status=429, headers={"retry-after": absurd})])
+    clock = ManualClock()
+    async with talking(clock=clock) as runtime:
+        await runtime.send("{absurd}")
+
+        assert await left(runtime) - clock.now() == 86_400_000
+
+
+@pytest.mark.parametrize("nonsense", ["-5", "soon", "NaN"])
+async def test_a_wait_that_makes_no_sense_is_our_own(nonsense: str, stand_in: Providers):
+    stand_in.plan(nonsense=[Step(status=429, headers={"retry-after": nonsense})])
+    clock = ManualClock()
+    async with talking(clock=clock) as runtime:
+        await runtime.send("{nonsense}")
+
+        assert await left(runtime) - clock.now() <= 1_000
+
+
+async def test_a_provider_that_stays_busy_fails_the_turn_and_the_lane_goes_on(stand_in: Providers):
+    stand_in.plan(always=[Step(status=529)], fine=[OK])
+    clock = ManualClock()
+    async with talking(clock=clock, limits=Limits(retries=1)) as runtime:
+        receipt = await runtime.send("{always}")
+        await left(runtime)
+        clock.advance(10)
+        turn = await runtime.wait(receipt)
+        again = await answered(runtime, "{fine}")
+
+    assert turn is not None
+    assert (turn.state, turn.error_kind) == (TurnState.FAILED, "provider")
+    assert turn.reply == f"{ANTHROPIC} is overloaded or not available (529). It said: as planned"
+    assert again.reply == "better now"
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [(400, "refused the request"), (401, "refused our key"), (404, "does not know the model")],
+)
+async def test_what_only_a_human_can_mend_fails_at_once(
+    wire: str, status: int, told: str, stand_in: Providers
+):
+    stand_in.plan(refused=[Step(status=status)])
+    async with talking(wire) as runtime:
+        turn = await answered(runtime, "{refused}")
+        states = await asks(runtime)
+
+    assert (turn.state, turn.error_kind) == (TurnState.FAILED, "provider")
+    assert turn.reply is not None
+    assert turn.reply.startswith(f"{wire} {told}")
+    assert states == ["failed"]
+
+
+@pytest.mark.parametrize("silence", ["headers", "first", "middle"])
+@pytest.mark.parametrize("wire", WIRES)
+async def test_a_silent_provider_holds_nobody_up(wire: str, silence: str, stand_in: Providers):
+    """F21: the question is given up, its connection closed; others were answered meanwhile."""
+    stand_in.plan(hang=[Step(text="one two", pieces=2, silence=silence), OK], other=[OK])
+    clock = ManualClock()
+    before = len(stand_in.lines("silent")), len(stand_in.lines("broken"))
+    async with talking(wire, clock=clock, limits=Limits(first_token_s=60, idle_s=60)) as runtime:
+        receipt = await runtime.send("{hang}")
+        await stand_in.saw("silent", "hang", 1 + len(stand_in.lines("silent", "hang")))
+        meanwhile = await answered(runtime, "{other}", session="elsewhere")
+        clock.advance(60)
+        await left(runtime)
+        clock.advance(1)
+        turn = await runtime.wait(receipt)
+
+    assert meanwhile.reply == "better now"
+    assert turn is not None
+    assert turn.reply == "better now"
+    assert (len(stand_in.lines("silent")), len(stand_in.lines("broken"))) == (
+        before[0] + 1,
+        before[1] + 1,
+    )
+
+
+async def test_a_trickle_ends_at_the_limit_for_a_whole_answer(stand_in: Providers):
+    stand_in.plan(trickle=[Step(text="x" * 5000, pieces=5000, pause_ms=5), OK])
+    clock = ManualClock()
+    async with talking(clock=clock, limits=Limits(answer_s=100, idle_s=1000)) as runtime:
+        receipt = await runtime.send("{trickle}")
+        async for _ in runtime.subscribe(topics=["turn.delta"]):
+            break
+        clock.advance(100)
+        await left(runtime)
+        clock.advance(1)
+        turn = await runtime.wait(receipt)
+        rows = await runtime.store.read("SELECT error FROM asks WHERE state = 'failed'")
+
+    assert turn is not None
+    assert turn.reply == "better now"
+    assert rows[0][0] == f"{ANTHROPIC} did not finish its answer in 100 seconds."
+
+
+GARBLED = {
+    "cut JSON": Step(text="hello you", pieces=4, garbage=EVENT + '{"type": "content_bl\n\n'),
+    "bad UTF-8": Step(text="hello you", pieces=4, garbage=EVENT + '{"type": "\xff\xfe"}\n\n'),
+    "no end": Step(
+        text="hello you",
+        drop=("message_delta", "message_stop", "response.completed", "delta", "finish", "usage"),
+    ),
+    "same ids": Step(calls=(PlannedCall(name="look", id="x"), PlannedCall(name="look", id="x"))),
+    "no name": Step(calls=(PlannedCall(name=""),)),
+    "broken arguments": Step(calls=(PlannedCall(name="look", raw='{"at": '),)),
+    "arguments that are a list": Step(calls=(PlannedCall(name="look", raw="[1]"),)),
+    "empty answer": Step(text=""),
+    "blank answer": Step(text=" \n "),
+    "no page of ours": Step(status=203, body="<html>hello</html>"),
+}
+
+
+ENDLESS = {
+    "words": Step(text="x" * 50_000_000, pieces=800),
+    "a line": Step(text="x" * 20_000_000),
+    "thoughts": Step(text="x", thinking="y" * 6_000_000),
+}
+
+
+@pytest.mark.parametrize("fault", GARBLED)
+@pytest.mark.parametrize("wire", WIRES)
+async def test_a_garbled_answer_is_asked_for_once_more(wire: str, fault: str, stand_in: Providers):
+    """F22: one retry, then a clear failure; what is in the transcript can be sent again."""
+    stand_in.plan(once=[GARBLED[fault], OK], twice=[GARBLED[fault], GARBLED[fault], OK], after=[OK])
+    async with talking(wire) as runtime:
+        once = await answered(runtime, "{once}")
+        twice = await answered(runtime, "{twice}")
+        after = await answered(runtime, "{after}")
+        states = await asks(runtime)
+
+    assert once.reply == "better now"
+    assert (twice.state, twice.error_kind) == (TurnState.FAILED, "provider")
+    assert after.reply == "better now"
+    assert states == ["failed", "answered", "failed", "failed", "answered"]
+    assert stand_in.lines("refused") == []
+
+
+@pytest.mark.parametrize(
+    ("wire", "fault"), [(ANTHROPIC, "words"), (CHAT, "a line"), (RESPONSES, "thoughts")]
+)
+async def test_an_answer_without_end_leaves_nothing_behind(
+    wire: str, fault: str, stand_in: Providers
+):
+    stand_in.plan(endless=[ENDLESS[fault]], after=[OK])
+    async with talking(wire) as runtime:
+        turn = await answered(runtime, "{endless}")
+        after = await answered(runtime, "{after}")
+        ((size,),) = await runtime.store.read("SELECT SUM(LENGTH(body)) FROM entries")
+
+    assert (turn.state, turn.error_kind) == (TurnState.FAILED, "provider")
+    assert after.reply == "better now"
+    assert size < 10_000
+
+
+TAKEN = {
+    "two ends": Step(text="hello you", pieces=3, twice=("message_delta", "message_stop", "finish")),
+    "tool ids missing": Step(
+        text="",
+        calls=(PlannedCall(name="look", id=""), PlannedCall(name="look", id="")),
+    ),
+    "a cut connection": Step(text="hello you", pieces=3, cut=60),
+}
+
+
+@pytest.mark.parametrize("fault", TAKEN)
+@pytest.mark.parametrize("wire", WIRES)
+async def test_an_odd_answer_leaves_a_transcript_that_can_be_sent(
+    wire: str, fault: str, stand_in: Providers
+):
+    stand_in.plan(odd=[TAKEN[fault], Step(text="hello you")], after=[OK])
+    clock = ManualClock()
+    async with talking(wire, clock=clock) as runtime:
+        receipt = await runtime.send("{odd}")
+        if fault == "a cut connection":
+            await left(runtime)
+            clock.advance(1)
+        turn = await runtime.wait(receipt)
+        after = await answered(runtime, "{after}")
+
+    assert turn is not None
+    assert (turn.state, turn.reply) == (TurnState.DONE, "hello you")
+    assert after.reply == "better now"
+    assert stand_in.lines("refused") == []
+
+
+@pytest.mark.parametrize("wire", [ANTHROPIC, CHAT])
+async def test_a_shuffled_answer_is_garbled(wire: str, stand_in: Providers):
+    stand_in.plan(shuffled=[Step(text="hello you", pieces=4, is_shuffled=True), OK])
+    async with talking(wire) as runtime:
+        turn = await answered(runtime, "{shuffled}")
+
+    assert turn.reply == "better now"
+
+
+async def test_a_lone_surrogate_is_replaced(stand_in: Providers):
+    delta = (
+        '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"\\ud800"}}'
+    )
+    stand_in.plan(lone=[Step(text="ab", pieces=2, garbage=f"{EVENT}{delta}\n\n")])
+    async with talking() as runtime:
+        live = runtime.subscribe(topics=["turn.delta"])
+        turn = await answered(runtime, "{lone}")
+        words = [event.data["text"] for event in await live.batch()]
+
+    assert turn.reply == "a\N{REPLACEMENT CHARACTER}b"
+    assert "".join(words) == turn.reply
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_a_conversation_that_is_too_large_is_told_as_that(wire: str, stand_in: Providers):
+    """F23: what cannot be made shorter ends the turn with its own kind of error."""
+    stand_in.plan(large=[overflow(wire)], after=[OK])
+    async with talking(wire) as runtime:
+        turn = await answered(runtime, "{large}")
+        after = await answered(runtime, "{after}")
+
+    assert (turn.state, turn.error_kind) == (TurnState.FAILED, "context_overflow")
+    assert after.reply == "better now"
+
+
+async def test_a_stop_closes_the_connection_within_a_second(stand_in: Providers):
+    stand_in.plan(stopped=[Step(text="one two", pieces=2, silence="middle")])
+    async with talking() as runtime:
+        receipt = await runtime.send("{stopped}")
+        await stand_in.saw("silent", "stopped")
+        async with asyncio.timeout(5):
+            await runtime.stop()
+            (asked,) = stand_in.lines("silent", "stopped")
+            stopping = asyncio.get_running_loop().time()
+            await stand_in.saw("broken", "stopped")
+        turn = await runtime.wait(receipt)
+
+    (broken,) = stand_in.lines("broken", "stopped")
+    assert broken["t"] > asked["t"]
+    assert broken["t"] - stopping < 1
+    assert turn is not None
+    assert turn.state is TurnState.STOPPED
+
+
+async def test_nobody_is_there(stand_in: Providers, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
+    clock = ManualClock()
+    async with talking(clock=clock) as runtime:
+        await runtime.send("hello")
+
+        assert await left(runtime) > clock.now()
+
+
+async def test_another_model_answers_when_the_first_is_busy(
+    stand_in: Providers, caplog: pytest.LogCaptureFixture
+):
+    """Words of the first that were shown are taken back, and the record says who failed."""
+    caplog.set_level(logging.WARNING, "wakeful")
+    stand_in.plan(shared=[Step(text="half an ans", pieces=2, cut=200), Step(text="whole")])
+    async with talking(ANTHROPIC, CHAT) as runtime:
+        live = runtime.subscribe(topics=["turn.delta"])
+        turn = await answered(runtime, "{shared}")
+        shown = [event.data for event in await live.batch()]
+        (entry,) = (await runtime.entries())[-1:]
+
+    restart = next(at for at, data in enumerate(shown) if "restarted" in data)
+    assert turn.reply == "whole"
+    assert shown[restart]["restarted"] == CHAT
+    assert [data["text"] for data in shown[restart:]] == ["", "whole"]
+    body = json.loads(entry.body)["message"]
+    assert (body["provider"], body["model"]) == ("openai", "gpt-4.1")
+    assert body["failures"] == [f"{ANTHROPIC} cannot be reached, or broke off."]
+    assert f"{ANTHROPIC} could not answer" in caplog.text
+    assert RESPONSES not in caplog.text
+
+
+async def test_a_hanging_model_is_given_up_for_the_next(stand_in: Providers):
+    stand_in.plan(relay=[Step(silence="headers"), OK])
+    clock = ManualClock()
+    async with talking(ANTHROPIC, RESPONSES, clock=clock) as runtime:
+        receipt = await runtime.send("{relay}")
+        await stand_in.saw("silent", "relay")
+        clock.advance(Limits().first_token_s)
+        turn = await runtime.wait(receipt)
+        events = [await wait_for(runtime, "turn.finished")]
+
+    assert turn is not None
+    assert turn.reply == "better now"
+    assert events[0].data["state"] == "done"
