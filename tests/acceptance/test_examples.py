@@ -24,6 +24,15 @@ SAYS = {
         "reply: I was cut off while paying.",
         "paid: ['10']",
     ],
+    "05_memory_and_workspace.py": [
+        "I remember:\n- the plumber comes on Friday",
+        "used these tools: memory_read 2×, memory_write 1×, sessions_history 1×, ",
+        "in the workspace: AGENTS.md, memory/the-plumber-comes-on-friday-",
+    ],
+    "06_mcp_server.py": [
+        "The tool shop_price says:\n3 coins",
+        "but it failed: interrupted, outcome unknown: the MCP server 'shop' did not finish",
+    ],
 }
 
 

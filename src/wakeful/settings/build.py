@@ -15,7 +15,7 @@ from wakeful.intake.bindings import Bindings
 from wakeful.models.catalog import find
 from wakeful.settings.file import AgentSettings, ServerSettings, SettingsFile
 from wakeful.settings.settings import OutboundSettings, Settings, refuse_bad_outbound
-from wakeful.tools.builtin import default_tools, shell_tools
+from wakeful.tools.builtin import default_tools, optional_tools
 from wakeful.tools.mcp.options import McpServerSettings, refuse_bad_server
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.errors import InvalidInput
@@ -159,7 +159,7 @@ def _agent(
     name: str, given: AgentSettings, home: Path, folder: Path, reading: Complaints
 ) -> Agent | None:
     at = f"agents.{name}"
-    known = {tool.name: tool for tool in (*default_tools(), *shell_tools())}
+    known = {tool.name: tool for tool in (*default_tools(), *optional_tools())}
     for position, tool in enumerate(given.tools or ()):
         if tool not in known:
             rule = f"must be one of {', '.join(known)}, not {tool[:60]!r}"

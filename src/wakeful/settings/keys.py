@@ -41,7 +41,7 @@ _AGENT = {
     "instructions": _key("What the agent is told about itself."),
     "instructions_file": _key("A file with the instructions."),
     "workspace": _key("Its folder; default `workspaces/{id}` in the home folder."),
-    "tools": _key("The tools it has; default all but `shell`."),
+    "tools": _key("The tools it has; default all but `shell` and `web_fetch`."),
     "mcp": _key("The MCP servers whose tools it has, by their names in `mcp_servers`."),
     "limits.steps": _key("Model replies in one turn.", 1, 10_000),
     "limits.tool_calls": _key("Tool calls in one turn.", 0, 100_000),

@@ -7,6 +7,7 @@ from wakeful.tools.send_message import send_message
 from wakeful.tools.sessions import SESSION_TOOLS
 from wakeful.tools.shell import shell
 from wakeful.tools.tool import Tool
+from wakeful.tools.web import web_fetch
 
 
 def default_tools() -> tuple[Tool, ...]:
@@ -14,6 +15,9 @@ def default_tools() -> tuple[Tool, ...]:
     return (current_time, *MEMORY_TOOLS, *FILE_TOOLS, *SESSION_TOOLS, send_message)
 
 
-def shell_tools() -> tuple[Tool, ...]:
-    """Return the tools that act with the runtime's own rights; an agent must ask for them."""
-    return (shell,)
+def optional_tools() -> tuple[Tool, ...]:
+    """Return the tools that act with the runtime's own rights or speak to strangers.
+
+    An agent must ask for them.
+    """
+    return (shell, web_fetch)

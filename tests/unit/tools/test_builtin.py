@@ -1,7 +1,12 @@
-from wakeful.tools.builtin import default_tools, shell_tools
+from pathlib import Path
+
+from wakeful.tools.builtin import default_tools, optional_tools
+from wakeful.tools.reference import reference
 from wakeful.tools.tool import Effect
 from wakeful.tools.toolbox import Toolbox
 from wakeful.vocabulary.stimulus import Trust
+
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "tools.md"
 
 
 def test_every_default_tool_has_the_effect_class_it_is_documented_with() -> None:
@@ -37,10 +42,15 @@ def test_an_external_turn_can_only_look() -> None:
     assert all(toolbox.all()[name].effect is Effect.READ for name in names)
 
 
-def test_the_shell_is_not_among_the_default_tools() -> None:
-    assert [tool.name for tool in shell_tools()] == ["shell"]
-    assert "shell" not in {tool.name for tool in default_tools()}
+def test_the_shell_and_the_web_are_not_among_the_default_tools() -> None:
+    assert [tool.name for tool in optional_tools()] == ["shell", "web_fetch"]
+    assert not {"shell", "web_fetch"} & {tool.name for tool in default_tools()}
+    assert not any(tool.is_for_external for tool in optional_tools())
 
 
 def test_every_tool_says_what_it_does() -> None:
-    assert all(tool.description for tool in (*default_tools(), *shell_tools()))
+    assert all(tool.description for tool in (*default_tools(), *optional_tools()))
+
+
+def test_the_reference_page_is_up_to_date() -> None:
+    assert PAGE.read_text(encoding="utf-8") == reference(), "run `make docs`"
