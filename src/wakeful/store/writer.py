@@ -18,7 +18,7 @@ from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import Overloaded, StoreDamaged, StoreFailed, StoreRefused
 
 WAITING_LIMIT = 100_000  # writes that wait for the writer; beyond it callers are refused
-LONGEST_GATHERING_S = 0.005  # from the first call on
+LONGEST_GATHERING_S = 0.01  # from the first call on
 IDLE_S = 1.0  # quiet time after which the database is tidied up
 
 

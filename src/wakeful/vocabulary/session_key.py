@@ -123,11 +123,12 @@ def canonical(key: str, default_agent: str = "main", field: str = "session_key")
     `main` and other short forms mean a session of the default agent. What is not escaped as
     `escape` does it is refused: no session has two names.
     """
-    if "~" not in key and len(key) <= LONGEST_KEY and _KEY.fullmatch(key):
-        return SessionKey(key)
     if key == ACTIVITY_ALIAS:
         return build(default_agent, Kind.ACTIVITY)
     text = key if key.startswith("agent:") else f"agent:{default_agent}:{key}"
+    # Most keys need no more than this; it is asked for every stimulus.
+    if "~" not in text and len(text) <= LONGEST_KEY and _KEY.fullmatch(text):
+        return SessionKey(text)
     head, _, rest = text.removeprefix("agent:").partition(":")
     checked_agent_id(head, field)
     if len(text.encode("utf-8", "surrogatepass")) > LONGEST_KEY:
