@@ -4,6 +4,7 @@ import asyncio
 import gc
 import logging
 import os
+import resource
 import signal
 from collections.abc import Callable, Mapping
 from typing import Annotated
@@ -16,6 +17,7 @@ from wakeful.cli.desk import Desk
 from wakeful.cli.greeting import found_line, greet, look_around, reachable_url
 from wakeful.cli.running import Running
 from wakeful.cli.voices import local_voice
+from wakeful.doors.http.connection import CONNECTIONS, OWN_FILES
 from wakeful.doors.http.door import HttpDoor
 from wakeful.doors.http.server import HttpOptions
 from wakeful.operations import token_file
@@ -45,6 +47,7 @@ def up(desk: Desk, host: Host = None, port: Port = None) -> None:
     if port is not None:
         environ["WAKEFUL_PORT"] = str(port)
     os.umask(0o077)
+    _ask_for_files()
     loaded = load(None, environ)
     _refuse_exposed(loaded)
     make_home(loaded.home)
@@ -192,6 +195,16 @@ class _Life:
             await self._server.began(runtime, loaded)
             self.has_begun = True
             return await self._server.ended(loaded)
+
+
+def _ask_for_files() -> None:
+    """Have as many open files as the connections may need, if that is permitted."""
+    files, permitted = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = CONNECTIONS + OWN_FILES
+    if permitted != resource.RLIM_INFINITY:
+        wanted = min(wanted, permitted)
+    if files != resource.RLIM_INFINITY and files < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, permitted))
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

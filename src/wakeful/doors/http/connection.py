@@ -1,5 +1,7 @@
 """Connections: bounded in number, in the time and size of their headers, and cut off on request."""
 
+import resource
+import sys
 from asyncio import AbstractEventLoop, BaseTransport, Transport
 from collections.abc import Callable
 from typing import Any, cast
@@ -17,10 +19,23 @@ SMALL_BODY = 64 * 1024  # below every limit: need not be measured again
 LARGEST_GATHERED = 64 * 1024  # bytes of an answer that wait to be sent with the rest of it
 CONNECTIONS_EACH = 512  # per address
 CONNECTIONS = 2048
+OWN_FILES = 128  # left to the rest of the process: database, tools, log
 
 # In a request's state:
 ABORT = "abort"  # cuts the connection, whatever it still had to send
 WHOLE = "whole"  # the body has arrived, and is no larger than one read
+
+
+def room() -> int:
+    """Return how many connections this process has files for, beside those it needs itself."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if files == resource.RLIM_INFINITY:
+        return CONNECTIONS
+    return min(CONNECTIONS, max(files - OWN_FILES, files // 4))
+
+
+class Full(Exception):
+    """There are too many connections: the status and the code of the refusal."""
 
 
 class Connections:
@@ -28,17 +43,27 @@ class Connections:
 
     def __init__(self, clock: Clock, proxies: Proxies) -> None:
         self.clock = clock
+        self.silent: dict[Connection, None] = {}  # headers are awaited from these, oldest first
+        self._most = room()
         self._proxies = proxies
         self._count: dict[str, int] = {}
         self._total = 0
 
-    def enter(self, peer: str) -> str | None:
-        """Count a connection; return the name it counts under, None if there are too many."""
+    def enter(self, peer: str) -> str:
+        """Count a connection; return the name it counts under, or raise Full.
+
+        When there is no room, whoever has been silent the longest makes some: a flood of
+        connections that say nothing must not keep out those that ask for something.
+        """
         address = canonical_address(peer)
         # Behind a proxy's address are many clients.
-        most = CONNECTIONS if self._proxies.trusts(peer) else CONNECTIONS_EACH
-        if self._total >= CONNECTIONS or self._count.get(address, 0) >= most:
-            return None
+        most = self._most if self._proxies.trusts(peer) else CONNECTIONS_EACH
+        if self._count.get(address, 0) >= most:
+            raise Full(429, "too-many-requests")
+        if self._total >= self._most:
+            if not self.silent:
+                raise Full(503, "unavailable")
+            next(iter(self.silent)).give_way()
         self._total += 1
         self._count[address] = self._count.get(address, 0) + 1
         return address
@@ -70,9 +95,10 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: BaseTransport) -> None:
         super().connection_made(cast("Any", _Gathering(cast("Transport", transport), self.loop)))
-        self._address = self._connections.enter(self.client[0] if self.client else "unknown")
-        if self._address is None:
-            self._refuse(429, "too-many-requests")
+        try:
+            self._address = self._connections.enter(self.client[0] if self.client else "unknown")
+        except Full as full:
+            self._refuse(*full.args)
             return
         self._expect_headers()
 
@@ -125,21 +151,36 @@ class Connection(HttpToolsProtocol):
             self.scope.setdefault("state", {})[WHOLE] = True
         super().on_message_complete()
 
+    def send_400_response(self, msg: str) -> None:
+        """Blame the sender of what could not be parsed, unless it was memory that was missing."""
+        error = sys.exc_info()[1]
+        if error is not None and isinstance(error.__context__, MemoryError):
+            self._refuse(503, "unavailable")
+        else:
+            super().send_400_response(msg)
+
+    def give_way(self) -> None:
+        """Leave the room to somebody else: nothing was asked for yet."""
+        self._headers_came()
+        self._refuse(503, "unavailable")
+
     def _refuse_head(self) -> None:
         if not self.transport.is_closing():
             self._refuse(431, "headers-too-large")
 
     def _expect_headers(self) -> None:
         self._alarm = self._connections.clock.call_later(HEADER_SECONDS, self._late)
+        self._connections.silent[self] = None
 
     def _headers_came(self) -> None:
         self._is_head_open = False
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
+            self._connections.silent.pop(self, None)
 
     def _late(self) -> None:
-        self._alarm = None
+        self._headers_came()
         self._refuse(408, "timeout")
 
     def _refuse(self, status: int, code: str) -> None:
@@ -148,9 +189,10 @@ class Connection(HttpToolsProtocol):
             status,
             code.encode(),
         )
+        later = b"retry-after: 1\r\n" if status in (429, 503) else b""
         self.transport.write(
-            b"HTTP/1.1 %d Refused\r\ncontent-type: application/problem+json\r\n"
-            b"content-length: %d\r\nconnection: close\r\n\r\n%b" % (status, len(body), body)
+            b"HTTP/1.1 %d Refused\r\ncontent-type: application/problem+json\r\n%b"
+            b"content-length: %d\r\nconnection: close\r\n\r\n%b" % (status, later, len(body), body)
         )
         self.transport.close()
 

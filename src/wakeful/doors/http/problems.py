@@ -123,6 +123,8 @@ def problem_of(error: Exception) -> Problem:
             return Problem("unavailable", str(error), retry_after_s=error.retry_after_s or 1)
         case StoreFailed():
             return Problem("unavailable", str(error), retry_after_s=30)
+        case MemoryError():
+            return Problem("unavailable", "there is no memory left", retry_after_s=5)
         case _:
             note_bug("a request", error)
             return Problem("internal")
