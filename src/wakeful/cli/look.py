@@ -43,6 +43,7 @@ def status(desk: Desk) -> None:
         head,
         f"{len(waiting)} waiting",
         *desk.out.table(_AGENT_HEAD, _agent_rows(desk, found)),
+        *_server_lines(found),
     ]
     desk.out.data(data, lines)
 
@@ -150,6 +151,15 @@ def _block(block: dict[str, Any]) -> str:
     if "arguments" in block:
         return f"→ {block.get('name')}({_brief(block['arguments'])})"
     return "" if block.get("type") == "thinking" else str(block.get("text", ""))
+
+
+def _server_lines(found: list[dict[str, Any]]) -> Iterator[str]:
+    """Tell of the MCP servers that are not up, each once."""
+    servers = {server["name"]: server for agent in found for server in agent.get("mcp", [])}
+    for name, server in servers.items():
+        if server["state"] != "up":
+            why = "".join(f": {safe(problem, 200)}" for problem in server["problems"][:1])
+            yield f"MCP server {safe(name)} is {server['state']}{why}"
 
 
 def _brief(value: Any) -> str:

@@ -35,7 +35,7 @@ from wakeful.tools.builtin import default_tools
 from wakeful.tools.toolbox import Toolbox
 from wakeful.transcript.jsonl.exporting import export, source
 from wakeful.turn.agent import Agent, model_name
-from wakeful.views.agents import AgentCard, AgentView
+from wakeful.views.agents import AgentCard, AgentView, ServerStatus
 from wakeful.views.lanes import LaneView
 from wakeful.views.ledger import LedgerView
 from wakeful.views.sessions import SessionView
@@ -193,6 +193,7 @@ def _card(agent: Agent) -> AgentCard:
         model=model_name(agent.model),
         fallback_models=tuple(map(model_name, agent.fallback_models)),
         tools=tuple(toolbox.all()),
+        mcp=tuple(ServerStatus(name=name, state="down") for name in agent.mcp),
     )
 
 

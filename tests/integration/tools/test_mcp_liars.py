@@ -1,14 +1,18 @@
 """A server that lies, hangs, shouts or dies harms nobody but itself."""
 
+import asyncio
 import time
 from pathlib import Path
 
 import pytest
+import uvloop
 
 from tests.integration.tools.mcp_serving import call, eventually, is_up, lying, serving
 from wakeful.tools.mcp.listing import LARGEST_SCHEMA, LONGEST_DESCRIPTION, MOST_TOOLS
-from wakeful.tools.mcp.options import RemoteEffect
+from wakeful.tools.mcp.options import McpServerSettings, RemoteEffect
+from wakeful.tools.mcp.server import CONNECT_LIMIT_S, McpServer
 from wakeful.tools.running import cut
+from wakeful.vocabulary.clock import ManualClock
 
 OBJECT = {"type": "object"}
 
@@ -146,3 +150,27 @@ async def test_while_a_server_is_away_its_tools_stay_and_say_so(tmp_path: Path):
         folder.mkdir()
         await eventually(lambda: is_up(server))
         assert (await call(server, "fine")).text == "fine"
+
+
+def test_a_server_is_spoken_to_on_the_fast_event_loop_too():
+    async def talk() -> str:
+        async with serving(*lying("fine")) as server:
+            return (await call(server, "fine")).text
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        assert runner.run(talk()) == "fine"
+
+
+async def test_a_server_that_never_answers_is_given_up(tmp_path: Path):
+    mark = tmp_path / "mark"
+    silent = ("/bin/sh", "-c", f"echo $$ > '{mark}'; exec sleep 600")
+    clock = ManualClock()
+    server = McpServer("n", McpServerSettings(command=silent), folder=tmp_path, clock=clock)
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(server.run())
+        await eventually(lambda: mark.exists() and mark.read_text().endswith("\n"))
+        clock.advance(CONNECT_LIMIT_S)
+        await eventually(lambda: server.status().state == "down")
+        assert server.status().problems == ("it does not answer",)
+        assert not Path(f"/proc/{mark.read_text().strip()}").exists()  # noqa: ASYNC240
+        task.cancel()

@@ -18,7 +18,7 @@ def settings(*command: str) -> Settings:
 
 
 async def test_the_first_turn_already_has_the_tools_and_an_external_one_never():
-    model = Scripted([says("", call("notes_fine")), "done", "no"])
+    model = Scripted([says("", call("notes_fine")), "done", says("", call("notes_fine")), "no"])
     agents = [Agent(model=model, mcp=["notes"]), Agent("other", model=Scripted(["no"]))]
     async with Runtime(agents=agents, settings=settings(*lying("fine", "b"))) as runtime:
         await runtime.wait(await runtime.send("hello"))
@@ -31,6 +31,7 @@ async def test_the_first_turn_already_has_the_tools_and_an_external_one_never():
     assert offered[1] == offered[0]
     assert not any(name.startswith("notes_") for name in offered[2])
     assert model.requests[1].messages[-1].text == "fine"
+    assert model.requests[3].messages[-1].text == "there is no tool 'notes_fine'"
 
 
 async def test_a_dead_server_fails_calls_and_no_turn_and_no_start():

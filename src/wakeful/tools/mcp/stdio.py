@@ -65,8 +65,10 @@ class Command:
         heard_in, heard = anyio.create_memory_object_stream[Incoming](0)
         spoken, spoken_out = anyio.create_memory_object_stream[SessionMessage](0)
         try:
-            reader, writer = await asyncio.open_connection(sock=self._socket, limit=LONGEST_LINE)
-            errors, error_writer = await asyncio.open_connection(sock=self._errors)
+            reader, writer = await asyncio.open_unix_connection(
+                sock=self._socket, limit=LONGEST_LINE
+            )
+            errors, error_writer = await asyncio.open_unix_connection(sock=self._errors)
             async with asyncio.TaskGroup() as group:
                 tasks = [
                     group.create_task(self._hear(reader, heard_in, on_end), name="mcp hear"),
