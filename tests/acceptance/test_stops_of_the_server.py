@@ -49,10 +49,10 @@ def when_its_tool_runs(home: Home) -> None:
         following.communicate()
 
 
-async def test_the_second_signal_leaves_at_once_though_a_tool_hangs(tmp_path: Path):
-    async with providers(tmp_path) as stand_ins:
+def test_the_second_signal_leaves_at_once_though_a_tool_hangs(tmp_path: Path):
+    with providers(tmp_path) as stand_ins:
         home = at_home(tmp_path, stand_ins)
-        await stand_ins.plan(hang=[call("echo once >> ran; sleep 600"), Step(text="gave up")])
+        stand_ins.plan(hang=[call("echo once >> ran; sleep 600"), Step(text="gave up")])
         with home.up() as server:
             when_its_tool_runs(home)
             # The hardest moment: other settings wait for the tool, too.
@@ -76,12 +76,12 @@ async def test_the_second_signal_leaves_at_once_though_a_tool_hangs(tmp_path: Pa
     assert (home.folder / "workspaces" / "main" / "ran").read_text() == "once\n"
 
 
-async def test_a_tool_that_stops_the_server_is_finished_first(tmp_path: Path):
-    async with providers(tmp_path) as stand_ins:
+def test_a_tool_that_stops_the_server_is_finished_first(tmp_path: Path):
+    with providers(tmp_path) as stand_ins:
         home = at_home(tmp_path, stand_ins)
         with home.up() as server:
             stop = f"kill -TERM {server.process.pid}; sleep 0.3; echo finished"
-            await stand_ins.plan(hang=[call(stop), Step(text="stopped it")])
+            stand_ins.plan(hang=[call(stop), Step(text="stopped it")])
             home.ok("send", "please {hang}")
             code = server.ended()
         (turn,) = stored(home).turns.values()

@@ -14,6 +14,7 @@ from wakeful.store.opening import is_postgres
 from wakeful.store.sqlite import open_read_only
 from wakeful.store.sqlite_check import check
 from wakeful.store.sqlite_home import beside
+from wakeful.timers import timers
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import WakefulError
 from wakeful.vocabulary.record import Record
@@ -158,20 +159,20 @@ class _Facts(Record):
 def _looked_into(database: Path) -> _Facts:
     with open_read_only(database) as reader:
         newest = reader.read("SELECT at FROM events ORDER BY seq DESC LIMIT 1", {})
-        timers = reader.read("SELECT due_at FROM timers ORDER BY due_at LIMIT 1", {})
+        first_due = reader.read(timers.FIRST_DUE, {})
         return _Facts(
             sqlite=reader.read("SELECT sqlite_version()", {})[0][0],
             schema=reader.read("SELECT version FROM schema", {})[0][0],
             newest_event_at=newest[0][0] if newest else None,
-            next_timer_at=timers[0][0] if timers else None,
+            next_timer_at=first_due[0][0],
         )
 
 
 def _timers(next_at: int | None, clock: Clock) -> Finding:
     """Tell whether the timekeeper of a running server still fires what is due."""
-    late_s = 0 if next_at is None else (clock.now() - next_at) // 1000
+    late_s = timers.late_s(next_at, clock.now())
     if late_s > LATE_S:
-        return _broken("timers", f"one is {late_s} s late: the timekeeper is dead; restart")
+        return _broken("timers", f"one is {late_s:.0f} s late: the timekeeper is dead; restart")
     return _ok("timers", "none is late")
 
 

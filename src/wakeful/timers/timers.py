@@ -20,6 +20,15 @@ class Timer(Record):
 TIMERS = Table("timers", Timer)
 
 
+# When the timer is due that must fire first.
+FIRST_DUE = "SELECT MIN(due_at) FROM timers"
+
+
+def late_s(first_due_at: int | None, now: int) -> float:
+    """Return how late the first timer is: more than a moment, and the timekeeper is in trouble."""
+    return 0.0 if first_due_at is None else max(0, now - first_due_at) / 1000
+
+
 def put(tx: Tx, timer: Timer) -> None:
     """Set a timer; the same id replaces the earlier one."""
     tx.run(

@@ -9,6 +9,7 @@ from wakeful.doors.http.endpoint import Call, Endpoint, Nothing
 from wakeful.doors.http.problems import Problem
 from wakeful.doors.http.rooms import Rooms
 from wakeful.store.database import Store, Tx
+from wakeful.timers import timers
 from wakeful.vocabulary.clock import Clock, time_limit
 from wakeful.vocabulary.errors import WakefulError
 from wakeful.vocabulary.record import Record
@@ -23,6 +24,13 @@ class Health(Record):
     status: str
 
 
+class Readiness(Record):
+    """Commits succeed."""
+
+    status: str
+    timers_late_s: float  # how late the timer is that should have fired first
+
+
 class Probe:
     """A service that commits a row when somebody asks whether commits work.
 
@@ -33,6 +41,7 @@ class Probe:
         self._store = store
         self._clock = clock
         self._ready_until = float("-inf")
+        self.timers_late_s = 0.0  # at the last commit
         self._asked = asyncio.Event()
         self._waiting: set[asyncio.Future[bool]] = set()
 
@@ -42,7 +51,7 @@ class Probe:
             self._asked.clear()
             waiting = tuple(self._waiting)
             try:
-                await self._store.write(_touch)
+                self.timers_late_s = await self._store.write(_touch)
                 self._ready_until = self._clock.monotonic() + FRESH_S
                 is_ready = True
             except WakefulError:
@@ -88,9 +97,9 @@ class HealthRoutes:
                 method="GET",
                 path="/readyz",
                 scope=None,
-                summary="The database takes a commit",
+                summary="The database takes a commit, and how late timers are",
                 answer=self.readyz,
-                returns={200: Health},
+                returns={200: Readiness},
             ),
             Endpoint(
                 method="GET",
@@ -105,20 +114,26 @@ class HealthRoutes:
     async def healthz(self, call: Call[Nothing, Nothing]) -> Health:
         return Health(status="alive")
 
-    async def readyz(self, call: Call[Nothing, Nothing]) -> Health:
+    async def readyz(self, call: Call[Nothing, Nothing]) -> Readiness:
         if not await self._probe.is_ready():
             raise Problem("unavailable", "no commit succeeds", retry_after_s=1)
-        return Health(status="ready")
+        return Readiness(status="ready", timers_late_s=self._probe.timers_late_s)
 
     async def metrics(self, call: Call[Nothing, Nothing]) -> Response:
+        # Asked for now: a timekeeper that is dead could not tell.
+        rows = await self._rooms.store.read(timers.FIRST_DUE)
+        self._rooms.metrics.timers_late(timers.late_s(rows[0][0], self._rooms.clock.now()))
         return Response(
             generate_latest(self._rooms.metrics.registry),
             headers={"Content-Type": CONTENT_TYPE_LATEST},
         )
 
 
-def _touch(tx: Tx) -> None:
+def _touch(tx: Tx) -> float:
+    """Commit a row, and return how late timers are."""
     tx.run(
         "INSERT INTO readiness (id, at) VALUES (1, :now) ON CONFLICT (id) DO UPDATE SET at = :now",
         now=tx.now,
     )
+    row = tx.one(timers.FIRST_DUE)
+    return timers.late_s(row[0] if row else None, tx.now)
