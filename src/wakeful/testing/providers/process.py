@@ -61,9 +61,11 @@ class Providers:
         """Return what was sent with a mark, question by question."""
         return [_decode(line["body"]) for line in self.lines("asked", mark)]
 
-    async def saw(self, what: str, mark: str, count: int = 1) -> None:
+    async def saw(
+        self, what: str, mark: str, count: int = 1, *, patience_s: float = PATIENCE_S
+    ) -> None:
         """Return when the ledger has so many lines of a kind."""
-        async with time_limit(self._clock, PATIENCE_S):
+        async with time_limit(self._clock, patience_s):
             while len(self.lines(what, mark)) < count:
                 await self._clock.sleep(LOOK_EVERY_S)
 
