@@ -4,7 +4,7 @@ import mcp_types as types
 import msgspec
 
 from wakeful.tools.tool import ToolResult
-from wakeful.vocabulary.text import one_line
+from wakeful.vocabulary.text import clean_json, one_line
 
 _NAME = 200  # characters shown of a name or an address
 
@@ -14,7 +14,7 @@ def as_result(answer: types.CallToolResult) -> ToolResult:
     parts = [_said(block) for block in answer.content]
     has_text = any(isinstance(block, types.TextContent) for block in answer.content)
     if answer.structured_content is not None and not has_text:
-        parts.append(msgspec.json.encode(answer.structured_content).decode())
+        parts.append(msgspec.json.encode(clean_json(answer.structured_content)).decode())
     return ToolResult(text="\n".join(parts) or "done", is_error=bool(answer.is_error))
 
 

@@ -25,6 +25,7 @@ FIRST_LOOK_S = 10.0  # a turn waits no longer for a server that has just been st
 CONNECT_LIMIT_S = 30.0  # for starting it, shaking hands, and its first list
 LOOK_AGAIN_S = 60.0  # between two looks at a list that nobody said had changed
 LEAST_PAUSE_S = 0.2  # between two looks, however often it says so
+STEADY_S = 60.0  # whoever stays for so long is started again at once
 FIRST_BACKOFF_S = 0.5
 LONGEST_BACKOFF_S = 60.0
 LONGEST_PROBLEM = 600  # characters
@@ -58,19 +59,21 @@ class McpServer:
 
     async def run(self) -> None:
         """Connect, and connect again whenever the connection is gone."""
-        failures = 0
+        pause_s = FIRST_BACKOFF_S
         while True:
+            began = self._clock.monotonic()
             try:
                 await self._stay_connected()
             except Exception as error:
                 if is_cancelled():  # a group of tasks that failed hides it
                     raise asyncio.CancelledError from error
-                failures = 0 if self._state is State.UP else failures + 1
                 self._note_down(_told(error))
             finally:
                 self._connection = None
-            pause_s = min(FIRST_BACKOFF_S * 2 ** min(failures, 10), LONGEST_BACKOFF_S)
+            if self._clock.monotonic() - began > STEADY_S:
+                pause_s = FIRST_BACKOFF_S
             await self._clock.sleep(pause_s)
+            pause_s = min(pause_s * 2, LONGEST_BACKOFF_S)
 
     async def settled(self) -> None:
         left_s = self._began + FIRST_LOOK_S - self._clock.monotonic()
@@ -184,6 +187,9 @@ def _library() -> Any:
         raise Permanent(
             f"the MCP library is not installed ({error}); install 'wakeful[mcp]'"
         ) from error
+    # What a server can make the libraries say must not fill the log, nor put addresses into it.
+    logging.getLogger("mcp").setLevel(logging.CRITICAL)
+    logging.getLogger("httpx2").setLevel(logging.WARNING)
     return connection
 
 
