@@ -122,6 +122,13 @@ async def started_twice(rig: RigProcess, client: Client) -> None:
     await rig.stop()
 
 
+async def timed(rig: RigProcess, client: Client) -> None:
+    for in_ms in (200, 300):
+        await client.set_timer(rig, "a", in_ms)
+    await rig.ask("seen", kind="timer.fired", count=2)
+    await rig.rest()
+
+
 SCENES: dict[str, Scene] = {
     "plain": Scene(play=plain),
     "held, then killed": Scene(play=held_then_killed),
@@ -139,6 +146,7 @@ SCENES: dict[str, Scene] = {
     "stumbling": Scene(play=stumbling),
     "two in one lane": Scene(play=two_in_one_lane),
     "started twice": Scene(play=started_twice),
+    "timed": Scene(play=timed),
 }
 
 CATCHES: dict[str, tuple[str, str]] = {
@@ -166,6 +174,8 @@ CATCHES: dict[str, tuple[str, str]] = {
     "store_replaced_by_an_empty_one": ("started twice", "I20"),
     "files_leaked": ("plain", "I24"),
     "stopped_turn_left_open": ("stopped, then spoken to", "I3"),
+    "timers_fire_early": ("timed", "I12"),
+    "timer_fires_twice": ("timed", "I12"),
 }
 
 

@@ -30,6 +30,7 @@ from wakeful.store.database import Tx
 from wakeful.store.grouped import GroupedStore
 from wakeful.store.sqlite import SqliteBackend
 from wakeful.telemetry.metrics import Metrics
+from wakeful.testing.mutants_of_time import timer_fires_twice, timers_fire_early
 from wakeful.tools.tool import Effect
 from wakeful.transcript import entries
 from wakeful.turn import record
@@ -388,6 +389,8 @@ MUTANTS: dict[str, Mutant] = {
         store_replaced_by_an_empty_one,
         files_leaked,
         stopped_turn_left_open,
+        timers_fire_early,
+        timer_fires_twice,
     )
 }
 

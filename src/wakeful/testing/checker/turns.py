@@ -10,6 +10,7 @@ from wakeful.testing.plans import marks_in
 from wakeful.turns.turns import TurnState
 from wakeful.vocabulary.stimulus import State
 
+STOP_S = 5.0  # one on a machine of its own; a busy one may take longer over anything
 HALT_GRACE_S = 0.1  # what a commit allowed before the halt may still be seen to begin
 
 _CLAIMS = ("turn.started", "turn.resumed")
@@ -139,9 +140,14 @@ def _check_from_outside(history: History, finding: Finding) -> None:
 
 
 def stop_is_obeyed(history: History, finding: Finding) -> None:
-    """I22: once a stop or a halt is acknowledged, nothing of what it covers begins."""
+    """I22: a stop is acknowledged soon, and then nothing of what it or a halt covers begins."""
+    asked_at: dict[str, float] = {}
     for line in history.ledgers.client:
-        if line["what"] == "answer" and line["do"] == "stop" and line.get("ok"):
+        if line["do"] == "stop" and line["what"] == "request":
+            asked_at[line["session"]] = line["t"]
+        elif line["do"] == "stop" and line.get("ok"):
+            took_s = line["t"] - asked_at[line["session"]]
+            finding.expect(took_s <= STOP_S, f"a stop was acknowledged after {took_s:.1f} s")
             _check_stop(history, line, finding)
     _check_halts(history, finding)
     _check_halted_intents(history, finding)

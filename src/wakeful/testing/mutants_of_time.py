@@ -1,0 +1,51 @@
+"""Mutants that break what timers promise."""
+# A mutant must reach into what is private: that is where promises are kept.
+# pyright: reportPrivateUsage=false
+
+from typing import Any
+
+from wakeful.store.database import Tx
+from wakeful.timers import timekeeper, timers
+from wakeful.timers.timekeeper import Timekeeper
+from wakeful.timers.timers import Timer
+from wakeful.vocabulary.clock import SystemClock
+
+AHEAD_MS = 3_600_000
+
+
+def timers_fire_early() -> None:
+    """Take every timer for due an hour before it is."""
+    init = Timekeeper.__init__
+
+    def init_ahead(self: Timekeeper, *args: Any, **rest: Any) -> None:
+        init(self, *args, **rest)
+        self._clock = _Ahead()
+
+    def fire(self: Timekeeper, tx: Tx, timer: Timer) -> None:
+        if timers.take(tx, timer):
+            late_ms = tx.now - timer.due_at
+            self._bus.publish(tx, timekeeper._event("timer.fired", timer, late_ms=late_ms))
+            self._handlers[timer.kind](tx, timer, tx.now)
+
+    Timekeeper.__init__ = init_ahead
+    Timekeeper._fire = fire
+
+
+class _Ahead(SystemClock):
+    def now(self) -> int:
+        return super().now() + AHEAD_MS
+
+
+def timer_fires_twice() -> None:
+    """Set a timer again in the transaction that fires it, as if it had not."""
+    take = timers.take
+    again: set[str] = set()
+
+    def take_once_more(tx: Tx, timer: Timer) -> bool:
+        taken = take(tx, timer)
+        if taken and timer.id not in again:
+            again.add(timer.id)
+            timers.put(tx, timer)
+        return taken
+
+    timers.take = take_once_more
