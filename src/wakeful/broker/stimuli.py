@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
+from wakeful.broker import attachments
 from wakeful.store.database import Tx
 from wakeful.store.rows import Table
 from wakeful.vocabulary.errors import Invariant
@@ -217,6 +218,7 @@ def prune(tx: Tx, after: str, before: int, limit: int) -> str | None:
         limit=limit,
     )
     old = [row[0] for row in rows if row[1] is not None and row[1] < before]
+    attachments.release(tx, old)
     tx.run("DELETE FROM stimuli WHERE id IN :ids", ids=old)
     return rows[-1][0] if len(rows) == limit else None
 

@@ -1,5 +1,6 @@
 """Check what a caller wants accepted, field by field, before anything is written."""
 
+import binascii
 from functools import lru_cache
 
 import msgspec
@@ -68,6 +69,10 @@ def _check_attachments(draft: Draft) -> None:
     if size > LARGEST_ATTACHMENTS:
         raise InvalidInput("attachments", f"must be at most {LARGEST_ATTACHMENTS} bytes together")
     for attachment in draft.attachments:
+        try:
+            binascii.a2b_base64(attachment.data, strict_mode=True)
+        except ValueError:
+            raise InvalidInput("attachments", "data must be base64") from None
         for field in ("name", "media_type"):
             value: str = getattr(attachment, field)
             if not 0 < len(value) <= LONGEST_NAME or clean(value) != value:

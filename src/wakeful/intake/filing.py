@@ -1,5 +1,6 @@
 """What is filed for a stimulus: its row, and what its sender is told."""
 
+from wakeful.broker import attachments
 from wakeful.broker.lanes import NEVER, Lane, Overflow
 from wakeful.intake.decide import (
     Action,
@@ -61,7 +62,7 @@ def row_of(
         place=Place.STEER if goes_first else Place.REST,
         seq=lane.seq + 1,
         text=draft.text,
-        attachments=draft.attachments,
+        attachments=attachments.keep(tx, stimulus_id, draft.attachments),
         trust=draft.trust,
         source=draft.source,
         scope=draft.scope,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from wakeful.vocabulary.stimulus import Attachment
+from wakeful.vocabulary.stimulus import KeptAttachment
 
 COLLECTED_HEADING = "[Queued messages while agent was busy]"
 STOPPED = "[The last turn was stopped before it was finished.]"
@@ -28,8 +28,8 @@ def overflow(count: int, lines: Sequence[str]) -> str:
     return f"[Queue overflow] Dropped {count} {noun} due to cap.{listed}"
 
 
-def attached(attachments: Sequence[Attachment]) -> str:
+def attached(attachments: Sequence[KeptAttachment]) -> str:
     return "".join(
-        f"\n[attachment: {item.name} ({item.media_type}, {len(item.data) * 3 // 4} bytes)]"
+        f"\n[attachment: {item.name} ({item.media_type}, {item.size} bytes)]"
         for item in attachments
     )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from wakeful.broker.stimuli import STIMULI
-from wakeful.store.database import Store
+from wakeful.store.database import Row, Store
 from wakeful.views.sessions import OWNED
 from wakeful.vocabulary.errors import NotFound
 from wakeful.vocabulary.record import Record
@@ -32,6 +32,18 @@ class LedgerView:
         if not found:
             raise NotFound("stimulus_id", f"no stimulus {stimulus_id!r}")
         return found[0]
+
+    async def attachment(self, stimulus_id: str, content_hash: str, owner: str) -> str:
+        """Return the bytes of an attachment, in base64, to whoever may see its stimulus."""
+        stimulus = await self.get(stimulus_id, owner)
+        rows: Sequence[Row] = ()
+        if any(kept.hash == content_hash for kept in stimulus.attachments):
+            rows = await self._store.read(
+                "SELECT data FROM attachments WHERE hash = :hash", hash=content_hash
+            )
+        if not rows:
+            raise NotFound("hash", f"no attachment {content_hash[:80]!r}")
+        return rows[0][0]
 
     async def of_turn(self, turn_id: str) -> Sequence[Stimulus]:
         """Return every stimulus that a turn took, in order."""

@@ -117,6 +117,15 @@ class Attachment(Record):
     data: str  # base64
 
 
+class KeptAttachment(Record):
+    """An attachment as the ledger of stimuli names it; its bytes are kept apart, once."""
+
+    name: str
+    media_type: str
+    size: int  # bytes
+    hash: str  # SHA-256 of the bytes
+
+
 class Draft(Record):
     """What a door, a trigger or a tool hands to intake."""
 
@@ -152,7 +161,7 @@ class Stimulus(Record):
     place: Place
     seq: int
     text: str
-    attachments: tuple[Attachment, ...]
+    attachments: tuple[KeptAttachment, ...]
     trust: Trust
     source: str
     scope: str
@@ -182,6 +191,7 @@ class Outcome(StrEnum):
     PARKED = "parked"
     SUPPRESSED = "suppressed"
     DUPLICATE = "duplicate"
+    COMMAND = "command"  # it was said to the runtime itself, and done
 
 
 class Receipt(Record):

@@ -172,7 +172,8 @@ async def logged_in(home: House) -> str:
     [
         ({"Content-Type": "application/x-www-form-urlencoded"}, b"text=a", 415),
         ({"Content-Type": "text/plain"}, b'{"text": "a"}', 415),
-        ({"Content-Type": "multipart/form-data; boundary=x"}, b"--x--", 415),
+        ({"Content-Type": "multipart/form-data; boundary=x"}, b"--x--", 403),
+        ({"Content-Type": "multipart/form-data; boundary=x", "Origin": "null"}, b"--x--", 403),
         ({}, b'{"text": "a"}', 415),
         ({"Content-Type": "application/json"}, b'{"text": "a"}', 403),
         ({"Content-Type": "application/json", "Origin": "http://evil.test"}, b"{}", 403),

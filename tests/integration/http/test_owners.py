@@ -15,6 +15,7 @@ from wakeful.vocabulary.errors import NotFound
 from wakeful.vocabulary.stimulus import Draft
 
 SESSION = "agent:main:api:a"
+OF_A = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"  # SHA-256 of "a"
 
 
 @tool(effect="read", is_for_external=True)
@@ -30,7 +31,13 @@ def speaks(request: Request) -> str | Reply:
 async def owned(home: House, client: httpx2.AsyncClient) -> dict[str, str]:
     """Have an owner make a session, and return every id there is in it."""
     receipt = (
-        await client.post(f"/api/sessions/{SESSION}/messages?wait=10", json={"text": "mine"})
+        await client.post(
+            f"/api/sessions/{SESSION}/messages?wait=10",
+            json={
+                "text": "mine",
+                "attachments": [{"name": "a", "media_type": "text/plain", "data": "YQ=="}],
+            },
+        )
     ).json()
     entries = (await client.get(f"/api/sessions/{SESSION}/entries")).json()["items"]
     return {
@@ -47,10 +54,12 @@ def routes_to(ids: dict[str, str]) -> list[tuple[str, str, Any]]:
         ("GET", f"/api/sessions/{key}", None),
         ("GET", f"/api/sessions/{key}/entries", None),
         ("GET", f"/api/sessions/{key}/entries?after={ids['entry']}", None),
+        ("GET", f"/api/sessions/{key}/export", None),
         ("POST", f"/api/sessions/{key}/stop", None),
         ("POST", f"/api/sessions/{key}/messages", {"text": "x"}),
         ("POST", f"/api/sessions/{key}/stream", {"text": "x"}),
         ("GET", f"/api/stimuli/{stimulus}", None),
+        ("GET", f"/api/stimuli/{stimulus}/attachments/{OF_A}", None),
         ("DELETE", f"/api/stimuli/{stimulus}", None),
         ("GET", f"/api/turns/{turn}", None),
         ("GET", f"/api/turns/{turn}/wait", None),

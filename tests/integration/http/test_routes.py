@@ -322,6 +322,10 @@ async def test_every_route_is_in_the_openapi_document():
             assert (await client.get(asset)).status_code == 200
 
 
+# Tested where there is something to be found.
+ELSEWHERE = ("/api/outputs/{id}", "/api/stimuli/{id}/attachments/{hash}")
+
+
 async def test_every_route_that_looks_answers_on_postgresql_too(postgres_url: str):
     async with (
         house(settings=Settings(database=postgres_url, drain_s=1)) as home,
@@ -337,6 +341,8 @@ async def test_every_route_that_looks_answers_on_postgresql_too(postgres_url: st
                 continue
             ids = names | {"id": receipt["stimulus_id"]} if "stimuli" in row.path else names
             ids = ids | {"id": "main"} if "agents" in row.path else ids
+            if row.path.startswith(ELSEWHERE):
+                continue
             for one in (client, owner):
                 answer = await one.get(row.path.format(**ids))
                 may = one is client or row.scope in (None, "any")

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from wakeful.access.principal import Principal
-from wakeful.doors.http.endpoint import PLAIN_BODY, BodyRule, Endpoint, respond
+from wakeful.doors.http.endpoint import FORM, PLAIN_BODY, BodyRule, Endpoint, respond
 from wakeful.doors.http.problems import Problem, problem_of
 from wakeful.vocabulary.stimulus import Trust
 
@@ -89,6 +89,7 @@ class App:
         branch.body = BodyRule(
             largest=max(branch.body.largest, endpoint.largest_body),
             streamed=endpoint.streamed or branch.body.streamed,
+            form=FORM if endpoint.read_form else branch.body.form,
         )
 
     def _find(self, scope: Scope) -> tuple[Endpoint, dict[str, str]]:

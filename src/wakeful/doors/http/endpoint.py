@@ -16,6 +16,7 @@ from wakeful.vocabulary.text import clean_json
 
 LARGEST_BODY = 1024 * 1024
 JSON = "application/json"
+FORM = "multipart/form-data"
 ANYBODY = "any"  # every valid credential; the answer holds what its owner may see
 
 Query = TypeVar("Query")
@@ -38,6 +39,7 @@ class BodyRule:
 
     largest: int = LARGEST_BODY
     streamed: str | None = None  # the media type of what is read as it comes; None: JSON, whole
+    form: str | None = None  # the media type of a form that may be sent instead
 
 
 PLAIN_BODY = BodyRule()
@@ -84,6 +86,8 @@ class Endpoint:
     largest_body: int = LARGEST_BODY
     streams: bool = False  # the answer has no end of its own
     streamed: str | None = None  # the media type of a body that is read as it comes
+    # Reads a form that may be sent instead of JSON; None: it may not.
+    read_form: Callable[[Request], Awaitable[Any]] | None = None
 
     @property
     def takes_body(self) -> bool:
@@ -121,17 +125,19 @@ def _read_query(endpoint: Endpoint, request: Request) -> Any:
     try:
         return msgspec.convert(given, endpoint.query, strict=False)
     except msgspec.ValidationError as error:
-        raise _invalid(error, "query") from None
+        raise invalid(error, "query") from None
 
 
 async def _read_body(endpoint: Endpoint, request: Request) -> Any:
     if not endpoint.takes_body:
         return Nothing()
+    if endpoint.read_form and request.headers.get("content-type", "").lower().startswith(FORM):
+        return await endpoint.read_form(request)
     raw = await _whole_body(request)
     try:
         return msgspec.json.decode(raw, type=endpoint.body)
     except msgspec.ValidationError as error:
-        raise _invalid(error, "body") from None
+        raise invalid(error, "body") from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return _read_mended(raw, endpoint.body)
 
@@ -155,12 +161,13 @@ def _read_mended(raw: bytes, kind: type[Any]) -> Any:
             raise ValueError("it is cut off, too deep or garbled")
         return msgspec.convert(clean_json(json.loads(raw)), kind)
     except msgspec.ValidationError as error:
-        raise _invalid(error, "body") from None
+        raise invalid(error, "body") from None
     except (ValueError, RecursionError):
         raise Problem("bad-request", "the body is not JSON that can be read") from None
 
 
-def _invalid(error: msgspec.ValidationError, where: str) -> Problem:
+def invalid(error: msgspec.ValidationError, where: str) -> Problem:
+    """Return how a value that does not fit its type is told."""
     rule, _, place = str(error).partition(" - at `$")
     name = place.rstrip("`").lstrip(".") or where
     return Problem("invalid-input", f"{name}: {rule}", field=name)

@@ -156,7 +156,7 @@ def _check_body(method: str, headers: dict[str, str], rule: BodyRule) -> None:
     has_body = int(length[:20]) > 0 or "transfer-encoding" in headers
     if has_body and method not in SAFE:
         media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
-        if media_type not in (JSON, rule.streamed):
+        if media_type not in (JSON, rule.streamed, rule.form):
             raise Problem("unsupported-media-type")
 
 

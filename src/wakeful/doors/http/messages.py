@@ -5,19 +5,24 @@ import binascii
 from typing import Annotated
 
 import msgspec
+from starlette.requests import Request
 from starlette.responses import Response
 
-from wakeful.doors.http.endpoint import Call, Endpoint, Given, Link, Nothing
+from wakeful.commands.command import Caller, Said
+from wakeful.commands.table import may_be_command
+from wakeful.doors.http.endpoint import Call, Endpoint, Given, Link, Nothing, invalid
+from wakeful.doors.http.forms import read_form
 from wakeful.doors.http.lasting import Lasting
 from wakeful.doors.http.problems import Problem
 from wakeful.doors.http.rooms import Rooms
 from wakeful.doors.http.shapes import Answered, ReceiptShape, receipt_shape, turn_end
-from wakeful.doors.http.sse import MEDIA_TYPE, EventStream
+from wakeful.doors.http.sse import MEDIA_TYPE, EventStream, frame
 from wakeful.doors.http.stimulus_stream import StimulusSource
 from wakeful.intake.draft import parse_priority
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.queueing import Mode
 from wakeful.vocabulary.route import Route
+from wakeful.vocabulary.session_key import SessionKey
 from wakeful.vocabulary.stimulus import OPERATOR, Attachment, Draft, Outcome, Receipt
 from wakeful.vocabulary.text import one_line
 
@@ -78,6 +83,7 @@ class Messages:
                 answer=self.send,
                 query=WaitQuery,
                 body=MessageBody,
+                read_form=_read_form,
                 headers=_HEADERS,
                 returns={202: ReceiptShape, 200: Answered},
                 links=_LINKS,
@@ -90,6 +96,7 @@ class Messages:
                 summary="Send a message and watch its answer: receipt, delta, tool, turn",
                 answer=self.stream,
                 body=MessageBody,
+                read_form=_read_form,
                 headers=_HEADERS,
                 returns={200: MEDIA_TYPE},
                 largest_body=LARGEST_MESSAGE,
@@ -101,6 +108,9 @@ class Messages:
         self, call: Call[WaitQuery, MessageBody]
     ) -> tuple[int, ReceiptShape] | tuple[int, Answered]:
         draft = await self._draft(call)
+        said = await self._commanded(call, draft)
+        if said is not None:
+            return 200, _command_shape(draft, said)
         receipt = await self._rooms.intake.accept(draft)
         shape = self._told(call, receipt)
         if not call.query.wait:
@@ -121,11 +131,18 @@ class Messages:
         # Followed before it is sent, so that not a word of the answer is missed.
         subscription = self._rooms.bus.follow(session_key=draft.session_key)
         try:
-            receipt = await self._rooms.intake.accept(draft)
-            told = self._told(call, receipt)
+            said = await self._commanded(call, draft)
+            if said is None:
+                receipt = await self._rooms.intake.accept(draft)
+                told = self._told(call, receipt)
+            else:
+                receipt, told = said.receipt, _command_shape(draft, said)
         except BaseException:
             await subscription.aclose()
             raise
+        if receipt is None:
+            await subscription.aclose()
+            return Response(frame("receipt", told), media_type=MEDIA_TYPE)
         source = StimulusSource(self._rooms, subscription, receipt, told)
         return EventStream(source, call.principal, self._lasting, self._rooms.clock)
 
@@ -152,6 +169,16 @@ class Messages:
             owner=principal.owner,
         )
 
+    async def _commanded(
+        self, call: Call[WaitQuery, MessageBody] | Call[Nothing, MessageBody], draft: Draft
+    ) -> Said | None:
+        """Do what a message says to the runtime itself; None if it is for the agent."""
+        commands = self._rooms.commands
+        if commands is None or draft.attachments or not may_be_command(draft.text):
+            return None
+        key = SessionKey(draft.session_key)
+        return await commands.run(Caller(session_key=key, principal=call.principal, draft=draft))
+
     def _told(
         self, call: Call[WaitQuery, MessageBody] | Call[Nothing, MessageBody], receipt: Receipt
     ) -> ReceiptShape:
@@ -169,6 +196,29 @@ class Messages:
             duplicate_of=None,
             first_reason=None,
         )
+
+
+def _command_shape(draft: Draft, said: Said) -> Answered:
+    receipt = said.receipt
+    return Answered(
+        session_key=draft.session_key,
+        outcome=Outcome.COMMAND,
+        stimulus_id=None if receipt is None else receipt.stimulus_id,
+        turn_id=None if receipt is None else receipt.turn_id,
+        reply=said.text,
+    )
+
+
+async def _read_form(request: Request) -> MessageBody:
+    """Read a message whose attachments are the files of a form."""
+    fields, files = await read_form(request)
+    if "attachments" in fields:
+        raise InvalidInput("attachments", "must be files")
+    try:
+        body = msgspec.convert(fields, MessageBody, strict=False)
+    except msgspec.ValidationError as error:
+        raise invalid(error, "body") from None
+    return msgspec.structs.replace(body, attachments=files)
 
 
 def _source(call: Call[WaitQuery, MessageBody] | Call[Nothing, MessageBody]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
-from wakeful.doors.http.endpoint import ANYBODY, JSON, Call, Endpoint, Nothing
+from wakeful.doors.http.endpoint import ANYBODY, FORM, JSON, Call, Endpoint, Nothing
 from wakeful.doors.http.problems import MEDIA_TYPE as PROBLEM
 from wakeful.doors.http.problems import ProblemDocument
 
@@ -93,6 +93,8 @@ def _operation(
         operation["requestBody"] = {"required": True, "content": content}
     if endpoint.takes_body:
         content = {JSON: {"schema": schemas[id(endpoint.body)]}}
+        if endpoint.read_form:
+            content[FORM] = {"schema": {"type": "object"}}
         operation["requestBody"] = {"required": True, "content": content}
     return operation
 

@@ -9,7 +9,7 @@ import msgspec
 from wakeful.turns.turns import Phase, Turn, TurnState
 from wakeful.vocabulary.entry import Entry, Kind
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.stimulus import Origin, Outcome, Receipt, State, Stimulus
+from wakeful.vocabulary.stimulus import KeptAttachment, Origin, Outcome, Receipt, State, Stimulus
 
 DEFAULT_PAGE = 50
 LARGEST_PAGE = 500
@@ -47,10 +47,22 @@ class TurnEnd(Record):
     reply: str | None
 
 
-class Answered(ReceiptShape):
-    """A receipt, and the turn that answered."""
+class Answered(Record, omit_defaults=True):
+    """A receipt and the turn that answered, or what a command answered at once.
 
-    turn: TurnEnd
+    A command files no stimulus, unless it has a text for the agent.
+    """
+
+    session_key: str
+    outcome: Outcome
+    stimulus_id: str | None = None
+    turn_id: str | None = None
+    position: int | None = None
+    reason: str | None = None
+    duplicate_of: str | None = None
+    first_reason: str | None = None
+    turn: TurnEnd | None = None
+    reply: str | None = None
 
 
 class StimulusShape(Record):
@@ -64,6 +76,7 @@ class StimulusShape(Record):
     priority: str
     trust: str
     text: str
+    attachments: Sequence[KeptAttachment]
     state: State
     state_reason: str | None
     turn_id: str | None
@@ -142,6 +155,7 @@ def stimulus_shape(stimulus: Stimulus) -> StimulusShape:
         priority=stimulus.priority.name.lower(),
         trust=stimulus.trust.value,
         text=stimulus.text,
+        attachments=stimulus.attachments,
         state=stimulus.state,
         state_reason=stimulus.state_reason,
         turn_id=stimulus.turn_id,

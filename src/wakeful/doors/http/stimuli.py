@@ -1,5 +1,10 @@
 """Stimuli: the ledger, and taking back what still waits in it."""
 
+import asyncio
+import base64
+
+from starlette.responses import Response
+
 from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Given, Link, Nothing
 from wakeful.doors.http.problems import Problem
 from wakeful.doors.http.rooms import Rooms
@@ -13,6 +18,8 @@ from wakeful.doors.http.shapes import (
 )
 from wakeful.views.ledger import Filter
 from wakeful.vocabulary.stimulus import Origin, State
+
+BYTES = "application/octet-stream"
 
 
 class StimuliQuery(Given):
@@ -55,6 +62,14 @@ class Stimuli:
                 ),
             ),
             Endpoint(
+                method="GET",
+                path="/api/stimuli/{id}/attachments/{hash}",
+                scope=ANYBODY,
+                summary="Take the bytes of an attachment",
+                answer=self.attachment,
+                returns={200: BYTES},
+            ),
+            Endpoint(
                 method="DELETE",
                 path="/api/stimuli/{id}",
                 scope="send",
@@ -76,6 +91,15 @@ class Stimuli:
 
     async def get(self, call: Call[Nothing, Nothing]) -> StimulusShape:
         return stimulus_shape(await self._rooms.ledger.get(call.path["id"], call.principal.owner))
+
+    async def attachment(self, call: Call[Nothing, Nothing]) -> Response:
+        # Never as what it says it is: a page that somebody sent must not run as one of ours.
+        data = await self._rooms.ledger.attachment(
+            call.path["id"], call.path["hash"], call.principal.owner
+        )
+        content = await asyncio.to_thread(base64.b64decode, data)
+        headers = {"Content-Disposition": "attachment", "Content-Type": BYTES}
+        return Response(content, headers=headers)
 
     async def cancel(self, call: Call[Nothing, Nothing]) -> StimulusShape:
         stimulus = await self._rooms.ledger.get(call.path["id"], call.principal.owner)

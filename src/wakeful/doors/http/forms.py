@@ -1,0 +1,68 @@
+"""Forms: `multipart/form-data`, read into memory within limits that the guard enforces."""
+
+import asyncio
+import base64
+from collections.abc import AsyncGenerator
+
+from starlette.datastructures import FormData, UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.requests import Request
+
+from wakeful.doors.http.problems import Problem
+from wakeful.vocabulary.stimulus import Attachment
+
+MOST_PARTS = 32  # fields, and files as well
+LARGEST_FIELD = 1024 * 1024
+UNKNOWN_TYPE = "application/octet-stream"
+
+
+async def read_form(request: Request) -> tuple[dict[str, str], tuple[Attachment, ...]]:
+    """Return the fields of a form, each of which is given once, and its files."""
+    # Whole, so that a body that breaks off leaves no open file behind in the parser.
+    raw = await request.body()
+    parser = _InMemory(
+        request.headers,
+        _one_piece(raw),
+        max_files=MOST_PARTS,
+        max_fields=MOST_PARTS,
+        max_part_size=LARGEST_FIELD,
+    )
+    try:
+        form = await parser.parse()
+    except MultiPartException as error:
+        raise Problem("bad-request", f"the form cannot be read: {error.message[:200]}") from None
+    try:
+        return await asyncio.to_thread(_parts, form)
+    finally:
+        await form.close()
+
+
+class _InMemory(MultiPartParser):
+    """Starlette's parser; what somebody sends must not lie about in a folder for all."""
+
+    spool_max_size = 16 * 1024 * 1024  # more than the guard lets through
+
+
+async def _one_piece(raw: bytes) -> AsyncGenerator[bytes, None]:
+    yield raw
+
+
+def _parts(form: FormData) -> tuple[dict[str, str], tuple[Attachment, ...]]:
+    fields: dict[str, str] = {}
+    files: list[Attachment] = []
+    for name, value in form.multi_items():
+        if isinstance(value, UploadFile):
+            files.append(_attachment(value))
+        elif name in fields:
+            raise Problem("invalid-input", f"{name[:80]}: must be given once", field=name[:80])
+        else:
+            fields[name] = value
+    return fields, tuple(files)
+
+
+def _attachment(file: UploadFile) -> Attachment:
+    return Attachment(
+        name=file.filename or "file",
+        media_type=file.content_type or UNKNOWN_TYPE,
+        data=base64.b64encode(file.file.read()).decode(),
+    )

@@ -1,0 +1,149 @@
+"""Attachments come as base64 or as files of a form, and are kept once."""
+
+import base64
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.integration.http.serving import House, house
+from wakeful.broker import attachments
+from wakeful.models.model import Request
+from wakeful.settings.settings import Settings
+from wakeful.vocabulary.clock import ManualClock
+
+PATH = "/api/sessions/main/messages?wait=10"
+CONTENT = b"\x00\xff<script>alert(1)</script>"
+HASH = hashlib.sha256(CONTENT).hexdigest()
+
+
+def in_base64(content: bytes = CONTENT, name: str = "a.bin") -> dict[str, str]:
+    data = base64.b64encode(content).decode()
+    return {"name": name, "media_type": "text/html", "data": data}
+
+
+async def send_file(client: httpx2.AsyncClient, **fields: str) -> httpx2.Response:
+    file = ("a.bin", CONTENT, "text/html")
+    return await client.post(PATH, data=fields, files={"file": file})
+
+
+async def rows(home: House, table: str) -> int:
+    return (await home.runtime.store.read(f"SELECT COUNT(*) FROM {table}"))[0][0]
+
+
+async def test_a_form_is_a_message_with_its_files():
+    read: list[Request] = []
+
+    def answer(request: Request) -> str:
+        read.append(request)
+        return "well"
+
+    async with house(answer) as home, home.client(home.operator) as client:
+        sent = await send_file(client, text="look", priority="later", source="me")
+        stimulus = (await client.get(f"/api/stimuli/{sent.json()['stimulus_id']}")).json()
+
+    assert sent.status_code == 200
+    assert (stimulus["text"], stimulus["priority"], stimulus["source"]) == ("look", "later", "me")
+    assert stimulus["attachments"] == [
+        {"name": "a.bin", "media_type": "text/html", "size": len(CONTENT), "hash": HASH}
+    ]
+    assert f"[attachment: a.bin (text/html, {len(CONTENT)} bytes)]" in str(read[0])
+
+
+async def test_a_form_may_be_streamed_too():
+    async with house() as home, home.client(home.operator) as client:
+        answer = await client.post(
+            "/api/sessions/main/stream", data={"text": "look"}, files={"f": ("a", CONTENT)}
+        )
+
+        assert "event: turn" in answer.text
+        assert await rows(home, "attachments") == 1
+
+
+async def test_the_same_bytes_are_kept_once_however_they_come():
+    async with house() as home, home.client(home.operator) as client:
+        await send_file(client, text="one")
+        await send_file(client, text="two")
+        body = {"text": "three", "attachments": [in_base64(name="b"), in_base64(name="c")]}
+        await client.post(PATH, json=body)
+
+        assert await rows(home, "attachments") == 1
+        assert await rows(home, "attachment_uses") == 3
+
+
+async def test_an_attachment_is_given_to_whoever_may_see_its_stimulus_and_as_bytes_only():
+    async with house() as home:
+        mine = await home.token("send", name="mine")
+        other = await home.token("send", name="other")
+        async with home.client(mine) as client:
+            file = {"file": ("a.bin", CONTENT, "text/html")}
+            path = "/api/sessions/web:a/messages?wait=10"
+            sent = (await client.post(path, data={"text": "look"}, files=file)).json()
+            path = f"/api/stimuli/{sent['stimulus_id']}/attachments/{HASH}"
+            taken = await client.get(path)
+            wrong = await client.get(path.replace(HASH, "0" * 64))
+        async with home.client(other) as stranger:
+            refused = await stranger.get(path)
+
+    assert taken.content == CONTENT
+    assert taken.headers["content-type"] == "application/octet-stream"
+    assert taken.headers["content-disposition"] == "attachment"
+    assert (wrong.status_code, refused.status_code) == (404, 404)
+
+
+@pytest.mark.parametrize(
+    ("request_body", "status", "field"),
+    [
+        ({"data": {"text": "a", "unknown": "b"}, "files": {"f": b"x"}}, 422, "body"),
+        ({"data": {"text": ["a", "b"]}, "files": {"f": b"x"}}, 422, "text"),
+        ({"data": {"text": "a", "attachments": "b"}, "files": {"f": b"x"}}, 422, "attachments"),
+        ({"data": {"text": "a", "mode": "fast"}, "files": {"f": b"x"}}, 422, "mode"),
+        ({"files": {f"f{number}": b"x" for number in range(40)}}, 400, None),
+        ({"files": {"f": bytes(10 * 1024 * 1024 + 1)}}, 413, None),
+        ({"content": b"--x\r\n", "headers": {"Content-Type": "multipart/form-data"}}, 400, None),
+        (
+            {
+                "content": b"--x\r\nnonsense",
+                "headers": {"Content-Type": "multipart/form-data; boundary=x"},
+            },
+            422,
+            "text",
+        ),
+    ],
+)
+async def test_a_form_that_breaks_a_rule_leaves_nothing(
+    request_body: dict[str, Any], status: int, field: str | None
+):
+    async with house() as home, home.client(home.operator) as client:
+        answer = await client.post(PATH, **request_body)
+
+        assert (answer.status_code, answer.json().get("field")) == (status, field)
+        assert await rows(home, "stimuli") == 0
+        assert await rows(home, "attachments") == 0
+
+
+async def test_no_other_route_takes_a_form():
+    async with house() as home, home.client(home.operator) as client:
+        answer = await client.post("/api/tokens", data={"name": "x"}, files={"f": b"x"})
+
+    assert answer.status_code == 415
+
+
+async def test_the_janitor_forgets_bytes_that_nothing_refers_to(tmp_path: Path):
+    clock = ManualClock()
+    async with (
+        house(clock=clock, settings=Settings(drain_s=1)) as home,
+        home.client(home.operator) as client,
+    ):
+        sent = (await send_file(client, text="one")).json()
+        store = home.runtime.store
+        later = attachments.SPARED_MS // 1000 + 1
+        clock.advance(later)
+        await store.write(lambda tx: attachments.prune(tx, "", 10))
+        used = await rows(home, "attachments")
+        await store.write(lambda tx: attachments.release(tx, [sent["stimulus_id"]]))
+        await store.write(lambda tx: attachments.prune(tx, "", 10))
+
+        assert (used, await rows(home, "attachments")) == (1, 0)
