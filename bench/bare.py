@@ -70,6 +70,7 @@ class _FanOut(asyncio.Protocol):
         if method == b"POST":
             self._telling = asyncio.ensure_future(self._tell(int(path[1:])))
         elif path == b"/events":
+            self._transport.write(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
             self._readers.add(self._transport)
         else:
             self._transport.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")

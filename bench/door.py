@@ -58,16 +58,14 @@ class Round:
 
 
 async def _measure(bare: Server, product: Server) -> list[Figure]:
-    to_bare = await wire.connect(bare.port, CLIENTS)
-    to_product = await wire.connect(product.port, CLIENTS)
     plain = [[wire.post("/messages", BODY)] * SESSIONS_EACH] * CLIENTS
     floors: list[Round] = []
     rounds: list[Round] = []
-    await _round(bare, to_bare, plain)
-    await _round(product, to_product, messages())  # makes the sessions
+    await _round(bare, plain)
+    await _round(product, messages())  # makes the sessions
     for _ in range(ROUNDS):
-        floors.append(await _round(bare, to_bare, plain))
-        rounds.append(await _round(product, to_product, messages()))
+        floors.append(await _round(bare, plain))
+        rounds.append(await _round(product, messages()))
     floor_rate = median(each.rate for each in floors)
     floor_cpu = median(each.cpu_ms for each in floors)
     return [
@@ -107,16 +105,20 @@ async def _measure(bare: Server, product: Server) -> list[Figure]:
     ]
 
 
-async def _round(server: Server, senders: list[wire.Sender], requests: list[list[bytes]]) -> Round:
+async def _round(server: Server, requests: list[list[bytes]]) -> Round:
+    senders = await wire.connect(server.port, CLIENTS)
     count = sum(map(len, requests))
     started, cpu, own_cpu = time.perf_counter(), server.cpu_s(), time.process_time()
     taken = await wire.send_all(senders, requests)
-    return Round(
+    result = Round(
         rate=count / (time.perf_counter() - started),
         p99=percentile(taken, 99),
         cpu=(server.cpu_s() - cpu) / count,
         own_cpu=(time.process_time() - own_cpu) / count,
     )
+    for sender in senders:
+        sender.close()
+    return result
 
 
 def messages() -> list[list[bytes]]:

@@ -4,7 +4,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import admissions, commits, door, history, imports, latency, recovery, timers, turns
+from bench import (
+    admissions,
+    commits,
+    door,
+    fan_out,
+    history,
+    imports,
+    latency,
+    recovery,
+    server,
+    timers,
+    turns,
+)
 from bench.figures import Figure
 
 
@@ -20,6 +32,8 @@ class Family:
 FAMILIES = (
     Family("admissions", admissions.measure, admissions.load),
     Family("http", door.measure, door.load),
+    Family("fanout", fan_out.measure, fan_out.load),
+    Family("server", server.measure, server.load),
     Family("turns", turns.measure, turns.load),
     Family("latency", latency.measure, latency.load),
     Family("history", history.measure, history.load),

@@ -64,18 +64,20 @@ def _running(
     arguments: Sequence[str], environ: Mapping[str, str], folder: Path, path: str
 ) -> Generator[Server]:
     started = time.perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, *arguments],
-        cwd=ROOT,
-        env={**os.environ, **with_bytecode(folder), **environ},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
+    with (folder / "server.log").open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, *arguments],
+            cwd=ROOT,
+            env={**os.environ, **with_bytecode(folder), **environ},
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
     try:
         assert process.stdout is not None
         if not (line := process.stdout.readline()):
-            raise RuntimeError(f"{arguments} ended before it listened")
+            told = (folder / "server.log").read_text()
+            raise RuntimeError(f"{arguments} ended before it listened: {told}")
         url: str = json.loads(line)["url"]
         _wait_until_ready(url + path)
         ready_s = time.perf_counter() - started
