@@ -101,6 +101,12 @@ class ServerProcess:
         ((epoch,),) = self.rows("SELECT epoch FROM bus_head")
         return [f"{epoch}-{seq}" for (seq,) in self.rows("SELECT seq FROM events ORDER BY seq")]
 
+    def leaks(self) -> list[Path]:
+        """Return the files in which the operator's token stands, but for its own."""
+        files = [self.errors, *(file for file in self.folder.rglob("*") if file.is_file())]
+        token = self.token.encode()
+        return [file for file in files if file.name != FILE_NAME and token in file.read_bytes()]
+
     async def login_code(self) -> str:
         """Return a code that a browser may exchange for a cookie."""
         async with self.client() as client:
@@ -120,6 +126,7 @@ async def serving(
         yield server
     finally:
         await server.kill()
+    assert server.leaks() == []
 
 
 def free_port() -> int:

@@ -1,7 +1,6 @@
 """Shared by the browser tests: the Chromium of the system, without a window."""
 
 import asyncio
-import os
 import shutil
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -25,12 +24,11 @@ def executable() -> str:
 
 @asynccontextmanager
 async def chromium(*flags: str) -> AsyncGenerator[BrowserContext, None]:
-    """Run a browser without a past."""
+    """Run a browser without a past, and without its sandbox, which refuses to be root's."""
     path = executable()
-    # Its sandbox refuses to be root's; shared memory is scarce in containers.
-    own = ["--disable-dev-shm-usage", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+    own = "--disable-dev-shm-usage"  # it is scarce in containers
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=path, args=[*own, *flags])
+        browser = await playwright.chromium.launch(executable_path=path, args=[own, *flags])
         try:
             yield await browser.new_context()
         finally:

@@ -23,6 +23,8 @@ STOPPED = 40  # readers at once
 STREAMS = 1000
 EACH_ADDRESS = 250  # of them
 
+pytestmark = pytest.mark.timeout(60)
+
 
 def open_streams(home: House) -> float:
     return home.runtime.metrics.registry.get_sample_value("wakeful_http_lasting") or 0.0
@@ -132,7 +134,7 @@ async def test_a_stopped_reader_holds_little_memory(tmp_path: Path, is_replay: b
 
 
 async def test_a_thousand_streams_all_get_an_event():
-    async with house() as home, asyncio.timeout(15):
+    async with house() as home, asyncio.timeout(45):
         wanted = range(STREAMS // LASTING_EACH + 1)
         secrets = [await home.token("read", name=f"reader {number}") for number in wanted]
         opened: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
