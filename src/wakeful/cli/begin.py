@@ -57,7 +57,7 @@ def version(desk: Desk) -> None:
     found = {
         "wakeful": __version__,
         "python": platform.python_version(),
-        "schema": str(len(packaged())),
+        "schema": str(packaged()[-1].number),
         "binary": str(BINARY_VERSION),
     }
     desk.out.data(found, [f"wakeful {__version__} (Python {found['python']})"])

@@ -16,6 +16,7 @@ from wakeful.operations import backup
 from wakeful.operations.doctor import Finding, Health, Patient, examine
 from wakeful.settings.load import load
 from wakeful.settings.problems import BadSettings
+from wakeful.store.migrations import packaged
 from wakeful.store.opening import is_postgres, open_store
 from wakeful.store.sqlite_check import check
 from wakeful.vocabulary.errors import StoreRefused
@@ -113,6 +114,7 @@ def migrate(desk: Desk) -> None:
         finally:
             await store.close()
 
+    desk.out.working(f"bringing the database to schema {packaged()[-1].number}")
     version = asyncio.run(opened())
     desk.out.data({"schema_version": version}, [f"the database has schema {version}"])
 
@@ -124,6 +126,7 @@ def check_(desk: Desk) -> None:
         raise StoreRefused("the database is PostgreSQL: use pg_amcheck")
     if not desk.database.exists():
         raise StoreRefused(f"there is no database in {desk.home}; `wakeful up` creates one")
+    desk.out.working(f"checking {desk.database} ({size(desk.database.stat().st_size)})")
     complaints = check(desk.database)
     desk.out.data(
         {"database": str(desk.database), "complaints": complaints},

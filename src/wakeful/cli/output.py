@@ -69,6 +69,11 @@ class Output:
             ending = "\n" if done >= total else ""
             print(f"\r{done * 100 // total:3d} %", end=ending, file=self._error, flush=True)
 
+    def working(self, text: str) -> None:
+        """Say what long work is under way that cannot tell how far it is; only on a terminal."""
+        if self._shows_progress:
+            print(f"{text}…", file=self._error, flush=True)
+
     def styled(self, text: str, *codes: str) -> str:
         """Return text in a style, if the terminal wants any."""
         return f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if self._has_colours else text

@@ -61,3 +61,13 @@ def test_progress_is_shown_on_a_terminal_only():
     quiet = io.StringIO()
     Output(is_json=False, environ={}, out=io.StringIO(), error=quiet).progress(1, 2)
     assert quiet.getvalue() == ""
+
+
+def test_long_work_without_a_measure_is_told_on_a_terminal_only():
+    error = Terminal()
+    Output(is_json=False, environ={}, out=io.StringIO(), error=error).working("checking x")
+    assert error.getvalue() == "checking x…\n"
+
+    for is_json, quiet in ((False, io.StringIO()), (True, Terminal())):
+        Output(is_json=is_json, environ={}, out=io.StringIO(), error=quiet).working("checking x")
+        assert quiet.getvalue() == ""
