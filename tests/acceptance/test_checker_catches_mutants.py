@@ -72,6 +72,12 @@ async def one_tool(rig: RigProcess, client: Client) -> None:
     await rig.rest()
 
 
+async def folded(rig: RigProcess, client: Client) -> None:
+    for plan in ("long+say", "say"):
+        await client.say(rig, "a", plan)
+        await rig.rest()
+
+
 async def steered(rig: RigProcess, client: Client) -> None:
     await client.say(rig, "a", "look.gate=g")
     await rig.ask("reached", gate="g")
@@ -130,6 +136,7 @@ async def timed(rig: RigProcess, client: Client) -> None:
 
 
 SCENES: dict[str, Scene] = {
+    "folded": Scene(play=folded),
     "plain": Scene(play=plain),
     "held, then killed": Scene(play=held_then_killed),
     "usurped": Scene(play=usurped),
@@ -175,6 +182,7 @@ CATCHES: dict[str, tuple[str, str]] = {
     "files_leaked": ("plain", "I24"),
     "stopped_turn_left_open": ("stopped, then spoken to", "I3"),
     "timers_fire_early": ("timed", "I12"),
+    "folded_without_a_view": ("folded", "I17"),
     "timer_fires_twice": ("timed", "I12"),
 }
 

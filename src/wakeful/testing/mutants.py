@@ -32,7 +32,7 @@ from wakeful.store.sqlite import SqliteBackend
 from wakeful.telemetry.metrics import Metrics
 from wakeful.testing.mutants_of_time import timer_fires_twice, timers_fire_early
 from wakeful.tools.tool import Effect
-from wakeful.transcript import entries
+from wakeful.transcript import entries, sessions
 from wakeful.turn import record
 from wakeful.turn.ending import Ending
 from wakeful.turn.journal import Journal, News
@@ -361,6 +361,11 @@ def stopped_turn_left_open() -> None:
     turns.end = end_unless_stopped
 
 
+def folded_without_a_view() -> None:
+    """Write the entry of a compaction, and leave the session's view as it was."""
+    sessions.note_compaction = lambda *_, **__: None
+
+
 MUTANTS: dict[str, Mutant] = {
     mutant.__name__: mutant
     for mutant in (
@@ -391,6 +396,7 @@ MUTANTS: dict[str, Mutant] = {
         stopped_turn_left_open,
         timers_fire_early,
         timer_fires_twice,
+        folded_without_a_view,
     )
 }
 
