@@ -1,6 +1,7 @@
 """A wall clock that is set back holds up nothing, on any store."""
 
 from tests.conformance.engine.conftest import SettingsFor
+from wakeful.doors.sender import Door
 from wakeful.outbox.outbox import Delivery
 from wakeful.store.database import Tx
 from wakeful.testing.kit import ManualClock, Pause, Scripted, in_memory, wait_for
@@ -22,7 +23,7 @@ async def test_what_waits_goes_on_after_the_clock_was_set_back(settings_for: Set
     def nothing_waits(tx: Tx) -> bool:
         return tx.one("SELECT 1 FROM stimuli WHERE state IN ('pending', 'claimed')") is None
 
-    doors = {"out": out}
+    doors: dict[str, Door] = {"out": out}
     async with in_memory(model, settings=settings_for(), clock=clock, doors=doors) as runtime:
         route = Route(door="out", address="ann")
         first = await runtime.send("first", mode="queue", route=route)
