@@ -53,11 +53,12 @@ async def crowd(
     home: Path,
     *,
     answer: Callable[[Request], Line] = lambda _: ANSWER,
+    model: str | None = None,
     tools: Sequence[Tool] = (),
     settings: Settings | None = None,
 ) -> AsyncGenerator[Crowd]:
-    """Run a runtime in that home for as long as the block lasts."""
-    agent = Agent(model=Scripted(answer), tools=tools)
+    """Run a runtime in that home for as long as the block lasts, with a model that has a name."""
+    agent = Agent(model=Scripted(answer) if model is None else model, tools=tools)
     async with Runtime(agents=[agent], home=home, settings=settings) as runtime:
         callers = Crowd(runtime)
         async with asyncio.TaskGroup() as group:
