@@ -45,6 +45,7 @@ from wakeful.timers.timers import Timer
 from wakeful.tools.builtin import default_tools
 from wakeful.tools.mcp.server import McpServer
 from wakeful.tools.toolbox import Toolbox
+from wakeful.transcript.indexing import Indexer
 from wakeful.turn.agent import Agent, Mind
 from wakeful.turn.ending import Ending
 from wakeful.turn.record import Recorder
@@ -185,6 +186,7 @@ async def assemble(plan: Plan, stack: AsyncExitStack) -> Assembly:
             "dispatcher": dispatcher,
             "timekeeper": timekeeper,
             "sender": sender,
+            "indexer": Indexer(store, clock),
             "janitor": Janitor(store, bus, clock, **msgspec.structs.asdict(settings.retention)),
             **{f"mcp {name}": server for name, server in servers.items()},
         },

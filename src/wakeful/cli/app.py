@@ -12,6 +12,7 @@ from wakeful.cli import (
     login,
     logs,
     look,
+    search,
     switch,
     tail,
     talk,
@@ -46,6 +47,7 @@ verb(app, "completion", prints_data=False)(begin.completion)
 verb(app, "version")(begin.version)
 verb(app, "halt")(switch.halt)
 verb(app, "resume")(switch.resume)
+verb(look.sessions, "search")(search.search)
 verb(look.sessions, "export")(transfer.export)
 verb(look.sessions, "import")(transfer.import_)
 app.add_typer(look.sessions, name="sessions")

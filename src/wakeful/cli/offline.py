@@ -9,7 +9,6 @@ from typing import Any, NoReturn, TypeVar, cast
 
 import httpx2
 from prometheus_client import CollectorRegistry
-from starlette.types import Receive, Scope, Send
 
 from wakeful.access.credentials import Credentials
 from wakeful.access.gatekeeper import Gatekeeper
@@ -21,6 +20,7 @@ from wakeful.doors.http.app import App
 from wakeful.doors.http.endpoint import Endpoint
 from wakeful.doors.http.lasting import Lasting
 from wakeful.doors.http.rooms import Rooms
+from wakeful.doors.http.search import Search
 from wakeful.doors.http.sessions import Sessions
 from wakeful.doors.http.stimuli import Stimuli
 from wakeful.doors.http.tokens import Tokens
@@ -28,6 +28,7 @@ from wakeful.doors.http.turns import Turns
 from wakeful.intake.intake import Intake
 from wakeful.settings.load import Loaded
 from wakeful.store.database import Lock, Row, Store, Tx, Verb
+from wakeful.store.full_text import SQLITE_FULL_TEXT
 from wakeful.store.sqlite import open_read_only
 from wakeful.store.sqlite_connection import SqliteReader
 from wakeful.telemetry.metrics import Metrics
@@ -94,14 +95,7 @@ class Offline:
     ) -> httpx2.Response:
         rooms, registry = self._rooms(store), CollectorRegistry()
         app = App(_looking(rooms, Lasting(rooms.gatekeeper, registry)), registry)
-
-        async def seen(scope: Scope, receive: Receive, send: Send) -> None:
-            # In the guard's place: the app looks the path up here, then asks who it is.
-            inside = {**scope, "principal": _ONLOOKER}
-            app.body_rule(inside)
-            await app(inside, receive, send)
-
-        transport = httpx2.ASGITransport(app=cast("Any", seen))
+        transport = httpx2.ASGITransport(app=cast("Any", app.as_seen_by(_ONLOOKER)))
         async with httpx2.AsyncClient(transport=transport, base_url="http://offline") as http:
             return await http.get(path, params=params)
 
@@ -131,6 +125,8 @@ class Offline:
 
 class ReadOnlyStore:
     """A store that only reads, for views; SQLite itself refuses anything else."""
+
+    full_text = SQLITE_FULL_TEXT
 
     def __init__(self, reader: SqliteReader, clock: Clock) -> None:
         self._reader = reader
@@ -177,6 +173,7 @@ def _looking(rooms: Rooms, lasting: Lasting) -> list[Endpoint]:
     subjects = (
         Agents(rooms),
         Sessions(rooms),
+        Search(rooms),
         Stimuli(rooms),
         Tokens(rooms),
         Turns(rooms, lasting),

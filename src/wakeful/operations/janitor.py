@@ -3,12 +3,13 @@
 import logging
 from collections.abc import Callable
 
-from wakeful.broker import stimuli
+from wakeful.broker import attachments, stimuli
 from wakeful.bus.bus import Bus
 from wakeful.gate import storms
 from wakeful.intake import dedup
 from wakeful.outbox import outbox
 from wakeful.store.database import Store, Tx
+from wakeful.transcript import search
 from wakeful.transcript.jsonl import imports
 from wakeful.turns import turns
 from wakeful.vocabulary.clock import Clock
@@ -62,11 +63,13 @@ class Janitor:
         before, events_before = now - self._ledger_ms, now - self._event_ms
         steps: list[Step] = [
             lambda tx, after: stimuli.prune(tx, after, before, STEP),
+            lambda tx, after: attachments.prune(tx, after, STEP),
             lambda tx, after: turns.prune(tx, after, before, STEP),
             lambda tx, after: outbox.prune(tx, after, before, STEP),
             lambda tx, _: dedup.prune(tx, STEP),
             lambda tx, _: storms.prune(tx, now - DAY_MS, STEP),
             lambda tx, _: imports.sweep(tx, STEP),
+            lambda tx, after: search.sweep(tx, after, STEP),
             lambda tx, _: self._bus.prune(tx, events_before, self._events, STEP),
         ]
         for step in steps:

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
+from wakeful.store.full_text import FullText
+
 Value = str | int | float | bytes | None
 Row = Sequence[Any]  # columns in the order of the SELECT
 
@@ -95,6 +97,11 @@ class Verb(Generic[In, Out]):
 
 class Store(Protocol):
     """A durable home of ledgers."""
+
+    @property
+    def full_text(self) -> FullText:
+        """How this database keeps words and finds them."""
+        ...
 
     async def write(self, fn: Callable[[Tx], T], *, locks: Iterable[Lock] = ()) -> T:
         """Run `fn` in a transaction and return its result after the commit.

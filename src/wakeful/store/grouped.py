@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from wakeful.store.backend import Backend
 from wakeful.store.database import In, Lock, Out, Row, Tx, Verb
+from wakeful.store.full_text import FullText
 from wakeful.store.group import Call, Settled
 from wakeful.store.readers import Reader, Readers
 from wakeful.store.urgency import Urgency
@@ -25,7 +26,9 @@ class GroupedStore:
         *,
         clock: Clock,
         open_reader: Callable[[], Reader] | None,
+        full_text: FullText,
     ) -> None:
+        self.full_text = full_text
         self._loop = asyncio.get_running_loop()
         self._failed = asyncio.Event()
         self._urgency = Urgency(self._loop)

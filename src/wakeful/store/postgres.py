@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from wakeful.store.backend import Backend, Rerun
 from wakeful.store.database import READ_TIMEOUT_S, Lock, Row, Store
+from wakeful.store.full_text import POSTGRES_FULL_TEXT
 from wakeful.store.grouped import GroupedStore
 from wakeful.store.migrations import Migration, migrate, packaged
 from wakeful.store.postgres_connection import PostgresConnection, postgres_statements
@@ -42,6 +43,7 @@ async def open_postgres(
         lambda: PostgresBackend(PostgresSession(url, is_exclusive=exclusive), steps),
         clock=clock,
         open_reader=lambda: PostgresReader(url, read_timeout_s),
+        full_text=POSTGRES_FULL_TEXT,
     )
     await store.start()
     return store

@@ -10,6 +10,7 @@ import apsw
 
 from wakeful.store.backend import Backend
 from wakeful.store.database import READ_TIMEOUT_S, Lock, Row, Store
+from wakeful.store.full_text import SQLITE_FULL_TEXT
 from wakeful.store.grouped import GroupedStore
 from wakeful.store.migrations import Migration, migrate, packaged
 from wakeful.store.sqlite_check import refuse_damaged_content, refuse_damaged_file
@@ -63,12 +64,18 @@ async def open_sqlite(
         vfs=vfs,
     )
     if path is None:
-        store = GroupedStore(lambda: _in_memory(options), clock=clock, open_reader=None)
+        store = GroupedStore(
+            lambda: _in_memory(options),
+            clock=clock,
+            open_reader=None,
+            full_text=SQLITE_FULL_TEXT,
+        )
     else:
         store = GroupedStore(
             lambda: _in_file(path, options),
             clock=clock,
             open_reader=lambda: _reader(path, options),
+            full_text=SQLITE_FULL_TEXT,
         )
     await store.start()
     return store

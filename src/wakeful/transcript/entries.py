@@ -12,6 +12,7 @@ from wakeful.vocabulary.entry import Body, Entry, Kind, chain, encode_body
 from wakeful.vocabulary.record import Record
 
 ENTRIES = Table("entries", Entry)
+APPENDED = "entry.appended"  # a branch has new entries: its id
 
 
 class Line(Record):
@@ -60,6 +61,7 @@ def append(tx: Tx, session: Session, lines: Sequence[Line]) -> tuple[Session, li
         session, leaf_id=parent_id, leaf_depth=depth, leaf_hash=last_hash
     )
     sessions.move_leaf(tx, session)
+    tx.notify(APPENDED, session.branch)
     return session, written
 
 

@@ -1,21 +1,24 @@
 """A reader without a server sees what a server shows, and can change nothing."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from wakeful.cli.exits import Missing
+from wakeful.cli.exits import Missing, Misused
 from wakeful.cli.offline import Offline, ReadOnlyStore
 from wakeful.runtime import Runtime
 from wakeful.settings.load import load
 from wakeful.store.sqlite import open_read_only
+from wakeful.transcript.indexing import Indexer
 from wakeful.vocabulary.clock import SystemClock
-from wakeful.vocabulary.errors import StoreRefused, WakefulError
+from wakeful.vocabulary.errors import NotFound, StoreRefused, WakefulError
 
 
 async def filled(home: Path) -> Offline:
     async with Runtime(home=home) as runtime:
         await runtime.wait(await runtime.send("hello"))
+        await Indexer(runtime.store, runtime.clock).find_behind()
     loaded = load(None, {"WAKEFUL_HOME": str(home)})
     return Offline(loaded, home / "wakeful.db", SystemClock())
 
@@ -31,6 +34,23 @@ def test_what_was_said_is_shown(offline: Offline):
     assert len(page["items"]) == 1
     assert page["next"] is not None
     assert offline.get("/api/agents/main")["model"] == "demo"
+
+
+def test_what_was_said_is_found(offline: Offline):
+    found = offline.get("/api/search", q="hel*")
+
+    assert [hit["role"] for hit in found["items"]][-1] == "user"
+    with pytest.raises(Misused, match="a quotation mark is not closed"):
+        offline.get("/api/search", q='"')
+
+
+def test_a_transcript_leaves_as_a_file(offline: Offline):
+    with offline.exported("main", None) as parts:
+        lines = b"".join(parts).splitlines()
+
+    assert [json.loads(line)["type"] for line in lines[:2]] == ["session", "message"]
+    with pytest.raises(NotFound), offline.exported("nowhere", None):
+        pass
 
 
 def test_what_is_not_there_is_told_as_a_server_would(offline: Offline):

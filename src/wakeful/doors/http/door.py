@@ -16,6 +16,7 @@ from wakeful.doors.http.messages import Messages
 from wakeful.doors.http.openapi import OpenApi
 from wakeful.doors.http.outputs import Outputs
 from wakeful.doors.http.rooms import Rooms
+from wakeful.doors.http.search import Search
 from wakeful.doors.http.server import HttpOptions, HttpServer, is_loopback
 from wakeful.doors.http.sessions import Sessions
 from wakeful.doors.http.stimuli import Stimuli
@@ -32,6 +33,7 @@ def endpoints(rooms: Rooms, lasting: Lasting, probe: Probe) -> Sequence[Endpoint
         Messages(rooms, lasting),
         Sessions(rooms),
         Transfers(rooms),
+        Search(rooms),
         Stimuli(rooms),
         Turns(rooms, lasting),
         Outputs(rooms),

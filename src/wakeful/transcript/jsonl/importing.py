@@ -8,7 +8,7 @@ import msgspec
 
 from wakeful.bus.bus import Bus
 from wakeful.store.database import Store, Tx
-from wakeful.transcript.entries import ENTRIES
+from wakeful.transcript.entries import APPENDED, ENTRIES
 from wakeful.transcript.jsonl import imports
 from wakeful.transcript.jsonl.file import File, Found, Trouble
 from wakeful.transcript.jsonl.imports import EntryLine
@@ -195,6 +195,8 @@ class Work:
             tx.many(_ADD_BRANCH, [{**branch, "created_at": tx.now} for branch in branches])
             tx.many(ENTRIES.insert, [ENTRIES.params(entry) for entry in entries])
             imports.add_lines(tx, kept)
+            for branch in {entry.branch for entry in entries}:
+                tx.notify(APPENDED, branch)
 
         await self._store.write(write)
         self._last = entries[-1]

@@ -1,0 +1,46 @@
+"""`sessions search`: who said what, also while no server runs."""
+
+from typing import Annotated, Any
+
+import typer
+
+from wakeful.cli.desk import Desk
+from wakeful.cli.look import Limit
+from wakeful.cli.output import BOLD, DIM, safe
+
+Words = Annotated[list[str], typer.Argument(help="Words, '\"a phrase\"', prefix*.")]
+Session = Annotated[
+    str | None, typer.Option("--session", "-s", metavar="KEY", help="Only in this session.")
+]
+Role = Annotated[
+    str | None,
+    typer.Option("--role", help="Only of user, assistant, tool, note or summary."),
+]
+
+
+def search(
+    desk: Desk, words: Words, session: Session = None, role: Role = None, limit: Limit = 20
+) -> None:
+    """Find what was said with all these words, the newest first."""
+    page = desk.reader().get(
+        "/api/search", q=" ".join(words), session=session, role=role, limit=limit
+    )
+    lines = [line for hit in page["items"] for line in _lines(desk, hit)]
+    if page["next"] is not None:
+        lines.append("… and more; ask for them with a larger --limit")
+    desk.out.data(page, lines or ["nothing was said like this"])
+
+
+def _lines(desk: Desk, hit: dict[str, Any]) -> list[str]:
+    head = f"{safe(hit['session_key'])} {hit['role']}"
+    words = "".join(_word(desk, part) for part in hit["snippet"])
+    return [f"{head} {desk.out.styled(desk.when(hit['at']), DIM)}", f"  {words}"]
+
+
+def _word(desk: Desk, part: dict[str, Any]) -> str:
+    # Folded by itself: a space at the border of a mark must stay.
+    text = part["text"]
+    folded = safe(text)
+    before = " " if text[:1].isspace() and folded else ""
+    after = " " if text[-1:].isspace() else ""
+    return f"{before}{desk.out.styled(folded, BOLD) if part['is_match'] else folded}{after}"

@@ -1,0 +1,99 @@
+"""Search: who said what, where and when."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated
+
+import msgspec
+
+from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Given, Nothing
+from wakeful.doors.http.rooms import Rooms
+from wakeful.doors.http.shapes import DEFAULT_PAGE, Cursor, Limit, Page, time_of
+from wakeful.transcript.search import Role
+from wakeful.transcript.words import LONGEST_QUERY, Part
+from wakeful.views.search import Hit, SearchView, Wanted
+from wakeful.vocabulary.record import Record
+
+Instant = Annotated[datetime, msgspec.Meta(tz=True)]
+
+
+class SearchQuery(Given):
+    """Words, "phrases" and prefixes*, all of which must be there; the rest narrows it down."""
+
+    q: Annotated[str, msgspec.Meta(max_length=LONGEST_QUERY)]
+    session: Annotated[str, msgspec.Meta(min_length=1, max_length=1200)] | None = None
+    agent: Annotated[str, msgspec.Meta(min_length=1, max_length=64)] | None = None
+    role: Role | None = None
+    since: Instant | None = None
+    until: Instant | None = None
+    after: Cursor | None = None
+    limit: Limit = DEFAULT_PAGE
+
+
+class HitShape(Record):
+    """An entry that was found, and what surrounds the first match in it."""
+
+    entry_id: str
+    session_key: str
+    transcript_id: str
+    role: Role
+    at: datetime
+    snippet: Sequence[Part]
+
+
+class Search:
+    """Looks through what was said."""
+
+    def __init__(self, rooms: Rooms) -> None:
+        self._rooms = rooms
+        self._view = SearchView(rooms.store)
+
+    def endpoints(self) -> list[Endpoint]:
+        return [
+            Endpoint(
+                method="GET",
+                path="/api/search",
+                scope=ANYBODY,
+                summary="Find what was said, the newest first",
+                answer=self.page,
+                query=SearchQuery,
+                returns={200: Page[HitShape]},
+            )
+        ]
+
+    async def page(self, call: Call[SearchQuery, Nothing]) -> Page[HitShape]:
+        query = call.query
+        wanted = Wanted(
+            session_key=None if query.session is None else self._rooms.key(query.session),
+            agent_id=query.agent,
+            role=query.role,
+            since=_wall_ms(query.since),
+            until=_wall_ms(query.until),
+        )
+        found = await self._view.page(
+            query.q,
+            owner=call.principal.owner,
+            wanted=wanted,
+            after=query.after,
+            limit=query.limit + 1,
+        )
+        has_more = len(found) > query.limit
+        return Page(
+            items=[_shape(hit) for hit in found[: query.limit]],
+            next=found[query.limit - 1].place if has_more else None,
+        )
+
+
+def _wall_ms(at: datetime | None) -> int | None:
+    return None if at is None else round(at.timestamp() * 1000)
+
+
+def _shape(hit: Hit) -> HitShape:
+    return HitShape(
+        entry_id=hit.entry.id,
+        session_key=hit.session_key,
+        transcript_id=hit.entry.transcript_id,
+        role=hit.role,
+        at=time_of(hit.entry.at),
+        snippet=hit.snippet,
+    )

@@ -1,0 +1,194 @@
+"""The index of what was said: which entries are in it, and under which numbers.
+
+A line of the index is numbered by its time, with room for those of the same millisecond, so that
+the database finds the newest first without sorting.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+import msgspec
+
+from wakeful.store.database import Tx
+from wakeful.store.full_text import FullText
+from wakeful.transcript.words import words_of
+from wakeful.vocabulary.entry import (
+    AssistantBody,
+    Body,
+    CompactionBody,
+    Entry,
+    Kind,
+    NoteBody,
+    ToolBody,
+    UserBody,
+)
+from wakeful.vocabulary.record import Record
+
+MOST_WORDS = 4000  # of one entry that can be found
+MOST_TOOL_WORDS = 1000
+TIE_BITS = 21
+MOST_TOGETHER = 1000  # that one write adds
+LATEST_MS = (1 << 42) - 1  # the year 2109; later times count as this one
+
+_FOUND_KINDS = frozenset(
+    {
+        Kind.MESSAGE,
+        Kind.COMPACTION,
+        Kind.BRANCH_SUMMARY,
+        Kind.CUSTOM_MESSAGE,
+        Kind.AUTOMATION_TRIGGER,
+    }
+)
+
+
+class Role(StrEnum):
+    """Who said it."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+    NOTE = "note"  # of the runtime, or of an extension
+    SUMMARY = "summary"
+
+
+class Indexed(Record):
+    """An entry as the index takes it."""
+
+    entry_id: str
+    branch: str
+    depth: int
+    at: int
+    role: Role | None  # None: nobody looks for it
+    words: Sequence[str] = ()
+
+
+def indexed(entry: Entry) -> Indexed:
+    """Return what can be found of an entry; of one that cannot be read, nothing."""
+    try:
+        spoken = spoken_of(entry.kind, entry.content()) if entry.kind in _FOUND_KINDS else None
+    except msgspec.DecodeError:
+        spoken = None
+    role, text = spoken or (None, "")
+    limit = MOST_TOOL_WORDS if role is Role.TOOL else MOST_WORDS
+    return Indexed(
+        entry_id=entry.id,
+        branch=entry.branch,
+        depth=entry.depth,
+        at=entry.at,
+        role=role,
+        words=words_of(text, limit),
+    )
+
+
+def spoken_of(kind: Kind, body: Body) -> tuple[Role, str] | None:
+    """Return who said an entry's words; None if they were for nobody to read."""
+    match body:
+        case UserBody():
+            return Role.USER, body.text
+        case AssistantBody(is_silent=True):
+            return None
+        case AssistantBody():
+            return Role.ASSISTANT, body.message.text
+        case ToolBody():
+            return Role.TOOL, body.message.text
+        case CompactionBody():
+            return Role.SUMMARY, body.summary
+        case NoteBody():
+            return (Role.SUMMARY if kind is Kind.BRANCH_SUMMARY else Role.NOTE), body.text
+
+
+def first_number(at: int) -> int:
+    """Return the smallest number of a line of this time."""
+    return min(max(at, 0), LATEST_MS) << TIE_BITS
+
+
+def add(tx: Tx, full_text: FullText, branch: str, head: int, entries: Sequence[Indexed]) -> bool:
+    """Add entries of one branch, in order; False if somebody else has done so meanwhile."""
+    if not _move_head(tx, branch, head, entries[-1].depth):
+        return False
+    found = [entry for entry in entries if entry.words]
+    numbers = _numbers(tx, found)
+    rows = list(zip(numbers, found, strict=True))
+    tx.many(
+        "INSERT INTO search_lines (id, entry_id, branch, role) "
+        "VALUES (:id, :entry_id, :branch, :role)",
+        [
+            {"id": number, "entry_id": one.entry_id, "branch": branch, "role": str(one.role)}
+            for number, one in rows
+        ],
+    )
+    tx.many(
+        full_text.insert,
+        [{"id": number, "words": full_text.words(one.words)} for number, one in rows],
+    )
+    return True
+
+
+def sweep(tx: Tx, after: str, limit: int) -> str | None:
+    """Forget branches whose entries are gone; takes and returns a cursor, None at the end."""
+    rows = tx.all(
+        "SELECT branch, EXISTS (SELECT 1 FROM entries WHERE entries.branch = search_heads.branch) "
+        "FROM search_heads WHERE branch > :after ORDER BY branch LIMIT :limit",
+        after=after,
+        limit=limit,
+    )
+    for branch, is_there in rows:
+        if not is_there and not _forget(tx, branch, limit):
+            return after
+    return rows[-1][0] if rows else None
+
+
+def _move_head(tx: Tx, branch: str, head: int, depth: int) -> bool:
+    tx.run(
+        "INSERT INTO search_heads (branch, depth) VALUES (:branch, -1) ON CONFLICT DO NOTHING",
+        branch=branch,
+    )
+    return bool(
+        tx.run(
+            "UPDATE search_heads SET depth = :depth WHERE branch = :branch AND depth = :head",
+            branch=branch,
+            head=head,
+            depth=depth,
+        )
+    )
+
+
+def _numbers(tx: Tx, entries: Sequence[Indexed]) -> list[int]:
+    """Number lines by their time, after those of the same millisecond."""
+    numbers: list[int] = []
+    last: dict[int, int] = {}
+    for entry in entries:
+        first = first_number(entry.at)
+        if first not in last:
+            last[first] = _last_taken(tx, first)
+        last[first] += 1
+        numbers.append(last[first])
+    return numbers
+
+
+def _last_taken(tx: Tx, first: int) -> int:
+    """Return the last number of a millisecond; of the next one with room, if it is full."""
+    end = first + (1 << TIE_BITS)
+    row = tx.one(
+        "SELECT MAX(id) FROM search_lines WHERE id >= :first AND id < :end", first=first, end=end
+    )
+    taken = None if row is None else row[0]
+    if taken is None:
+        return first - 1
+    return _last_taken(tx, end) if taken >= end - MOST_TOGETHER else taken
+
+
+def _forget(tx: Tx, branch: str, limit: int) -> bool:
+    """Remove some lines of a branch; True when none are left."""
+    rows = tx.all(
+        "SELECT id FROM search_lines WHERE branch = :branch LIMIT :limit",
+        branch=branch,
+        limit=limit,
+    )
+    ids = [row[0] for row in rows]
+    if ids:
+        tx.many("DELETE FROM search_words WHERE rowid = :id", [{"id": one} for one in ids])
+        tx.many("DELETE FROM search_lines WHERE id = :id", [{"id": one} for one in ids])
+        return False
+    tx.run("DELETE FROM search_heads WHERE branch = :branch", branch=branch)
+    return True

@@ -1,0 +1,116 @@
+"""Look for what was said."""
+
+from collections.abc import Sequence
+
+from wakeful.store.database import Row, Store
+from wakeful.transcript.entries import ENTRIES
+from wakeful.transcript.search import Role, first_number, spoken_of
+from wakeful.transcript.words import Part, parse_query, snippet
+from wakeful.views.sessions import OWNED
+from wakeful.vocabulary.entry import Entry
+from wakeful.vocabulary.errors import InvalidInput
+from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.stimulus import OPERATOR
+
+_ENTRY = ", ".join(f"entries.{name}" for name in ENTRIES.fields)
+# A transcript without a session is one that is being imported, or that was deleted.
+_HITS = (
+    f"SELECT search_lines.id, search_lines.role, place.key, {_ENTRY} "  # noqa: S608 (ours)
+    "FROM search_words JOIN search_lines ON search_lines.id = search_words.rowid "
+    "JOIN entries ON entries.id = search_lines.entry_id "
+    "LEFT JOIN sessions ON sessions.transcript_id = entries.transcript_id "
+    "LEFT JOIN past_transcripts ON past_transcripts.id = entries.transcript_id "
+    "JOIN sessions place ON place.key = COALESCE(sessions.key, past_transcripts.session_key) "
+)
+_END = 2**63 - 1
+
+
+class Wanted(Record):
+    """Where to look; None: anywhere."""
+
+    session_key: str | None = None
+    agent_id: str | None = None
+    role: Role | None = None
+    since: int | None = None
+    until: int | None = None
+
+
+class Hit(Record):
+    """An entry that was found."""
+
+    place: str  # the cursor after it
+    session_key: str
+    role: Role
+    entry: Entry
+    snippet: Sequence[Part]
+
+
+ANYWHERE = Wanted()
+
+
+class SearchView:
+    """Finds entries by their words; what an owner may not see is not found."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def page(
+        self,
+        query: str,
+        *,
+        owner: str = OPERATOR,
+        wanted: Wanted = ANYWHERE,
+        after: str | None = None,
+        limit: int,
+    ) -> Sequence[Hit]:
+        """Return what was said with all these words, the newest first."""
+        terms = parse_query(query)
+        conditions = [
+            self._store.full_text.matches,
+            "search_words.rowid < :before",
+            "search_words.rowid >= :since",
+        ]
+        params: dict[str, object] = {
+            "query": self._store.full_text.query(terms),
+            "before": _END if wanted.until is None else first_number(wanted.until),
+            "since": 0 if wanted.since is None else first_number(wanted.since),
+            "limit": limit,
+        }
+        if after is not None:
+            params["before"] = min(_place(after), int(str(params["before"])))
+        for column, value in (
+            ("place.key", wanted.session_key),
+            ("place.agent_id", wanted.agent_id),
+            ("search_lines.role", wanted.role),
+        ):
+            if value is not None:
+                name = column.replace(".", "_")
+                conditions.append(f"{column} = :{name}")
+                params[name] = str(value)
+        if owner != OPERATOR:
+            conditions.append(f"place.key IN {OWNED}")
+            params["owner"] = owner
+        rows = await self._store.read(
+            f"{_HITS} WHERE {' AND '.join(conditions)} "
+            "ORDER BY search_words.rowid DESC LIMIT :limit",
+            **params,
+        )
+        return [_hit(row, query) for row in rows]
+
+
+def _hit(row: Row, query: str) -> Hit:
+    entry = ENTRIES.read(row[3:])
+    spoken = spoken_of(entry.kind, entry.content())
+    return Hit(
+        place=str(row[0]),
+        session_key=row[2],
+        role=Role(row[1]),
+        entry=entry,
+        snippet=snippet(spoken[1] if spoken else "", parse_query(query)),
+    )
+
+
+def _place(cursor: str) -> int:
+    if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 20):
+        raise InvalidInput("after", f"is not a cursor of this list: {cursor[:80]!r}")
+    return min(int(cursor), _END)

@@ -1,0 +1,196 @@
+"""Search finds the same on every database."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.integration.transcript.files import HEADER, entry, pieces, written
+from wakeful.bus.bus import Bus
+from wakeful.store.database import Store
+from wakeful.store.opening import open_store
+from wakeful.transcript import search
+from wakeful.transcript.indexing import Indexer
+from wakeful.transcript.jsonl.importing import Importer
+from wakeful.transcript.search import Role
+from wakeful.views.search import Hit, SearchView, Wanted
+from wakeful.vocabulary.clock import SystemClock
+from wakeful.vocabulary.errors import InvalidInput
+from wakeful.vocabulary.ids import Ids
+from wakeful.vocabulary.session_key import SessionKey
+
+SAID = [
+    ("user", "Where is the harbour of Kraków?"),
+    ("assistant", "There is no harbour: Kraków lies on a river, the Vistula (Wisła)."),
+    ("user", "well-known e-mail me@example.org and snake_case_words, 3.14"),
+    ("toolResult", "404 not found: /srv/harbour-log.txt"),
+    ("user", "東京の港はどこですか"),
+    ("user", "STRASSE und Straße; cafe\u0301 and caf\u00e9"),
+    ("user", "river river " * 300 + "delta end"),
+    ("user", "हिन्दी में लिखा"),
+    ("user", "'; DROP TABLE entries; -- \" OR NEAR(x) & | ! :* <->"),
+]
+
+FOUND: list[tuple[str, list[int]]] = [
+    ("harbour", [3, 1, 0]),
+    ("HARBOUR", [3, 1, 0]),
+    ("harbour kraków", [1, 0]),
+    ('"no harbour"', [1]),
+    ('"harbour no"', []),
+    ("harb*", [3, 1, 0]),
+    ("wis* river", [1]),
+    ('"harbour of kra"*', [0]),
+    ("harbour nowhere", []),
+    ("well-known", [2]),
+    ("known-well", []),
+    ("example.org", [2]),
+    ("case", [2]),
+    ("3.14", [2]),
+    ("harbour-log", [3]),
+    ("東京", [4]),
+    ("京東", []),
+    ("港", [4]),
+    ("strasse", [5]),
+    ("café", [5]),
+    ("cafe", []),
+    ('"river delta"', []),
+    ('"delta end"', [6]),
+    ('"river river"', [6]),
+    ("हिन्दी", [7]),
+    ("drop table", [8]),
+    ("near(x)", [8]),
+    ("or", [8]),
+    ("and", [5, 2]),
+]
+
+BAD = {
+    "": "holds no word",
+    "   ": "holds no word",
+    '"': "not closed",
+    'a "b': "not closed",
+    "*": "a star needs",
+    "a*": "a star needs",
+    "a*b": "a star may only end",
+    "!? --": "holds no word",
+    "x " * 30: "at most 20",
+    "x" * 501: "at most 500 characters",
+}
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> str | Path | None:
+    match request.param:
+        case "memory":
+            return None
+        case "sqlite":
+            return tmp_path / "wakeful.db"
+        case _:
+            return request.getfixturevalue("postgres_url")
+
+
+@pytest.fixture
+async def store(address: str | Path | None) -> AsyncGenerator[Store, None]:
+    opened = await open_store(address, clock=SystemClock())
+    yield opened
+    await opened.close()
+
+
+async def filled(
+    store: Store, key: str = "agent:main:main", *, start: int = 0, is_indexed: bool = True
+) -> None:
+    """Bring a conversation in and index it."""
+    ids = Ids(SystemClock())
+    bus = Bus(store, ids)
+    await bus.start()
+    lines = [
+        entry(
+            f"{number:08x}",
+            f"{number - 1:08x}" if number else None,
+            message={"role": role, "content": text},
+            timestamp=f"2026-01-{start + number + 1:02}T10:00:00.000Z",
+        )
+        for number, (role, text) in enumerate(SAID)
+    ]
+    importer = Importer(store, bus, ids, "main")
+    await importer.run(pieces(written(HEADER, *lines), 4096), SessionKey(key), is_trial=False)
+    if is_indexed:
+        await indexing(store)
+
+
+async def indexing(store: Store) -> None:
+    """Run an indexer until it has nothing left to do."""
+    indexer = Indexer(store, SystemClock())
+    await indexer.find_behind()
+
+
+def numbers(hits: Sequence[Hit]) -> list[int]:
+    return [hit.entry.depth for hit in hits]
+
+
+async def test_every_kind_of_query_finds_the_same_in_the_same_order(store: Store):
+    await filled(store)
+    view = SearchView(store)
+
+    for query, wanted in FOUND:
+        assert numbers(await view.page(query, limit=50)) == wanted, query
+    for query, rule in BAD.items():
+        with pytest.raises(InvalidInput, match=rule):
+            await view.page(query, limit=50)
+
+
+async def test_a_page_goes_on_where_the_one_before_ended(store: Store):
+    await filled(store)
+    await filled(store, "agent:main:other", start=15)
+    view = SearchView(store)
+    seen: list[tuple[str, int]] = []
+    after: str | None = None
+    while hits := await view.page("harbour", after=after, limit=2):
+        seen += [(hit.session_key, hit.entry.depth) for hit in hits]
+        after = hits[-1].place
+
+    other, first = "agent:main:other", "agent:main:main"
+    assert seen == [(key, depth) for key in (other, first) for depth in (3, 1, 0)]
+
+
+async def test_looking_is_narrowed_by_session_agent_role_and_time(store: Store):
+    await filled(store)
+    await filled(store, "agent:scout:main", start=15)
+    view = SearchView(store)
+    day = 86_400_000
+    fifth = 1_767_261_600_000 + 15 * day  # of the second conversation, its first entry
+
+    async def found(**wanted: object) -> list[tuple[str, int]]:
+        hits = await view.page("harbour", wanted=Wanted(**wanted), limit=50)  # pyright: ignore[reportArgumentType]
+        return [(hit.session_key.split(":")[1], hit.entry.depth) for hit in hits]
+
+    assert await found(session_key="agent:main:main") == [("main", 3), ("main", 1), ("main", 0)]
+    assert await found(agent_id="scout", role=Role.TOOL) == [("scout", 3)]
+    assert await found(role=Role.ASSISTANT) == [("scout", 1), ("main", 1)]
+    assert await found(since=fifth, until=fifth + day) == [("scout", 0)]
+    assert await view.page("harbour", owner="somebody", limit=50) == []
+
+
+async def test_what_is_deleted_or_not_yet_whole_is_not_found_and_is_swept_from_the_index(
+    store: Store,
+):
+    await filled(store)
+    view = SearchView(store)
+    await store.write(lambda tx: tx.run("UPDATE sessions SET transcript_id = 'tr_else'"))
+
+    assert await view.page("harbour", limit=50) == []
+
+    await store.write(lambda tx: tx.run("DELETE FROM entries"))
+    after: str | None = ""
+    while after is not None:
+        after = await store.write(lambda tx, after=after: search.sweep(tx, after, 2))
+    for table in ("search_lines", "search_heads", "search_words"):
+        assert (await store.read(f"SELECT COUNT(*) FROM {table}"))[0][0] == 0
+
+
+async def test_two_indexers_add_nothing_twice(store: Store):
+    await filled(store, is_indexed=False)
+
+    await asyncio.gather(indexing(store), indexing(store))
+
+    assert (await store.read("SELECT COUNT(*) FROM search_lines"))[0][0] == len(SAID)
