@@ -18,7 +18,7 @@ from wakeful.vocabulary.message import ToolCall
 
 HERE = Path(__file__).parent
 HONEST = (sys.executable, str(HERE / "mcp_server.py"))
-PATIENCE_S = 15.0
+PATIENCE_S = 40.0
 
 
 def lying(*tools: str, **plan: Any) -> tuple[str, ...]:
@@ -38,7 +38,7 @@ async def serving(
     async with asyncio.TaskGroup() as group:
         task = group.create_task(server.run())
         try:
-            await server.settled()
+            await eventually(lambda: server.status().state != "connecting")
             yield server
         finally:
             task.cancel()

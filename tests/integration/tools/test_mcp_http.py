@@ -8,6 +8,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from tests.integration.tools.mcp_serving import (
     HONEST,
     call,
@@ -16,6 +18,9 @@ from tests.integration.tools.mcp_serving import (
     is_up,
     serving,
 )
+
+# Real processes, which load a large library, on a machine that may be busy.
+pytestmark = pytest.mark.timeout(90)
 
 
 @contextmanager

@@ -16,6 +16,9 @@ from wakeful.vocabulary.clock import ManualClock
 
 OBJECT = {"type": "object"}
 
+# Real processes, which load a large library, on a machine that may be busy.
+pytestmark = pytest.mark.timeout(90)
+
 
 async def test_only_tools_that_can_be_used_are_offered_and_the_others_are_told():
     tools = [

@@ -11,6 +11,9 @@ from tests.integration.tools.mcp_serving import HONEST, call, eventually, is_up,
 from wakeful.tools.mcp.options import RemoteEffect, RemoteTool
 from wakeful.tools.tool import Effect
 
+# Real processes, which load a large library, on a machine that may be busy.
+pytestmark = pytest.mark.timeout(90)
+
 
 def is_alive(process_id: int) -> bool:
     try:

@@ -12,6 +12,9 @@ from wakeful.turn.agent import Agent
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.stimulus import Draft, Trust
 
+# Real processes, which load a large library, on a machine that may be busy.
+pytestmark = pytest.mark.timeout(90)
+
 
 def settings(*command: str) -> Settings:
     return Settings(mcp_servers={"notes": McpServerSettings(command=command)}, drain_s=1)

@@ -21,7 +21,7 @@ from wakeful.vocabulary.text import one_line
 if TYPE_CHECKING:
     from wakeful.tools.mcp.connection import Connection
 
-FIRST_LOOK_S = 10.0  # a turn waits no longer for a server that has just been started
+FIRST_LOOK_S = 15.0  # a turn waits no longer for a server that has just been started
 CONNECT_LIMIT_S = 30.0  # for starting it, shaking hands, and its first list
 LOOK_AGAIN_S = 60.0  # between two looks at a list that nobody said had changed
 LEAST_PAUSE_S = 0.2  # between two looks, however often it says so
