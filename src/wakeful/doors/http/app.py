@@ -7,7 +7,7 @@ from urllib.parse import unquote_to_bytes
 
 from prometheus_client import CollectorRegistry, Counter
 from starlette.requests import Request
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from wakeful.access.principal import Principal
 from wakeful.doors.http.endpoint import FORM, PLAIN_BODY, BodyRule, Endpoint, respond
@@ -61,6 +61,16 @@ class App:
             response = problem_of(error).response()
         self._count(endpoint, response.status_code)
         await response(scope, receive, send)
+
+    def as_seen_by(self, principal: Principal) -> ASGIApp:
+        """Return the app without a guard, for a caller who is known already to be this one."""
+
+        async def seen(scope: Scope, receive: Receive, send: Send) -> None:
+            inside = {**scope, "principal": principal}
+            self.body_rule(inside)  # which looks up where the path leads
+            await self(inside, receive, send)
+
+        return seen
 
     def body_rule(self, scope: Scope) -> BodyRule:
         """Return what may be sent to a path, before anybody knows who sends it."""
