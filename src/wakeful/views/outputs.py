@@ -8,7 +8,9 @@ from wakeful.vocabulary.record import Record
 
 LARGEST_PAGE = 16_000  # characters
 
-_ID = re.compile(r"(?P<turn_id>[A-Za-z0-9_]{1,64})\.(?P<step>\d{1,6})\.(?P<position>\d{1,6})")
+_ID = re.compile(
+    r"(?P<turn_id>[A-Za-z0-9_]{1,64})\.(?P<step>0|[1-9]\d{0,5})\.(?P<position>0|[1-9]\d{0,5})"
+)
 
 
 class Output(Record):

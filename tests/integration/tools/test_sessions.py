@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from tests.integration.http.serving import house
 from wakeful.models.model import Reply, Request
 from wakeful.models.scripted import Scripted, call, says
 from wakeful.runtime import Runtime
@@ -134,3 +135,26 @@ async def test_conversations_are_chosen_by_kind_and_by_when_they_were_active():
         "agent:main:web",
         "agent:main:web:a",
     ]
+
+
+async def test_a_cut_output_is_read_over_http_by_page():
+    async with (
+        house([says("", call("flood")), "ok"], tools=[flood]) as home,
+        home.client(home.operator) as client,
+    ):
+        sent = await client.post("/api/sessions/main/messages?wait=10", json={"text": "go"})
+        path = f"/api/outputs/{sent.json()['turn']['id']}.1.0"
+
+        page = (await client.get(f"{path}?offset=7&limit=14")).json()
+        last = (await client.get(f"{path}?offset=139993")).json()
+        beyond = (await client.get(f"{path}?offset=140000")).json()
+        wrong = [
+            (await client.get(address)).status_code
+            for address in (f"{path}0", "/api/outputs/x", f"{path}?limit=0", f"{path}?offset=-1")
+        ]
+
+    assert (page["text"], page["next"], page["size"]) == ("000001|000002|", 21, 140_000)
+    assert (page["tool"], page["session_key"]) == ("flood", "agent:main:main")
+    assert (last["text"], last["next"]) == ("019999|", None)
+    assert (beyond["text"], beyond["next"]) == ("", None)
+    assert wrong == [404, 404, 422, 422]
