@@ -62,7 +62,7 @@ def test_messages_arguments_and_exceptions_are_hidden(
         assert "Traceback" in text
 
 
-@pytest.mark.parametrize("name", ["uvicorn", "uvicorn.error", "uvicorn.access", "asyncio"])
+@pytest.mark.parametrize("name", ["uvicorn", "uvicorn.error", "asyncio"])
 def test_the_loggers_of_others_write_to_the_same_places(begin: Begin, name: str):
     written = begin()
     logging.getLogger(name).error("Authorization: Bearer canary-canary, %s", SECRET)
