@@ -270,7 +270,8 @@ class Work:
         rows = await self._store.read("SELECT body FROM entries WHERE id = :id", id=entry_id)
         body = decode_body(rows[0][0])
         assert isinstance(body, CompactionBody)
-        self._compaction = entry_id, body.first_kept_depth
+        # One that took another back, with no summary left, began no cycle.
+        self._compaction = entry_id if body.summary else "", body.first_kept_depth
 
 
 def _key(agent_id: str, work: Work) -> SessionKey:
