@@ -16,6 +16,7 @@ from bench import (
     recovery,
     server,
     timers,
+    transfers,
     turns,
 )
 from bench.figures import Figure
@@ -42,6 +43,7 @@ FAMILIES = (
     Family("timers", timers.measure, timers.load),
     Family("recovery", recovery.measure, recovery.load),
     Family("commits", commits.measure, commits.load),
+    Family("transfers", transfers.measure, transfers.load),
     Family("import", imports.measure, imports.load),
 )
 

@@ -1,0 +1,74 @@
+"""Words are parted in one way, and queries are read in one way."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wakeful.store.full_text import POSTGRES_FULL_TEXT, SQLITE_FULL_TEXT, Term
+from wakeful.transcript.words import SNIPPET, parse_query, snippet, words_of
+from wakeful.vocabulary.errors import InvalidInput
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Hello, World_2!", ["hello", "world", "2"]),
+        ("Straße", ["strasse"]),
+        ("ﬁne", ["fine"]),
+        ("abc東京def", ["abc", "東", "京", "def"]),
+        ("x" * 100, ["x" * 64]),
+        ("\0 \u2028 --", []),
+    ],
+)
+def test_text_is_parted_into_words(text: str, words: list[str]):
+    assert words_of(text, 100) == words
+
+
+def test_only_so_many_words_count():
+    assert words_of("a b c d", 2) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("query", "terms"),
+    [
+        ("Two words", [(("two",), False), (("words",), False)]),
+        ('"a phrase" more', [(("a", "phrase"), False), (("more",), False)]),
+        ("pre*", [(("pre",), True)]),
+        ('"a pre"*', [(("a", "pre"), True)]),
+        ("e-mail", [(("e", "mail"), False)]),
+        ('"" word', [(("word",), False)]),
+        ("word ... !", [(("word",), False)]),
+    ],
+)
+def test_a_query_is_read(query: str, terms: list[tuple[tuple[str, ...], bool]]):
+    assert parse_query(query) == [Term(words=words, is_prefix=star) for words, star in terms]
+
+
+@given(st.text(alphabet=st.sampled_from("ab\"'*():&|!<>-\\ \0東é"), max_size=30))
+def test_no_query_reaches_a_database_unread(query: str):
+    try:
+        terms = parse_query(query)
+    except InvalidInput as refused:
+        assert refused.field == "q"
+        return
+
+    for full_text in (SQLITE_FULL_TEXT, POSTGRES_FULL_TEXT):
+        assert not set(full_text.query(terms)) - set("abé東\"' *:&<->()")
+    assert all(word.isalnum() for term in terms for word in term.words)
+
+
+def test_a_snippet_surrounds_the_first_match_and_marks_all_of_them():
+    text = "before " * 30 + "the Harbour of Kraków, a harbour " + "after " * 60
+    parts = snippet(text, parse_query("harbour"))
+
+    assert [part.text for part in parts if part.is_match] == ["Harbour", "harbour"]
+    assert parts[0].text == parts[-1].text == "…"
+    assert sum(len(part.text) for part in parts) == SNIPPET + 2
+
+
+@given(st.text(max_size=60), st.sampled_from(["a", "aa*", '"a b"', "ß", "東"]))
+def test_a_snippet_is_a_piece_of_its_text(text: str, query: str):
+    parts = snippet(text, parse_query(query))
+
+    assert all(part.text for part in parts)
+    assert sum(len(part.text) for part in parts) <= SNIPPET + 2
