@@ -80,6 +80,7 @@ class Conversation:
     """One session, spoken with over the API."""
 
     def __init__(self, desk: Desk, server: Client, session: str) -> None:
+        self.when = desk.when
         self._out = desk.out
         self._server = server
         self._path = f"/api/sessions/{segment(session)}"
@@ -140,6 +141,13 @@ class Answer:
             case "delta":
                 self._has_words = True
                 self._write(str(frame.data.get("text", "")))
+            case "restart":
+                self._has_words = False
+                self._note(f"{frame.data.get('failure')} {frame.data.get('model')} answers instead")
+            case "waiting":
+                self._has_words = False
+                until = self._conversation.when(frame.data.get("until"))
+                self._note(f"{frame.data.get('error')} Waiting for the model until {until}")
             case "tool" if frame.data.get("phase") == "started":
                 self._note(f"{frame.data.get('name')} …")
             case "tool" if frame.data.get("phase") not in ("started", "done"):

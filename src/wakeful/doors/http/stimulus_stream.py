@@ -2,7 +2,7 @@
 
 from wakeful.bus.bus import Subscription
 from wakeful.doors.http.rooms import Rooms
-from wakeful.doors.http.shapes import Answered, ReceiptShape, turn_end
+from wakeful.doors.http.shapes import Answered, ReceiptShape, time_or_none, turn_end
 from wakeful.doors.http.sse import frame
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.stimulus import TERMINAL, Receipt
@@ -11,6 +11,8 @@ from wakeful.vocabulary.stimulus import TERMINAL, Receipt
 class StimulusSource:
     """Tells `receipt`, then `delta` and `tool` of its turn, then `turn`.
 
+    `waiting` and `restart` say that the words so far count for nothing: the model is asked again
+    later, or another one begins anew.
     A stimulus that ends without a turn is told as `stimulus` instead.
     """
 
@@ -55,8 +57,14 @@ class StimulusSource:
             self._turn_id = event.turn_id
         if event.turn_id is None or event.turn_id != self._turn_id:
             return []
+        if event.kind == "turn.delta" and "restarted" in event.data:
+            data = event.data
+            return [frame("restart", {"model": data["restarted"], "failure": data["failure"]})]
         if event.kind == "turn.delta":
             return [frame("delta", {"text": event.data["text"]})]
+        if event.kind == "turn.left" and event.data.get("error") is not None:
+            until = time_or_none(event.data["resume_at"])
+            return [frame("waiting", {"until": until, "error": event.data["error"]})]
         if event.kind == "turn.tool":
             return [frame("tool", {"name": event.data["name"], "phase": event.data["phase"]})]
         return []

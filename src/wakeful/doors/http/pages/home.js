@@ -100,6 +100,7 @@ function write(delta) {
     waiting.className = "";
     waiting.textContent = "";
   }
+  if (delta.restarted) waiting.textContent = ""; // another model begins anew
   waiting.textContent += delta.text;
   waiting.scrollIntoView({ block: "end" });
 }
