@@ -1,0 +1,60 @@
+"""Voices in a settings file."""
+
+from pathlib import Path
+
+import pytest
+
+from wakeful.settings.load import load
+from wakeful.settings.problems import BadSettings
+from wakeful.turn.agent import Agent
+from wakeful.vocabulary.agent import ThinkingLevel
+from wakeful.vocabulary.errors import InvalidInput
+
+
+def written(tmp_path: Path, *lines: str) -> Path:
+    file = tmp_path / "wakeful.yaml"
+    file.write_text("\n".join(("agents:", "  main:", *(f"    {line}" for line in lines))))
+    return file
+
+
+def test_a_voice_with_fallbacks_and_thinking_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+    file = written(
+        tmp_path, "model: anthropic:claude-opus-5", "fallback_models: [demo]", "thinking: off"
+    )
+
+    (agent,) = load(file, {"WAKEFUL_HOME": str(tmp_path)}).agents
+
+    assert (agent.model, agent.fallback_models) == ("anthropic:claude-opus-5", ("demo",))
+    assert agent.config.thinking is ThinkingLevel.OFF
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("model: anthropic:claude", "agents.main.model: 'anthropic' needs ANTHROPIC_API_KEY"),
+        (
+            "fallback_models: [demo, openai:gpt]",
+            "agents.main.fallback_models[1]: 'openai' needs OPENAI_API_KEY",
+        ),
+        ("model: nobody:knows", "agents.main.model: must name a provider of alibaba, anthropic"),
+        ("thinking: hard", "agents.main.thinking: "),
+    ],
+)
+def test_a_voice_that_cannot_work_is_told_at_the_start(
+    line: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for variable in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(variable, raising=False)
+
+    with pytest.raises(BadSettings) as refused:
+        load(written(tmp_path, line), {"WAKEFUL_HOME": str(tmp_path)})
+
+    assert told in str(refused.value)
+
+
+def test_an_agent_of_your_own_is_checked_alike():
+    with pytest.raises(InvalidInput, match="thinking: must be one of off, low"):
+        Agent(thinking="hard")
