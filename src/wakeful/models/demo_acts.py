@@ -20,7 +20,7 @@ REAL_MODEL = (
     "agents:\n"
     '  main: {model: "anthropic:claude-sonnet-4-5"}\n'
     "with its key in the environment: ANTHROPIC_API_KEY=… (or OPENAI_API_KEY, GEMINI_API_KEY, "
-    "OPENROUTER_API_KEY with a model of theirs). Then start again."
+    "OPENROUTER_API_KEY with a model of theirs). Then start again; docs/howto/models.md has more."
 )
 _OFF_BY_DEFAULT = ("shell", "web_fetch")
 

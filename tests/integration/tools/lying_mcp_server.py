@@ -4,6 +4,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 PLAN: dict[str, Any] = json.loads(sys.argv[1])
@@ -34,34 +35,59 @@ def answer(request: dict[str, Any]) -> None:
 
 def act(id: Any, name: str) -> None:
     text = {"content": [{"type": "text", "text": "fine"}]}
-    match name:
-        case "die":
-            sys.stderr.write("I am broken\n")
-            sys.stderr.flush()
-            os._exit(3)
-        case "shout":  # one line without an end
-            while True:
-                sys.stdout.write("x" * 65536)
-        case "misaddress":
-            say({"id": 4711, "result": text})
-            say({"id": "4711", "error": {"code": 1, "message": "wrong"}})
-            say({"id": id, "result": text})
-        case "mumble":
-            sys.stdout.write("this is no message\n[1, 2]\n")
-            say({"id": id, "result": {"content": "no list"}})
-        case "long":
-            say({"id": id, "result": {"content": [{"type": "text", "text": "y" * 3_000_000}]}})
-        case "deaf":
-            time.sleep(600)
-        case "mark":  # leaves a line, and answers only if it is not the first
-            with open(PLAN["file"], "a+") as file:
-                file.write(f"{os.getpid()}\n")
-                file.seek(0)
-                if len(file.readlines()) > 1:
-                    say({"id": id, "result": text})
-        case _:
-            say({"id": id, "result": text})
+    if name in DEEDS:
+        DEEDS[name]()
+    elif name == "misaddress":
+        say({"id": 4711, "result": text})
+        say({"id": "4711", "error": {"code": 1, "message": "wrong"}})
+        say({"id": id, "result": text})
+    elif name == "mumble":
+        sys.stdout.write("this is no message\n[1, 2]\n")
+        say({"id": id, "result": {"content": "no list"}})
+    elif name == "long":
+        say({"id": id, "result": {"content": [{"type": "text", "text": "y" * 3_000_000}]}})
+    elif name != "mark" or not is_first_mark():
+        say({"id": id, "result": text})
 
+
+def die() -> None:
+    sys.stderr.write("I am broken\n")
+    sys.stderr.flush()
+    os._exit(3)
+
+
+def shout() -> None:
+    """Say one line without an end."""
+    while True:
+        sys.stdout.write("x" * 65536)
+
+
+def nag() -> None:
+    """Ask, and never listen."""
+    while True:
+        say({"id": 1, "method": "ping"})
+
+
+def babble() -> None:
+    while True:
+        sys.stdout.write("no message\n")
+
+
+def is_first_mark() -> bool:
+    """Leave a line behind; only those after the first are answered."""
+    with open(PLAN["file"], "a+") as file:
+        file.write(f"{os.getpid()}\n")
+        file.seek(0)
+        return len(file.readlines()) == 1
+
+
+DEEDS: dict[str, Callable[[], object]] = {
+    "die": die,
+    "shout": shout,
+    "nag": nag,
+    "babble": babble,
+    "deaf": lambda: time.sleep(600),
+}
 
 if PLAN.get("words"):
     sys.stderr.write(PLAN["words"])

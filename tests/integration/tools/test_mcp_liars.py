@@ -91,14 +91,22 @@ async def test_a_long_answer_is_cut_like_any_other():
     assert len(kept) == 1_048_576
 
 
-async def test_an_answer_without_end_ends_the_server_and_the_call():
-    async with serving(*lying("shout", "fine")) as server:
-        result = await call(server, "shout")
+@pytest.mark.parametrize(
+    ("what", "why"),
+    [
+        ("shout", "it sent over 4194304 bytes"),
+        ("nag", "it asks for more and more, and does not listen"),
+        ("babble", "100 lines of its output were no messages"),
+    ],
+)
+async def test_a_flood_without_end_ends_the_server_and_the_call(what: str, why: str):
+    async with serving(*lying(what, "fine")) as server:
+        result = await call(server, what)
         await eventually(lambda: is_up(server))
         assert (await call(server, "fine")).text == "fine"
 
     assert result.is_in_doubt
-    assert "it sent over 4194304 bytes" in result.text
+    assert why in result.text
 
 
 async def test_a_server_that_hangs_is_given_up_and_replaced():

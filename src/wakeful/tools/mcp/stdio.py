@@ -18,7 +18,8 @@ from wakeful.vocabulary.clock import Clock, time_limit
 from wakeful.vocabulary.text import one_line
 
 LONGEST_LINE = 4 * 1024 * 1024  # bytes; whoever sends more is cut off
-MOST_GARBAGE = 100  # lines that are no messages, until a server is cut off
+MOST_GARBAGE = 100  # lines in a row that are no messages, until a server is cut off
+MOST_UNHEARD = 1000  # answers that a server has asked for and does not take
 LAST_WORDS = 300  # characters of its error stream that are told when it ends
 
 _CHUNK = 65_536
@@ -71,7 +72,9 @@ class Command:
             errors, error_writer = await asyncio.open_unix_connection(sock=self._errors)
             async with asyncio.TaskGroup() as group:
                 tasks = [
-                    group.create_task(self._hear(reader, heard_in, on_end), name="mcp hear"),
+                    group.create_task(
+                        self._hear(reader, heard_in, spoken_out, on_end), name="mcp hear"
+                    ),
                     group.create_task(self._speak(writer, spoken_out), name="mcp speak"),
                     group.create_task(self._listen(errors), name="mcp errors"),
                 ]
@@ -80,8 +83,9 @@ class Command:
                 finally:
                     for task in tasks:
                         task.cancel()
-                    writer.close()
-                    error_writer.close()
+                    # Not closed in peace: that would wait for somebody who may not listen.
+                    writer.transport.abort()
+                    error_writer.transport.abort()
         finally:
             for stream in (heard_in, heard, spoken, spoken_out):
                 stream.close()
@@ -93,21 +97,26 @@ class Command:
         self,
         reader: asyncio.StreamReader,
         heard: MemoryObjectSendStream[Incoming],
+        spoken: MemoryObjectReceiveStream[SessionMessage],
         on_end: Callable[[str], object],
     ) -> None:
         why = "it ended"
-        garbage = 0
+        garbage = 0  # lines in a row
         with suppress(ConnectionError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             while line := await _line(reader):
                 try:
                     message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
                 except ValueError:
                     garbage += 1  # a stray print is forgiven
-                    if garbage == MOST_GARBAGE:
-                        why = f"{MOST_GARBAGE} lines of its output were no messages"
-                        break
-                    continue
-                await heard.send(SessionMessage(message))
+                else:
+                    garbage = 0
+                    await heard.send(SessionMessage(message))
+                if garbage == MOST_GARBAGE:
+                    why = f"{MOST_GARBAGE} lines of its output were no messages"
+                    break
+                if spoken.statistics().tasks_waiting_send > MOST_UNHEARD:
+                    why = "it asks for more and more, and does not listen to the answers"
+                    break
             else:
                 why = "it ended" if line is not None else f"it sent over {LONGEST_LINE} bytes"
         with suppress(TimeoutError):  # both streams end together, unless something holds on to one
@@ -116,11 +125,12 @@ class Command:
         words = one_line(self._said.decode("utf-8", "replace"), LAST_WORDS)
         on_end(f"{why}; its last words: {words}" if words else why)
         heard.close()
+        spoken.close()  # whoever still wants to say something learns that nobody listens
 
     async def _speak(
         self, writer: asyncio.StreamWriter, spoken: MemoryObjectReceiveStream[SessionMessage]
     ) -> None:
-        with suppress(ConnectionError):
+        with suppress(ConnectionError, anyio.ClosedResourceError):
             async for message in spoken:
                 said = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                 writer.write(said.encode() + b"\n")
