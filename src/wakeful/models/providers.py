@@ -60,7 +60,6 @@ PROVIDERS: Mapping[str, Provider] = {
     "ollama": _openai("OLLAMA_BASE_URL"),
     "openai": _openai("OPENAI_API_KEY", "OPENAI_BASE_URL"),
     "openai-chat": _openai("OPENAI_API_KEY", "OPENAI_BASE_URL"),
-    "openai-chatgpt": _openai(),
     "openai-codex": _openai(),
     "openai-responses": _openai("OPENAI_API_KEY", "OPENAI_BASE_URL"),
     "openrouter": _openai("OPENROUTER_API_KEY"),
