@@ -53,6 +53,13 @@ LISTEN = """([url]) => new Promise((resolve) => {
     source.addEventListener("error", () => resolve("error"));
 })"""
 
+SOCKET = """([url]) => new Promise((resolve) => {
+    const socket = new WebSocket(url);
+    socket.addEventListener("open", () => resolve("open"));
+    socket.addEventListener("message", () => resolve("message"));
+    socket.addEventListener("close", () => resolve("closed"));
+})"""
+
 LOAD = """([kind, url]) => new Promise((resolve) => {
     const element = document.createElement(kind);
     element.addEventListener("load", () => resolve("load"));
@@ -149,6 +156,9 @@ async def test_another_site_cannot_read(tmp_path: Path, host: str):
             assert await site.fetch(path) == (NOTHING, "net::ERR_FAILED")
             assert await site.fetch(path, mode="no-cors") == UNREADABLE
         assert await site.run(LISTEN, f"{server.url}/api/events") == "error"
+        for path in ("/", "/api/events"):
+            url = server.url.replace("http:", "ws:") + path
+            assert await site.run(SOCKET, url) == "closed"
         for kind, path in (("script", "/docs/docs.js"), ("img", "/docs"), ("script", "/api/turns")):
             assert await site.run(LOAD, kind, server.url + path) == "error"
 
