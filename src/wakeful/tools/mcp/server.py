@@ -53,7 +53,8 @@ class McpServer:
         self._began = clock.monotonic()
         self._state = State.CONNECTING
         self._problem: str = ""
-        self._listing: Listing = Listing()
+        self._heard: list[Listed] = []  # the last list, as the server gave it
+        self._listing: Listing = Listing()  # and what can be used of it
         self._connection: Connection | None = None
         self._known = asyncio.Event()  # set once the first try has ended, well or not
 
@@ -148,9 +149,10 @@ class McpServer:
 
     async def _look(self, connection: "Connection") -> None:
         """Take the list as it is now; an unchanged one leaves everything as it was."""
-        listing = await asyncio.to_thread(checked, self.name, await connection.tools())
-        if listing != self._listing:
-            self._listing = listing
+        heard = await connection.tools()
+        if heard != self._heard:
+            self._listing = listing = await asyncio.to_thread(checked, self.name, heard)
+            self._heard = heard
             self.tools = {name: self._tool(name, tool) for name, tool in listing.tools.items()}
             for refusal in listing.refused:
                 log.warning("of the MCP server %r the tool %s", self.name, refusal)
