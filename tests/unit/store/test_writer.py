@@ -2,13 +2,14 @@
 
 import asyncio
 import threading
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 
 import pytest
 
 from wakeful.store import writer
 from wakeful.store.backend import Backend, Rerun
 from wakeful.store.database import Lock, Row
+from wakeful.store.full_text import SQLITE_FULL_TEXT
 from wakeful.store.grouped import GroupedStore
 from wakeful.vocabulary.clock import ManualClock
 from wakeful.vocabulary.errors import StoreBusy, StoreDamaged, StoreFailed, Transient
@@ -63,8 +64,14 @@ class Fragile(Backend):
             raise self.failures[act]
 
 
+def opened(open_backend: Callable[[], Backend]) -> GroupedStore:
+    return GroupedStore(
+        open_backend, clock=ManualClock(), open_reader=None, full_text=SQLITE_FULL_TEXT
+    )
+
+
 async def started(backend: Backend) -> GroupedStore:
-    store = GroupedStore(lambda: backend, clock=ManualClock(), open_reader=None)
+    store = opened(lambda: backend)
     await store.start()
     return store
 
@@ -146,7 +153,7 @@ async def test_a_database_that_cannot_be_opened_says_why() -> None:
     def fail() -> Backend:
         raise StoreDamaged("the reason")
 
-    store = GroupedStore(fail, clock=ManualClock(), open_reader=None)
+    store = opened(fail)
 
     with pytest.raises(StoreDamaged, match="the reason"):
         await store.start()
@@ -155,7 +162,7 @@ async def test_a_database_that_cannot_be_opened_says_why() -> None:
 
 async def test_cancelling_the_opening_closes_what_was_opened() -> None:
     backend = Fragile()
-    store = GroupedStore(lambda: backend, clock=ManualClock(), open_reader=None)
+    store = opened(lambda: backend)
 
     async with asyncio.TaskGroup() as tasks:
         opening = tasks.create_task(store.start())
