@@ -138,6 +138,27 @@ async def test_what_only_a_human_can_mend_fails_at_once(
     assert states == ["failed"]
 
 
+async def test_a_provider_that_will_not_answer_this_is_told_as_that(stand_in: Providers):
+    stand_in.plan(filtered=[Step(text="", stop="refusal")])
+    async with talking(ANTHROPIC) as runtime:
+        turn = await answered(runtime, "{filtered}")
+
+    assert turn.state is TurnState.FAILED
+    assert turn.reply == f"{ANTHROPIC} refuses to answer this."
+
+
+async def test_a_name_that_the_library_cannot_use_is_told_as_that(
+    stand_in: Providers, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("OPENROUTER_API_KEY", "k")
+    async with talking("openrouter:without-a-vendor") as runtime:
+        turn = await answered(runtime, "hello")
+
+    assert (turn.state, turn.error_kind) == (TurnState.FAILED, "provider")
+    assert turn.reply is not None
+    assert turn.reply.startswith("openrouter:without-a-vendor cannot be used: ")
+
+
 @pytest.mark.parametrize("silence", ["headers", "first", "middle"])
 @pytest.mark.parametrize("wire", WIRES)
 async def test_a_silent_provider_holds_nobody_up(wire: str, silence: str, stand_in: Providers):
