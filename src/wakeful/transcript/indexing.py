@@ -7,19 +7,21 @@ that adds the lines.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from itertools import chain, islice
 
-from wakeful.store.database import Store
+from wakeful.store.database import Row, Store
 from wakeful.transcript import search
 from wakeful.transcript.entries import APPENDED, ENTRIES
 from wakeful.transcript.search import Indexed, indexed
 from wakeful.vocabulary.clock import Clock
-from wakeful.vocabulary.entry import Entry
 from wakeful.vocabulary.errors import Transient
 
 GATHER_S = 0.25  # lines that come together are cheaper
 RETRY_S = 5.0
-PAGE = 200  # entries that are read at once
+TOGETHER = 16  # branches that are read at once
+PAGE = 200  # entries of one branch that are read at once, and lines that one write adds
+REMEMBERED = 4096  # branches
 MOST_WORDS = 20_000  # that one write adds
 BRANCHES = 500  # that are looked at together when the runtime starts
 
@@ -45,6 +47,14 @@ _BEHIND = (
 )
 
 
+_NEW = " UNION ALL ".join(
+    f"SELECT * FROM (SELECT {ENTRIES.columns} FROM entries "  # noqa: S608 (ours)
+    f"WHERE branch = :branch{number} AND depth > :head{number} ORDER BY depth LIMIT :page) "
+    f"AS new{number}"
+    for number in range(TOGETHER)
+)
+
+
 class Indexer:
     """Keeps the index current."""
 
@@ -52,6 +62,7 @@ class Indexer:
         self._store = store
         self._clock = clock
         self._waiting: set[str] = set()
+        self._heads: dict[str, int] = {}  # how far branches have come, as last known
         self._woken = asyncio.Event()
 
     async def run(self) -> None:
@@ -69,12 +80,13 @@ class Indexer:
         """Add what is new on the branches that were noted."""
         self._woken.clear()
         while self._waiting:
-            branch = next(iter(self._waiting))
-            self._waiting.discard(branch)
+            branches = list(islice(self._waiting, TOGETHER))
+            self._waiting.difference_update(branches)
             try:
-                await self._follow(branch)
+                await self._follow(branches)
             except BaseException:
-                self._note(branch)
+                self._waiting.update(branches)
+                self._woken.set()
                 raise
 
     async def find_behind(self) -> None:
@@ -86,32 +98,40 @@ class Indexer:
                     self._note(branch)
                 await self.catch_up()
 
-    async def _follow(self, branch: str) -> None:
-        rows = await self._store.read(
-            "SELECT depth FROM search_heads WHERE branch = :branch", branch=branch
-        )
-        head = rows[0][0] if rows else -1
-        while True:
-            rows = await self._store.read(
-                ENTRIES.select(
-                    "WHERE branch = :branch AND depth > :head ORDER BY depth LIMIT :page"
-                ),
-                branch=branch,
-                head=head,
-                page=PAGE,
+    async def _follow(self, branches: Sequence[str]) -> None:
+        """Add the next entries of some branches; those with more of them are noted again."""
+        heads = await self._heads_of(branches)
+        params: dict[str, object] = {"page": PAGE}
+        for number in range(TOGETHER):
+            branch = branches[number] if number < len(branches) else ""
+            params |= {f"branch{number}": branch, f"head{number}": heads.get(branch, -1)}
+        rows = await self._store.read(_NEW, **params)
+        found = await asyncio.to_thread(_by_branch, rows)
+        for batch in _batches(found):
+            done = await self._store.write(
+                lambda tx, batch=batch: search.add(tx, self._store.full_text, batch, heads)
             )
-            if not rows:
-                return
-            lines = await asyncio.to_thread(_indexed, [ENTRIES.read(row) for row in rows])
-            for group in _groups(lines):
-                is_ours = await self._store.write(
-                    lambda tx, group=group, head=head: search.add(
-                        tx, self._store.full_text, branch, head, group
-                    )
-                )
-                if not is_ours:
-                    return  # another node follows this branch
-                head = group[-1].depth
+            heads.update(done)
+        for branch, lines in found.items():
+            if heads[branch] == lines[-1].depth:
+                self._remember(branch, heads[branch])
+            if len(lines) == PAGE or branch not in self._heads:
+                self._note(branch)
+
+    async def _heads_of(self, branches: Sequence[str]) -> dict[str, int]:
+        heads = {branch: self._heads.pop(branch, -1) for branch in branches}
+        unknown = [branch for branch, depth in heads.items() if depth < 0]
+        if unknown:
+            rows = await self._store.read(
+                "SELECT branch, depth FROM search_heads WHERE branch IN :unknown", unknown=unknown
+            )
+            heads |= {row[0]: row[1] for row in rows}
+        return heads
+
+    def _remember(self, branch: str, depth: int) -> None:
+        self._heads[branch] = depth
+        while len(self._heads) > REMEMBERED:
+            del self._heads[next(iter(self._heads))]
 
     async def _patiently(self, act: Callable[[], Awaitable[None]]) -> None:
         while True:
@@ -126,18 +146,22 @@ class Indexer:
         self._woken.set()
 
 
-def _indexed(entries: Sequence[Entry]) -> list[Indexed]:
-    return [indexed(entry) for entry in entries]
+def _by_branch(rows: Sequence[Row]) -> dict[str, list[Indexed]]:
+    found: dict[str, list[Indexed]] = {}
+    for row in rows:
+        line = indexed(ENTRIES.read(row))
+        found.setdefault(line.branch, []).append(line)
+    return found
 
 
-def _groups(lines: Sequence[Indexed]) -> list[list[Indexed]]:
+def _batches(found: Mapping[str, Sequence[Indexed]]) -> list[list[Indexed]]:
     """Part lines into what one write may add."""
-    groups: list[list[Indexed]] = [[]]
+    batches: list[list[Indexed]] = [[]]
     size = 0
-    for line in lines:
-        if groups[-1] and size + len(line.words) > MOST_WORDS:
-            groups.append([])
+    for line in chain.from_iterable(found.values()):
+        if len(batches[-1]) == PAGE or (batches[-1] and size + len(line.words) > MOST_WORDS):
+            batches.append([])
             size = 0
-        groups[-1].append(line)
+        batches[-1].append(line)
         size += len(line.words)
-    return groups
+    return [batch for batch in batches if batch]

@@ -4,8 +4,9 @@ A line of the index is numbered by its time, with room for those of the same mil
 the database finds the newest first without sorting.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from itertools import groupby
 
 import msgspec
 
@@ -102,18 +103,26 @@ def first_number(at: int) -> int:
     return min(max(at, 0), LATEST_MS) << TIE_BITS
 
 
-def add(tx: Tx, full_text: FullText, branch: str, head: int, entries: Sequence[Indexed]) -> bool:
-    """Add entries of one branch, in order; False if somebody else has done so meanwhile."""
-    if not _move_head(tx, branch, head, entries[-1].depth):
-        return False
-    found = [entry for entry in entries if entry.words]
-    numbers = _numbers(tx, found)
-    rows = list(zip(numbers, found, strict=True))
+def add(
+    tx: Tx, full_text: FullText, entries: Sequence[Indexed], heads: Mapping[str, int]
+) -> dict[str, int]:
+    """Add entries, in the order of their branches, after those that were added last.
+
+    Return how far each branch has come; one that somebody else followed meanwhile is left out.
+    """
+    done: dict[str, int] = {}
+    found: list[Indexed] = []
+    for branch, group in groupby(entries, key=lambda entry: entry.branch):
+        lines = list(group)
+        if _move_head(tx, branch, heads[branch], lines[-1].depth):
+            done[branch] = lines[-1].depth
+            found += [line for line in lines if line.words]
+    rows = list(zip(_numbers(tx, found), found, strict=True))
     tx.many(
         "INSERT INTO search_lines (id, entry_id, branch, role) "
         "VALUES (:id, :entry_id, :branch, :role)",
         [
-            {"id": number, "entry_id": one.entry_id, "branch": branch, "role": str(one.role)}
+            {"id": number, "entry_id": one.entry_id, "branch": one.branch, "role": str(one.role)}
             for number, one in rows
         ],
     )
@@ -121,7 +130,7 @@ def add(tx: Tx, full_text: FullText, branch: str, head: int, entries: Sequence[I
         full_text.insert,
         [{"id": number, "words": full_text.words(one.words)} for number, one in rows],
     )
-    return True
+    return done
 
 
 def sweep(tx: Tx, after: str, limit: int) -> str | None:
@@ -139,18 +148,12 @@ def sweep(tx: Tx, after: str, limit: int) -> str | None:
 
 
 def _move_head(tx: Tx, branch: str, head: int, depth: int) -> bool:
-    tx.run(
-        "INSERT INTO search_heads (branch, depth) VALUES (:branch, -1) ON CONFLICT DO NOTHING",
-        branch=branch,
+    sql = (
+        "INSERT INTO search_heads (branch, depth) VALUES (:branch, :depth) ON CONFLICT DO NOTHING"
+        if head < 0
+        else "UPDATE search_heads SET depth = :depth WHERE branch = :branch AND depth = :head"
     )
-    return bool(
-        tx.run(
-            "UPDATE search_heads SET depth = :depth WHERE branch = :branch AND depth = :head",
-            branch=branch,
-            head=head,
-            depth=depth,
-        )
-    )
+    return bool(tx.run(sql, branch=branch, depth=depth, head=head))
 
 
 def _numbers(tx: Tx, entries: Sequence[Indexed]) -> list[int]:
