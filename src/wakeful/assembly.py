@@ -1,6 +1,6 @@
 """Builds every room in path order; the runtime runs what comes out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,7 +24,9 @@ from wakeful.gate.storms import StormLimits
 from wakeful.intake.accept import IntakeRules
 from wakeful.intake.bindings import Bindings
 from wakeful.intake.compactions import Compactions
+from wakeful.intake.deletion import BoundAutomation, Deletion
 from wakeful.intake.intake import Intake
+from wakeful.intake.sessions import SessionActs
 from wakeful.lanes.dispatcher import Dispatcher
 from wakeful.lanes.interrupts import Interrupts
 from wakeful.lanes.lane import LaneRunner
@@ -133,6 +135,8 @@ class Assembly:
     credentials: Credentials
     intake: Intake
     compactions: Compactions
+    acts: SessionActs
+    deletion: Deletion
     dispatcher: Dispatcher
     turns: TurnView
     transcripts: TranscriptView
@@ -162,6 +166,7 @@ async def assemble(plan: Plan, stack: AsyncExitStack) -> Assembly:
         store, bus, ids, agents, _intake_rules(settings), _bindings(settings, agents, plan)
     )
     dispatcher = _engine(plan, store, bus, ids, intake, minds)
+    deletion = Deletion(store, bus, clock, Ending(bus, ids).end_turn, _no_automations)
     timekeeper = Timekeeper(
         store,
         bus,
@@ -178,6 +183,8 @@ async def assemble(plan: Plan, stack: AsyncExitStack) -> Assembly:
         credentials=Credentials(store, ids),
         intake=intake,
         compactions=Compactions(store, bus, ids, intake),
+        acts=SessionActs(store, bus, ids),
+        deletion=deletion,
         dispatcher=dispatcher,
         turns=TurnView(store, bus, clock),
         transcripts=TranscriptView(store),
@@ -188,6 +195,7 @@ async def assemble(plan: Plan, stack: AsyncExitStack) -> Assembly:
             "sender": sender,
             "indexer": Indexer(store, clock),
             "janitor": Janitor(store, bus, clock, **msgspec.structs.asdict(settings.retention)),
+            "deletion": deletion,
             **{f"mcp {name}": server for name, server in servers.items()},
         },
     )
@@ -259,6 +267,8 @@ def _door_rooms(assembly: Assembly, plan: Plan, minds: Mapping[str, Mind]) -> Ro
         clock=plan.clock,
         metrics=plan.metrics,
         intake=assembly.intake,
+        acts=assembly.acts,
+        deletion=assembly.deletion,
         gatekeeper=Gatekeeper(store, plan.clock),
         credentials=assembly.credentials,
         turns=assembly.turns,
@@ -322,6 +332,7 @@ def _bindings(settings: Settings, agents: Agents, plan: Plan) -> Bindings:
         default_agent=plan.default_agent,
         dm_scope=settings.dm_scope,
         identity_links=settings.identity_links,
+        is_unified=settings.unified,
     )
 
 
@@ -332,7 +343,13 @@ def _intake_rules(settings: Settings) -> IntakeRules:
         doors=settings.doors,
         storm=StormLimits(turns=storm.turns, window_s=storm.window_s),
         max_chain_depth=settings.max_chain_depth,
+        reset=settings.reset.times(settings.timezone),
     )
+
+
+def _no_automations(tx: Tx, session_key: str) -> Sequence[BoundAutomation]:
+    """Return the automations that are bound to a session: nobody can make one yet."""
+    return ()
 
 
 def _stimulus_timers(intake: Intake) -> Handler:

@@ -15,15 +15,19 @@ from wakeful.assembly import Assembly, HttpDoor, Listener, Plan, assemble
 from wakeful.bus.bus import Bus, Subscription
 from wakeful.doors.sender import Door
 from wakeful.intake.bindings import Contact
+from wakeful.intake.deletion import Deleted
 from wakeful.intake.draft import parse_priority
 from wakeful.intake.intake import Stopped
+from wakeful.intake.sessions import Changes, ResetDone
 from wakeful.operations.watchdog import Watchdog
 from wakeful.settings.settings import Settings
 from wakeful.store.database import Store
 from wakeful.telemetry.metrics import Metrics
+from wakeful.transcript.sessions import Session
 from wakeful.turn.agent import Agent
 from wakeful.turns.turns import Turn
 from wakeful.views.lanes import LaneStatus
+from wakeful.views.transcripts import TranscriptCard
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.clock import Clock, SystemClock, time_limit
 from wakeful.vocabulary.entry import Entry
@@ -147,7 +151,7 @@ class Runtime:
         """Give an agent a message; it is on disk when this returns."""
         return await self.accept(
             Draft(
-                session_key=self._key(session),
+                session_key=self._rooms.intake.bindings.thinking_place(self._key(session)),
                 text=_text(text, "text"),
                 priority=parse_priority(_text(priority, "priority")),
                 mode=None if mode is None else _mode(mode),
@@ -211,9 +215,19 @@ class Runtime:
         """Return the position after the newest event, for `subscribe(since=…)`."""
         return await self._rooms.bus.head()
 
-    async def entries(self, session: str = "main", *, limit: int = 100) -> list[Entry]:
-        """Return the newest entries of a session's transcript, oldest first."""
-        return await self._rooms.transcripts.newest(self._key(session), limit)
+    async def entries(
+        self, session: str = "main", *, transcript: str | None = None, limit: int = 100
+    ) -> list[Entry]:
+        """Return the newest entries of a session's transcript, oldest first.
+
+        `transcript` names one of `transcripts`, or the leaf of one of its branches.
+        """
+        view = self._rooms.transcripts
+        return list(await view.page(self._key(session), path=transcript, limit=limit))
+
+    async def transcripts(self, session: str = "main") -> list[TranscriptCard]:
+        """Return the conversations of a session, the newest first."""
+        return await self._rooms.transcripts.cards(self._key(session))
 
     async def lane(self, session: str = "main") -> LaneStatus:
         """Return what a session's lane is doing, and what it waits for."""
@@ -222,6 +236,41 @@ class Runtime:
     async def set_queue(self, session: str, queue: QueueOverrides) -> None:
         """Keep queue settings for one session; what waits there follows them at once."""
         await self._rooms.intake.set_queue(self._key(session), queue)
+
+    async def choose(self, session: str, changes: Changes) -> Session:
+        """Keep a label, a model or other choices for one session."""
+        return await self._rooms.acts.choose(self._key(session), changes)
+
+    async def label(self, session: str, entry_id: str, text: str) -> None:
+        """Label an entry; the last label counts, an empty one removes it."""
+        await self._rooms.acts.label_entry(
+            self._key(session), _text(entry_id, "entry_id"), _text(text, "text")
+        )
+
+    async def see(self, session: str = "main", entry_id: str | None = None) -> int:
+        """Note what people have read; return how many entries are left unread."""
+        return (await self._rooms.acts.see(self._key(session), entry_id)).unread
+
+    async def reset(self, session: str = "main") -> ResetDone:
+        """Begin a new transcript; while a turn is open, with the next one."""
+        return await self._rooms.acts.reset(self._key(session))
+
+    async def fork(
+        self,
+        session: str = "main",
+        *,
+        at: str | None = None,
+        to: str | None = None,
+        summary: str | None = None,
+    ) -> Session:
+        """Go on from an entry (or from the last one): on a new branch, or in a new session."""
+        return await self._rooms.acts.fork(
+            self._key(session), at=at, to=None if to is None else self._key(to), summary=summary
+        )
+
+    async def delete(self, session: str, *, is_confirmed: bool = False) -> Deleted:
+        """Delete a session; what runs there is stopped first."""
+        return await self._rooms.deletion.delete(self._key(session), is_confirmed=is_confirmed)
 
     async def compact(self, session: str = "main", wish: str = "") -> Receipt:
         """Fold the older part of a conversation into a summary, when its lane is free."""
@@ -233,7 +282,8 @@ class Runtime:
 
     async def stop(self, session: str = "main") -> Stopped:
         """End the session's running turn and cancel what people have waiting there."""
-        return await self._rooms.intake.stop(self._key(session))
+        place = self._rooms.intake.bindings.thinking_place(self._key(session))
+        return await self._rooms.intake.stop(place)
 
     async def abort(self, turn_id: str) -> bool:
         """End one turn; False if it had ended already."""

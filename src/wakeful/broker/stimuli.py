@@ -73,6 +73,17 @@ def messages(tx: Tx, session_key: str, limit: int) -> list[str]:
     return [row[0] for row in rows]
 
 
+def all_waiting(tx: Tx, session_key: str, limit: int) -> list[str]:
+    """Return the ids of whatever waits in a session, also what is held for its agent."""
+    rows = tx.all(
+        "SELECT id FROM stimuli WHERE session_key = :key AND state IN ('pending', 'parked') "
+        "UNION ALL SELECT id FROM stimuli WHERE session_key = :key AND state = 'held' LIMIT :limit",
+        key=session_key,
+        limit=limit,
+    )
+    return [row[0] for row in rows]
+
+
 def count_waiting(tx: Tx, session_keys: Sequence[str]) -> dict[str, tuple[int, int]]:
     """Return, per lane, how many stimuli wait and how many of them count against the cap."""
     rows = tx.all(

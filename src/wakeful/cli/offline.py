@@ -25,7 +25,9 @@ from wakeful.doors.http.sessions import Sessions
 from wakeful.doors.http.stimuli import Stimuli
 from wakeful.doors.http.tokens import Tokens
 from wakeful.doors.http.turns import Turns
+from wakeful.intake.deletion import Deletion
 from wakeful.intake.intake import Intake
+from wakeful.intake.sessions import SessionActs
 from wakeful.settings.load import Loaded
 from wakeful.store.database import Lock, Row, Store, Tx, Verb
 from wakeful.store.full_text import SQLITE_FULL_TEXT
@@ -110,7 +112,10 @@ class Offline:
             bus=bus,
             clock=clock,
             metrics=Metrics(),
-            intake=cast("Intake", _NOBODY),  # nothing comes in: the table has no route for it
+            # Nothing comes in and nothing is changed: the table has no routes for it.
+            intake=cast("Intake", _NOBODY),
+            acts=cast("SessionActs", _NOBODY),
+            deletion=cast("Deletion", _NOBODY),
             gatekeeper=Gatekeeper(store, clock),
             credentials=Credentials(store, ids),
             turns=TurnView(store, bus, clock),

@@ -24,11 +24,12 @@ from wakeful.intake.decide import (
 )
 from wakeful.intake.facts import arrival_of, lane_facts
 from wakeful.intake.filing import is_debounced, overflow_of, receipt_of, row_of
+from wakeful.intake.reset_times import NO_RESETS, ResetTimes
 from wakeful.sleeps import sleeps
 from wakeful.sleeps.sleeps import Sleep
 from wakeful.store.database import Tx
 from wakeful.transcript import sessions
-from wakeful.transcript.sessions import Session, SessionPolicy
+from wakeful.transcript.sessions import Reset, Session, SessionPolicy
 from wakeful.turns import turns
 from wakeful.turns.turns import Interrupt, Turn
 from wakeful.vocabulary import queueing
@@ -39,6 +40,7 @@ from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.queueing import Drop, QueueOverrides, QueueSettings
 from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.session_key import SessionKey
 from wakeful.vocabulary.stimulus import (
     CAPPED,
     GUARDED,
@@ -59,6 +61,7 @@ class IntakeRules(Record):
     doors: dict[str, QueueOverrides] = {}
     storm: StormLimits = StormLimits()
     max_chain_depth: int = 16
+    reset: ResetTimes = NO_RESETS
 
 
 @dataclass
@@ -72,6 +75,7 @@ class _Work:
     waiting: int = 0
     capped: int = 0
     is_human: bool = False  # a person spoke
+    is_reset: bool = False  # a new transcript begins with one of the drafts
     added: list[Stimulus] = field(default_factory=list[Stimulus])
 
 
@@ -141,6 +145,7 @@ class Acceptance:
         rows = sessions.policies(tx, session_keys)
         unknown = [key for key in session_keys if key not in rows]
         if unknown:
+            self._refuse_strangers(tx, [firsts[key] for key in unknown])
             sessions.add_missing(tx, [self._new_session(tx, firsts[key]) for key in unknown])
             rows |= sessions.policies(tx, unknown)
             for key in unknown:
@@ -156,6 +161,14 @@ class Acceptance:
             works[key].waiting, works[key].capped = total, capped
         return works
 
+    def _refuse_strangers(self, tx: Tx, drafts: Sequence[Draft]) -> None:
+        """Keep the name of a deleted session for its owner: ledgers and events remember it."""
+        owned = [draft for draft in drafts if draft.owner != OPERATOR]
+        past = sessions.past_owners(tx, [draft.session_key for draft in owned]) if owned else {}
+        for draft in owned:
+            if past.get(draft.session_key, draft.owner) != draft.owner:
+                raise NotFound("session_key", f"no session {draft.session_key!r}")
+
     def _new_session(self, tx: Tx, draft: Draft) -> Session:
         transcript_id = self._ids.new("tr")
         return Session(
@@ -167,6 +180,7 @@ class Acceptance:
             started_at=tx.now,
             binding=draft.binding,
             owner=draft.owner,
+            parent=keys.parent(SessionKey(draft.session_key)),
         )
 
     def _accept(
@@ -177,7 +191,10 @@ class Acceptance:
             raise NotFound("session_key", f"no session {draft.session_key!r}")
         if draft.route is None and draft.origin in INNER:
             draft = replace(draft, route=work.session.route)
+        begins = self._begins(draft, work.session, tx.now)
         settings = self.queue_settings(work.session, draft)
+        if work.turn is not None and (begins is not None or work.session.resets):
+            settings = queueing.never_joining(settings)
         arrival = arrival_of(draft, tx.now)
         facts = lane_facts(
             work.lane,
@@ -193,9 +210,19 @@ class Acceptance:
         stimulus = row_of(tx, draft, stimulus_id, work.lane, decision, settings)
         receipt = receipt_of(stimulus, decision, work.turn, work.waiting)
         self._apply(tx, draft, decision, settings, work)
+        if begins is not None and stimulus.state is not State.SUPPRESSED:
+            reset = Reset(from_seq=stimulus.seq, by=begins)
+            work.session = replace(work.session, resets=(*work.session.resets, reset))
+            work.is_reset = True
         work.added.append(stimulus)
         self._announce(tx, stimulus, receipt)
         return receipt
+
+    def _begins(self, draft: Draft, session: SessionPolicy, now: int) -> str | None:
+        """Return the command or the rule by which a new transcript begins with this draft."""
+        if draft.begins is not None or draft.origin not in HUMAN:
+            return draft.begins
+        return self._rules.reset.due(session.last_human_at, now)
 
     def queue_settings(self, session: SessionPolicy, what: Draft | Stimulus) -> QueueSettings:
         """Resolve inline > session > door > agent > global > default, each key on its own.
@@ -255,8 +282,8 @@ class Acceptance:
         work.lane = lane
         if draft.origin in HUMAN:
             work.is_human = True
-            if draft.route is not None:
-                work.session = replace(work.session, route=draft.route)
+            route = work.session.route if draft.route is None else draft.route
+            work.session = replace(work.session, route=route, last_human_at=tx.now)
         if decision.interrupt is not Interrupt.NONE and work.turn is not None:
             turns.interrupt(tx, work.turn.id, decision.interrupt)
             lanes.resume(tx, lane.session_key, tx.now)  # a turn without a task needs one to end
@@ -312,6 +339,8 @@ class Acceptance:
             [work.session for work in changed if work.is_human],
         )
         for work in changed:
+            if work.is_reset:
+                sessions.set_resets(tx, work.session.key, work.session.resets)
             lanes.touch(tx, work.lane.session_key)
 
     def _publish(

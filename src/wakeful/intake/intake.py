@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from wakeful.broker import lanes, stimuli
 from wakeful.bus.bus import Bus
 from wakeful.gate import halts
@@ -123,7 +125,7 @@ class Intake:
             session = sessions.get(tx, session_key)
             if session is None:
                 raise NotFound("session", f"no session {session_key!r}")
-            sessions.set_queue(tx, session, queue)
+            sessions.choose(tx, replace(session, queue=queue))
             if queue.debounce_ms == 0:
                 lanes.forget_window(tx, session_key)
 

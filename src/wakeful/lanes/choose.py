@@ -1,6 +1,6 @@
 """Choose which waiting stimuli open the next turn of a lane: a pure function."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Literal
 
 from wakeful.vocabulary.queueing import RULES, QueueSettings
@@ -15,6 +15,11 @@ class Choice(Record):
 
     stimuli: tuple[Stimulus, ...]
     form: Literal["together", "collected"] = "together"
+
+    def only(self, numbers: Collection[int]) -> "Choice":
+        """Return the choice without the stimuli that must wait for another turn."""
+        kept = tuple(one for one in self.stimuli if one.seq in numbers)
+        return Choice(stimuli=kept, form=self.form if len(kept) > 1 else "together")
 
 
 def choose(

@@ -13,7 +13,7 @@ from wakeful.lanes.contexts import Contexts
 from wakeful.prompts import notes
 from wakeful.store.database import Tx
 from wakeful.tools.tool import Effect
-from wakeful.transcript import entries, sessions
+from wakeful.transcript import entries, resets, sessions
 from wakeful.transcript.sessions import Session
 from wakeful.turn.agent import Mind
 from wakeful.turn.calls import in_doubt
@@ -70,11 +70,16 @@ class Opening:
         if halts.is_halted(tx, lane.agent_id):
             return self._set_aside(tx, lane, "halted")
         session = sessions.get(tx, session_key)
+        if session is None and lane.ready_at is None:
+            return None  # it was deleted since somebody said that its lane is ready
         assert session is not None
         if lane.turn_id is not None:
             return self._reopen(tx, lane, session, mind, ledger_failures)
         choice = self._choose(tx, lane, session)
-        return None if choice is None else self._open(tx, lane, session, mind, choice)
+        if choice is None:
+            return None
+        session, choice = self._begin_anew(tx, session, choice)
+        return self._open(tx, lane, session, mind, choice)
 
     def undo(self, tx: Tx, session_key: str) -> None:
         """Give back a lane whose opening was committed but not heard of."""
@@ -136,6 +141,17 @@ class Opening:
             if not refused:
                 return choice
             waiting = [stimulus for stimulus in waiting if stimulus.id not in refused]
+
+    def _begin_anew(self, tx: Tx, session: Session, choice: Choice) -> tuple[Session, Choice]:
+        """Begin the new transcript that a reset asked for, if its turn has come."""
+        if not session.resets:
+            return session, choice
+        found = resets.split(session.resets, [stimulus.seq for stimulus in choice.stimuli])
+        fresh = session
+        if found.due is not None:
+            fresh = resets.begin(tx, session, self._pen.ids.new("tr"), found.due)
+            self._pen.bus.publish(tx, resets.told(session, fresh, found.due.by))
+        return fresh, choice.only(found.together)
 
     def _refused(self, tx: Tx, session: Session, choice: Choice) -> set[str]:
         """Park or suppress what may not run now; return the ids of those."""
@@ -262,14 +278,12 @@ class Opening:
             lanes.forget_overflow(tx, lane.session_key)
             sheet.note("overflow", notes.overflow(lane.overflow.count, lane.overflow.lines))
         reopened = [s.id for s in choice.stimuli if s.preemptions]
-        shown = entries.has_stimulus(tx, reopened) if reopened else set[str]()
-        new = [stimulus for stimulus in choice.stimuli if stimulus.id not in shown]
+        shown = entries.shown(tx, sheet.session, reopened) if reopened else {}
+        new = [stimulus for stimulus in choice.stimuli if not shown.get(stimulus.id)]
         for number, stimulus in enumerate(new, 1):
-            is_collected = choice.form == "collected"
-            sheet.add_stimulus(
-                stimulus, notes.collected(number, stimulus.text) if is_collected else None
-            )
-        if shown:
+            text = notes.collected(number, stimulus.text) if choice.form == "collected" else None
+            sheet.add_stimulus(stimulus, text, is_again=stimulus.id in shown)
+        if any(shown.values()):
             sheet.note("still_to_do", notes.STILL_TO_DO)
 
     def _reopen(

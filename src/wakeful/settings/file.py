@@ -3,7 +3,13 @@
 from enum import StrEnum
 
 from wakeful.intake.bindings import Binding, DmScope
-from wakeful.settings.settings import LaneSettings, OutboundSettings, Retention, StormSettings
+from wakeful.settings.settings import (
+    LaneSettings,
+    OutboundSettings,
+    ResetSettings,
+    Retention,
+    StormSettings,
+)
 from wakeful.tools.mcp.options import McpServerSettings
 from wakeful.vocabulary.agent import Limits, ThinkingLevel
 from wakeful.vocabulary.compacting import CompactionRules
@@ -65,6 +71,8 @@ class SettingsFile(Record):
     bindings: tuple[Binding, ...] = ()
     dm_scope: DmScope = DmScope.MAIN
     identity_links: dict[str, tuple[str, ...]] = {}
+    unified: bool = False
+    reset: ResetSettings = ResetSettings()
     queue: QueueOverrides = NO_OVERRIDES
     doors: dict[str, QueueOverrides] = {}
     lanes: LaneSettings = LaneSettings()

@@ -94,6 +94,13 @@ KEYS: dict[str, Key] = {
     **{f"bindings[].queue.{name}": key for name, key in _QUEUE.items()},
     "dm_scope": _key("Which direct conversations share one session."),
     "identity_links.*": _key("The addresses of one person, under one name."),
+    "unified": _key("Whether the operator's web chats share `agent:{id}:unified`."),
+    "reset.daily": _key(
+        "Whether a conversation ends once a day, and when; `true` means 04:00 in your zone."
+    ),
+    "reset.idle_minutes": _key(
+        "Whether it ends after so many minutes without a person; `true` means 60.", 1, 525_600
+    ),
     **{f"queue.{name}": key for name, key in _QUEUE.items()},
     **{f"doors.*.{name}": key for name, key in _QUEUE.items()},
     "lanes.main": _key("Sessions that may run at once.", 1, 10_000),
@@ -154,7 +161,9 @@ def refuse_out_of_bounds(record: msgspec.Struct, path: str) -> None:
 def out_of_bounds(path: str, value: object) -> str | None:
     """Return what a key asks of its number, if the value is not one of those."""
     key = key_of(path)
-    if key is None or key.low is None or key.high is None or not isinstance(value, int | float):
+    if key is None or key.low is None or key.high is None or isinstance(value, bool):
+        return None
+    if not isinstance(value, int | float):
         return None
     if key.low <= value <= key.high:
         return None

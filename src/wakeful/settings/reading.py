@@ -1,6 +1,6 @@
 """Reading a tree of nodes by types, so that whatever does not fit is told with its line."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -53,8 +53,10 @@ class Reading:
     def _value(self, node: yaml.Node, kind: inspect.Type, path: str) -> Any:
         if text.is_tagged(node):
             return self.complain(path, "must be written without a YAML tag")
-        if isinstance(kind, inspect.UnionType):
-            kind = next(part for part in kind.types if not isinstance(part, inspect.NoneType))
+        kinds = _kinds(kind)
+        if len(kinds) > 1:
+            return self._scalar(node, kinds, path)
+        kind = kinds[0]
         match kind:
             case inspect.StructType():
                 return self._struct(node, kind, path)
@@ -63,7 +65,7 @@ class Reading:
             case inspect.VarTupleType():
                 return self._list(node, kind.item_type, path)
             case _:
-                return self._scalar(node, kind, path)
+                return self._scalar(node, (kind,), path)
 
     def _struct(self, node: yaml.Node, kind: inspect.StructType, path: str) -> Any:
         fields = {field.name: field for field in kind.fields}
@@ -129,9 +131,10 @@ class Reading:
             pairs[name] = child
         return pairs
 
-    def _scalar(self, node: yaml.Node, kind: inspect.Type, path: str) -> Any:
+    def _scalar(self, node: yaml.Node, kinds: Sequence[inspect.Type], path: str) -> Any:
+        wanted = " or ".join(map(_wanted, kinds))
         if not isinstance(node, yaml.ScalarNode):
-            return self.complain(path, f"must be {_wanted(kind)}, not {_name(node)}")
+            return self.complain(path, f"must be {wanted}, not {_name(node)}")
         try:
             said = text.expanded(node, self._environ)
         except KeyError as missing:
@@ -139,15 +142,22 @@ class Reading:
             return self.complain(path, f"${{{name}}} is not set in the environment")
         tag = text.tag_of(node, said)
         is_hidden = text.is_reference(node) or _is_secret(path)
-        if isinstance(kind, inspect.StrType) and text.is_reference(node):
+        if isinstance(kinds[0], inspect.StrType) and text.is_reference(node):
             tag = text.TEXT  # a secret may well look like a number
-        value = _converted(said, tag, kind)
+        fitting = (_converted(said, tag, kind) for kind in kinds)
+        value = next((value for value in fitting if value is not _NOTHING), _NOTHING)
         if value is _NOTHING:
             told = _WORDS[tag] if is_hidden else f"{_WORDS[tag]} {said[:60]!r}"
-            return self.complain(path, f"must be {_wanted(kind)}, not {told}")
+            return self.complain(path, f"must be {wanted}, not {told}")
         if (rule := out_of_bounds(path, value)) is not None:
             return self.complain(path, rule)
         return value
+
+
+def _kinds(kind: inspect.Type) -> Sequence[inspect.Type]:
+    """Return the types that a value may have, nothing aside."""
+    parts = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
+    return [part for part in parts if not isinstance(part, inspect.NoneType)]
 
 
 def _converted(said: str, tag: str, kind: inspect.Type) -> Any:

@@ -122,7 +122,8 @@ def _inlined(schema: dict[str, Any], defs: dict[str, Any], path: str) -> dict[st
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
     parts: list[dict[str, Any]] = schema.get("anyOf", [])
-    return next((part for part in parts if part.get("type") != "null"), schema)
+    kinds = [part for part in parts if part.get("type") != "null"]
+    return kinds[0] if len(kinds) == 1 else schema
 
 
 def _type(schema: dict[str, Any]) -> str:
@@ -131,6 +132,8 @@ def _type(schema: dict[str, Any]) -> str:
     if schema.get("type") == "array":
         inner = _without_null(schema["items"]).get("type")
         return "list of text" if inner == "string" else "list"
+    if len(parts := schema.get("anyOf", [])) > 1:
+        return " or ".join(_type(part) for part in parts)
     words = {"string": "text", "integer": "whole number", "number": "number", "boolean": "flag"}
     bounds = ""
     if "minimum" in schema:

@@ -1,9 +1,13 @@
 """Settings: everything an operator may choose, with a default for each; nobody below reads it."""
 
+import re
+from datetime import time
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from wakeful.doors.signing import read_keys
 from wakeful.intake.bindings import Binding, DmScope
+from wakeful.intake.reset_times import ResetTimes
 from wakeful.net.addresses import is_public
 from wakeful.net.target import parse
 from wakeful.settings.keys import refuse_out_of_bounds
@@ -13,6 +17,11 @@ from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides, checked
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.route import READ_DOORS
 from wakeful.vocabulary.text import is_plain
+
+DEFAULT_RESET = "04:00"
+DEFAULT_IDLE_MINUTES = 60
+
+_TIME = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
 
 TAKEN_DOORS = READ_DOORS | {"hub", "mcp"}  # names that mean something already
 
@@ -40,6 +49,23 @@ class Retention(Record):
     events: int = 1_000_000
 
 
+class ResetSettings(Record):
+    """When a person's next message begins a new transcript; false: never by itself."""
+
+    daily: str | bool = False
+    idle_minutes: int | bool = False
+
+    def times(self, timezone: str) -> ResetTimes:
+        """Return the rules that are switched on; `true` means their usual value."""
+        daily = DEFAULT_RESET if self.daily is True else self.daily or None
+        idle = DEFAULT_IDLE_MINUTES if self.idle_minutes is True else self.idle_minutes or None
+        return ResetTimes(
+            daily=None if daily is None else _time_of_day(daily, "reset.daily"),
+            idle_minutes=idle,
+            zone=ZoneInfo(timezone) if timezone else None,
+        )
+
+
 class OutboundSettings(Record):
     """A receiver of signed webhooks, under its name, which is the door of routes to it."""
 
@@ -62,6 +88,8 @@ class Settings(Record):
     bindings: tuple[Binding, ...] = ()
     dm_scope: DmScope = DmScope.MAIN
     identity_links: dict[str, tuple[str, ...]] = {}  # one name for several addresses
+    unified: bool = False  # the web chats of an agent share one session
+    reset: ResetSettings = ResetSettings()
     max_chain_depth: int = 16
     outbound: dict[str, OutboundSettings] = {}
     mcp_servers: dict[str, McpServerSettings] = {}
@@ -73,6 +101,9 @@ class Settings(Record):
         refuse_out_of_bounds(self.lanes, "lanes")
         refuse_out_of_bounds(self.storm, "storm")
         refuse_out_of_bounds(self.retention, "retention")
+        refuse_out_of_bounds(self.reset, "reset")
+        if isinstance(self.reset.daily, str):
+            _time_of_day(self.reset.daily, "reset.daily")
         refuse_out_of_bounds(self, "")
         checked(self.queue)
         for door, overrides in self.doors.items():
@@ -86,6 +117,12 @@ class Settings(Record):
         ):
             # Not the value: it may hold a password.
             raise InvalidInput("database", "must be 'sqlite' or postgresql://…")
+
+
+def _time_of_day(text: str, field: str) -> time:
+    if _TIME.fullmatch(text) is None:
+        raise InvalidInput(field, f"must be a time of the day such as 04:00, not {text[:40]!r}")
+    return time.fromisoformat(text)
 
 
 def refuse_bad_outbound(name: str, outbound: OutboundSettings) -> None:

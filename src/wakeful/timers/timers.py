@@ -39,6 +39,11 @@ def put(tx: Tx, timer: Timer) -> None:
     tx.notify(SET, str(timer.due_at))
 
 
+def forget(tx: Tx, target: str) -> None:
+    """Drop whatever is still to come for a session."""
+    tx.run("DELETE FROM timers WHERE target = :target", target=target)
+
+
 def take(tx: Tx, timer: Timer) -> bool:
     """Claim a due timer by removing it; False if it was fired, moved or cancelled meanwhile."""
     return (

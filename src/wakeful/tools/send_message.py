@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from wakeful.outbox import outbox
 from wakeful.tools.tool import Effect, LedgerContext, tool
+from wakeful.transcript import sessions
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.text import clean
@@ -31,6 +32,8 @@ def send_message(
         raise InvalidInput("text", f"must be at most {LONGEST_TEXT} characters, not {len(said)}")
     wanted = Route(door=door, address=address, thread=thread, account=account)
     route = _chosen(wanted, _own(context), context.agent.routes)
+    if not sessions.may_send(context.tx, context.turn.session_key):
+        raise InvalidInput("door", "nothing may be sent from this conversation")
     if not route.is_sent_to:
         raise InvalidInput(
             "door",

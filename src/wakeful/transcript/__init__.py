@@ -2,5 +2,5 @@
 
 From: intake, turn, lanes, views.
 To: store.
-Never: changes or removes an entry.
+Never: changes an entry, or removes one that a session still has.
 """

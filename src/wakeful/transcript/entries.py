@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
-import msgspec
+from msgspec import structs
 
 from wakeful.store.database import Tx
 from wakeful.store.rows import Table
-from wakeful.transcript import sessions
+from wakeful.transcript import branches, sessions
+from wakeful.transcript.branches import Segment
 from wakeful.transcript.sessions import Session
 from wakeful.vocabulary.entry import Body, Entry, Kind, chain, encode_body
 from wakeful.vocabulary.record import Record
@@ -57,9 +58,7 @@ def append(tx: Tx, session: Session, lines: Sequence[Line]) -> tuple[Session, li
         )
         parent_id = line.id
     tx.many(ENTRIES.insert, [ENTRIES.params(entry) for entry in written])
-    session = msgspec.structs.replace(
-        session, leaf_id=parent_id, leaf_depth=depth, leaf_hash=last_hash
-    )
+    session = structs.replace(session, leaf_id=parent_id, leaf_depth=depth, leaf_hash=last_hash)
     sessions.move_leaf(tx, session)
     tx.notify(APPENDED, session.branch)
     return session, written
@@ -71,18 +70,56 @@ def get(tx: Tx, entry_id: str) -> Entry | None:
 
 
 def path(tx: Tx, session: Session, after_depth: int) -> list[Entry]:
-    """Return the entries of the active branch below `after_depth`, oldest first."""
-    rows = tx.all(
-        ENTRIES.select("WHERE branch = :branch AND depth > :after ORDER BY depth"),
-        branch=session.branch,
+    """Return the entries of the session's path below `after_depth`, oldest first."""
+    return [
+        ENTRIES.read(row)
+        for segment in segments_of(tx, session, after_depth)
+        for row in tx.all(
+            ENTRIES.select(
+                "WHERE branch = :branch AND depth >= :first AND depth <= :last ORDER BY depth"
+            ),
+            **structs.asdict(segment),
+        )
+    ]
+
+
+def segments_of(tx: Tx, session: Session, after_depth: int = -1) -> list[Segment]:
+    return branches.segments(
+        tx,
+        session.branch,
+        fork_depth=session.fork_depth,
+        leaf_depth=session.leaf_depth,
         after=after_depth,
     )
-    return [ENTRIES.read(row) for row in rows]
 
 
-def has_stimulus(tx: Tx, stimulus_ids: Sequence[str]) -> set[str]:
-    """Return which of these stimuli already have their entry."""
-    rows = tx.all(
-        "SELECT stimulus_id FROM entries WHERE stimulus_id IN :ids", ids=list(stimulus_ids)
+def is_on(entry: Entry, path: Sequence[Segment]) -> bool:
+    """Tell whether an entry lies on a path."""
+    return any(
+        entry.branch == segment.branch and segment.first <= entry.depth <= segment.last
+        for segment in path
     )
-    return {row[0] for row in rows}
+
+
+def last_compaction(tx: Tx, path: Sequence[Segment]) -> Entry | None:
+    """Return the compaction that counts for the context of a path."""
+    for segment in reversed(path):
+        row = tx.one(
+            ENTRIES.select(
+                "WHERE branch = :branch AND kind = 'compaction' "
+                "AND kind IN ('compaction', 'label') AND depth >= :first AND depth <= :last "
+                "ORDER BY depth DESC LIMIT 1"
+            ),
+            **structs.asdict(segment),
+        )
+        if row is not None:
+            return ENTRIES.read(row)
+    return None
+
+
+def shown(tx: Tx, session: Session, stimulus_ids: Sequence[str]) -> dict[str, bool]:
+    """Return which of these stimuli have their entry, and whether it lies on the session's path."""
+    rows = tx.all(ENTRIES.select("WHERE stimulus_id IN :ids"), ids=list(stimulus_ids))
+    found = [ENTRIES.read(row) for row in rows]
+    path = segments_of(tx, session) if found else []
+    return {entry.stimulus_id: is_on(entry, path) for entry in found if entry.stimulus_id}

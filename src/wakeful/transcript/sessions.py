@@ -14,6 +14,13 @@ from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.stimulus import OPERATOR
 
 
+class Reset(Record):
+    """A new transcript begins with whatever was accepted from a number of the lane on."""
+
+    from_seq: int
+    by: str  # the command or the rule
+
+
 class SessionPolicy(Record):
     """What accepting a stimulus must know of a session."""
 
@@ -23,6 +30,8 @@ class SessionPolicy(Record):
     route: Route | None = None  # of the last human message
     queue: QueueOverrides = NO_OVERRIDES
     owner: str = OPERATOR  # who made it
+    last_human_at: int | None = None
+    resets: tuple[Reset, ...] = ()  # that wait for the turn of what they begin with
 
 
 class Overrides(Record):
@@ -36,6 +45,16 @@ class Overrides(Record):
 
 NOTHING_CHOSEN = Overrides()
 
+# What somebody chose for a session, and whether it holds for its next conversation, too.
+KEPT_BY_RESET: dict[str, bool] = {
+    "label": True,
+    "queue": True,
+    "model": True,
+    "thinking": False,  # chosen for the question at hand
+    "send_policy": True,
+    "activation": True,
+}
+
 
 class Session(SessionPolicy):
     """One conversation."""
@@ -48,7 +67,6 @@ class Session(SessionPolicy):
     context_from: int = 0
     created_at: int
     started_at: int
-    last_human_at: int | None = None
     last_write_at: int | None = None
     stopped_note: bool = False
     input_tokens: int = 0
@@ -65,9 +83,25 @@ class Session(SessionPolicy):
     failed_compactions: int = 0  # in this cycle
     context_tokens: int = 0  # as last known
 
+    @property
+    def unread(self) -> int:
+        """How many entries of its path nobody has read yet."""
+        return max(0, self.leaf_depth - self.seen_depth)
+
 
 SESSIONS = Table("sessions", Session)
 POLICIES = Table("sessions", SessionPolicy)
+DELETED = "sessions.gone"  # a session is gone: its key
+
+_overrides = msgspec.json.Decoder(Overrides)
+_MOVED = (
+    *("transcript_id", "branch", "leaf_id", "leaf_depth", "leaf_hash", "context_from"),
+    *("started_at", "fork_depth", "seen_depth", "stopped_note", "label", "queue", "overrides"),
+    *("resets", "input_tokens", "output_tokens", "cost", "cycle", "flushed_cycle"),
+    *("compactions", "failed_compactions", "context_tokens"),
+)
+_CHANGES = ", ".join(f"{name} = :{name}" for name in _MOVED)
+_BEGIN = f"UPDATE sessions SET {_CHANGES} WHERE key = :key"  # noqa: S608 (names of ours)
 
 
 def add_missing(tx: Tx, sessions: Sequence[Session]) -> None:
@@ -108,13 +142,58 @@ def move_leaf(tx: Tx, session: Session) -> None:
     )
 
 
-def set_queue(tx: Tx, session: Session, queue: QueueOverrides) -> None:
-    params = SESSIONS.params(msgspec.structs.replace(session, queue=queue))
+def set_resets(tx: Tx, key: str, resets: Sequence[Reset]) -> None:
     tx.run(
-        "UPDATE sessions SET queue = :queue WHERE key = :key",
-        key=session.key,
-        queue=params["queue"],
+        "UPDATE sessions SET resets = :resets WHERE key = :key",
+        key=key,
+        resets=msgspec.json.encode(resets).decode(),
     )
+
+
+def begin(tx: Tx, session: Session) -> None:
+    """Keep that a session goes on elsewhere: in another transcript, or on another branch."""
+    tx.run(_BEGIN, **SESSIONS.params(session))
+
+
+def choose(tx: Tx, session: Session) -> None:
+    """Keep what somebody chose for a session."""
+    params = SESSIONS.params(session)
+    tx.run(
+        "UPDATE sessions SET label = :label, queue = :queue, overrides = :overrides "
+        "WHERE key = :key",
+        **{name: params[name] for name in ("key", "label", "queue", "overrides")},
+    )
+
+
+def note_seen(tx: Tx, key: str, depth: int) -> None:
+    """Keep up to which entry people have read."""
+    tx.run("UPDATE sessions SET seen_depth = :depth WHERE key = :key", key=key, depth=depth)
+
+
+def may_send(tx: Tx, key: str) -> bool:
+    """Tell whether anything may be sent from a session."""
+    row = tx.one("SELECT overrides FROM sessions WHERE key = :key", key=key)
+    chosen = NOTHING_CHOSEN if row is None else _overrides.decode(row[0])
+    return chosen.send_policy != "deny"
+
+
+def remove(tx: Tx, session: Session) -> None:
+    """Remove a session's row; what the ledgers say of it stays its owner's."""
+    tx.run("DELETE FROM sessions WHERE key = :key", key=session.key)
+    tx.run(
+        "INSERT INTO deleted_sessions (key, owner, deleted_at) VALUES (:key, :owner, :now) "
+        "ON CONFLICT (key) DO UPDATE SET owner = :owner, deleted_at = :now",
+        key=session.key,
+        owner=session.owner,
+        now=tx.now,
+    )
+    tx.notify(DELETED, session.key)
+
+
+def past_owners(tx: Tx, keys: Sequence[str]) -> dict[str, str]:
+    """Return whose the sessions were that had these keys and were deleted."""
+    rows = tx.all("SELECT key, owner FROM deleted_sessions WHERE key IN :keys", keys=list(keys))
+    return {row[0]: row[1] for row in rows}
 
 
 def note_stopped(tx: Tx, key: str, is_stopped: bool) -> None:

@@ -4,6 +4,7 @@ from wakeful.broker import lanes, stimuli
 from wakeful.bus.bus import Bus
 from wakeful.outbox import outbox
 from wakeful.store.database import Tx
+from wakeful.transcript import sessions
 from wakeful.turn.silence import spoken
 from wakeful.turn.sizing import is_flush
 from wakeful.turns import turns
@@ -57,6 +58,7 @@ class Ending:
                 self._publish(tx, "stimulus.pending", turn, stimulus_id, {"reason": "interrupted"})
             return given_back
         state, reason = _SETTLES[how.state]
+        reason = how.reason or reason
         claimed = [stimulus.id for stimulus in stimuli.of_turn(tx, turn.id)]
         opened = [stimulus_id for stimulus_id in claimed if stimulus_id == turn.opened_by]
         joined = [stimulus_id for stimulus_id in claimed if stimulus_id != turn.opened_by]
@@ -75,6 +77,8 @@ class Ending:
         """File the reply for its route, unless it is silence or was sent in this turn already."""
         route, said = turn.route, spoken(reply)
         if route is None or not route.is_sent_to or said.is_silent or is_flush(turn):
+            return
+        if not sessions.may_send(tx, turn.session_key):
             return
         if outbox.was_sent_in_turn(tx, turn.id, route.target, said.text):
             return

@@ -14,7 +14,7 @@ from wakeful.intake.decide import Action, LaneState, decide
 from wakeful.intake.facts import arrival_of, lane_facts
 from wakeful.prompts import notes
 from wakeful.store.database import Tx
-from wakeful.transcript import sessions
+from wakeful.transcript import resets, sessions
 from wakeful.transcript.sessions import Session
 from wakeful.turn import limits
 from wakeful.turn.calls import StepCalls
@@ -244,6 +244,7 @@ class Page:
             stimulus
             for stimulus in waiting
             if _may_steer(stimulus, now)
+            and resets.may_join(session.resets, stimulus.seq)
             and decide(
                 arrival_of(stimulus, now), at_boundary, settings_of(session, stimulus)
             ).action

@@ -68,8 +68,13 @@ class Sheet:
         """Add a line of the runtime's own that the model reads."""
         self.add(NoteBody(topic=topic, text=text), kind=Kind.CUSTOM_MESSAGE)
 
-    def add_stimulus(self, stimulus: Stimulus, text: str | None = None) -> None:
-        """Add the line that shows a stimulus to the model; there is one per stimulus, ever."""
+    def add_stimulus(
+        self, stimulus: Stimulus, text: str | None = None, *, is_again: bool = False
+    ) -> None:
+        """Add the line that shows a stimulus to the model; there is one per stimulus, ever.
+
+        What was shown on a path that the session has left is shown again, without being its line.
+        """
         said = stimulus.text if text is None else text
         self._lines.append(
             Line(
@@ -81,7 +86,7 @@ class Sheet:
                     is_external=stimulus.trust is Trust.EXTERNAL,
                 ),
                 turn_id=self.turn.id,
-                stimulus_id=stimulus.id,
+                stimulus_id=None if is_again else stimulus.id,
                 epoch=self.attempt.epoch,
             )
         )

@@ -67,6 +67,22 @@ def of_step(tx: Tx, turn_id: str, step: int) -> dict[str, Call]:
     return {call.call_id: call for call in map(CALLS.read, rows)}
 
 
+def abandon(tx: Tx, turn_id: str, step: int) -> list[Call]:
+    """Settle the calls of a step that began and will never be heard of; return them."""
+    begun = [call for call in of_step(tx, turn_id, step).values() if call.settled_at is None]
+    for call in begun:
+        settle(
+            tx,
+            turn_id,
+            step,
+            call.call_id,
+            state=CallState.UNKNOWN,
+            output=None,
+            ends_turn=False,
+        )
+    return begun
+
+
 def settle(
     tx: Tx,
     turn_id: str,

@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from wakeful.store.database import Store
-from wakeful.transcript.sessions import SESSIONS, Session
+from wakeful.transcript.sessions import DELETED, SESSIONS, Session
 from wakeful.vocabulary.errors import InvalidInput, NotFound
 from wakeful.vocabulary.stimulus import OPERATOR
 
@@ -20,6 +20,7 @@ class SessionView:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._owners: OrderedDict[str, str] = OrderedDict()
+        store.listen(DELETED, self._forget)
 
     async def get(self, key: str, owner: str = OPERATOR) -> Session:
         rows = await self._store.read(SESSIONS.select("WHERE key = :key"), key=key)
@@ -29,7 +30,7 @@ class SessionView:
         return session
 
     async def owner_of(self, key: str) -> str | None:
-        """Return who made a session; an owner never changes."""
+        """Return who made a session; an owner never changes as long as there is the session."""
         known = self._owners.get(key)
         if known is None:
             rows = await self._store.read("SELECT owner FROM sessions WHERE key = :key", key=key)
@@ -39,6 +40,9 @@ class SessionView:
             while len(self._owners) > REMEMBERED:
                 self._owners.popitem(last=False)
         return known
+
+    def _forget(self, key: str) -> None:
+        self._owners.pop(key, None)
 
     async def of_agent(
         self,

@@ -1,15 +1,33 @@
-"""Look at what was said."""
+"""Look at what was said: on the path a session goes on, on those it left, and before a reset."""
 
 from collections.abc import Sequence
 
 from wakeful.store.database import Store
+from wakeful.transcript import resets
+from wakeful.transcript.branches import BRANCHES, CHAIN, Segment, Tip, owned, stretches
 from wakeful.transcript.entries import ENTRIES
-from wakeful.vocabulary.entry import Entry
-from wakeful.vocabulary.errors import InvalidInput
+from wakeful.transcript.resets import PAST
+from wakeful.transcript.sessions import SESSIONS
+from wakeful.vocabulary.entry import Entry, NoteBody
+from wakeful.vocabulary.errors import InvalidInput, NotFound
+from wakeful.vocabulary.record import Record
 
 LARGEST_PAGE = 1000
+MOST_LABELS = 1000
 
-_BRANCH = "branch = (SELECT branch FROM sessions WHERE key = :key)"
+_MARKS = "kind = 'label' AND kind IN ('compaction', 'label')"  # as the index of them says it
+_LAST = "SELECT id, depth FROM entries WHERE branch = :branch ORDER BY depth DESC LIMIT 1"
+
+
+class TranscriptCard(Record):
+    """One conversation of a session: the one that goes on, or one before a reset."""
+
+    tip: Tip
+    is_current: bool
+    started_at: int
+    ended_at: int | None = None
+    ended_by: str | None = None
+    branches: Sequence[Tip] = ()  # every path that was ever gone in it
 
 
 class TranscriptView:
@@ -19,39 +37,181 @@ class TranscriptView:
         self._store = store
 
     async def newest(self, session_key: str, limit: int) -> list[Entry]:
-        """Return the last entries of the active branch, oldest first."""
+        """Return the last entries of the session's path, oldest first."""
         return list(await self.page(session_key, limit=limit))
 
     async def page(
-        self, session_key: str, *, after: str | None = None, before: str | None = None, limit: int
+        self,
+        session_key: str,
+        *,
+        path: str | None = None,
+        after: str | None = None,
+        before: str | None = None,
+        limit: int,
     ) -> Sequence[Entry]:
-        """Return entries of the active branch, oldest first: those that follow the entry `after`,
-        or else those that lead up to the entry `before`, or to the newest.
+        """Return entries of a path, oldest first: those that follow the entry `after`, or else
+        those that lead up to the entry `before`, or to the newest.
+
+        A path is named by its transcript (then it is the last that was gone there), its branch or
+        its last entry; without a name, it is the one that goes on.
         """
         if not 1 <= limit <= LARGEST_PAGE:
             raise InvalidInput("limit", f"must be from 1 to {LARGEST_PAGE}, not {limit}")
-        conditions = [_BRANCH]
-        params: dict[str, object] = {"key": session_key, "limit": limit}
+        tip = await self._tip(session_key, path)
+        if tip is None:
+            return []
+        segments = await self._segments(tip)
+        first, last = 0, tip.leaf_depth
         if after is not None:
-            conditions.append("depth > :after")
-            params["after"] = await self._depth(session_key, after, "after")
+            first = await self._depth(segments, after, "after") + 1
         if before is not None:
-            conditions.append("depth < :before")
-            params["before"] = await self._depth(session_key, before, "before")
-        order = "ASC" if after is not None else "DESC"
-        rows = await self._store.read(
-            ENTRIES.select(f"WHERE {' AND '.join(conditions)} ORDER BY depth {order} LIMIT :limit"),
-            **params,
-        )
-        found = [ENTRIES.read(row) for row in rows]
-        return found if after is not None else found[::-1]
+            last = await self._depth(segments, before, "before") - 1
+        return await self._read(segments, first, last, limit, is_forward=after is not None)
 
-    async def _depth(self, session_key: str, entry_id: str, field: str) -> int:
-        rows = await self._store.read(
-            f"SELECT depth FROM entries WHERE id = :id AND {_BRANCH}",  # noqa: S608 (ours)
-            id=entry_id,
-            key=session_key,
-        )
+    async def cards(self, session_key: str) -> list[TranscriptCard]:
+        """Return the conversations of a session, the newest first."""
+        rows = await self._store.read(SESSIONS.select("WHERE key = :key"), key=session_key)
         if not rows:
-            raise InvalidInput(field, f"no entry {entry_id[:80]!r} in this session")
-        return rows[0][0]
+            raise NotFound("session", f"no session {session_key!r}")
+        session = SESSIONS.read(rows[0])
+        found = [
+            TranscriptCard(
+                tip=Tip(
+                    transcript_id=session.transcript_id,
+                    branch=session.branch,
+                    fork_depth=session.fork_depth,
+                    leaf_id=session.leaf_id,
+                    leaf_depth=session.leaf_depth,
+                ),
+                is_current=True,
+                started_at=session.started_at,
+                branches=await self._branches(session.transcript_id, session_key),
+            )
+        ]
+        for row in reversed(await self._store.read(resets.OF_SESSION, key=session_key)):
+            past = PAST.read(row)
+            tip = Tip(
+                transcript_id=past.id,
+                branch=past.branch,
+                fork_depth=past.fork_depth,
+                leaf_id=past.leaf_id,
+                leaf_depth=past.leaf_depth,
+            )
+            card = TranscriptCard(
+                tip=tip,
+                is_current=False,
+                started_at=past.started_at,
+                ended_at=past.ended_at,
+                ended_by=past.ended_by,
+                branches=await self._branches(past.id, session_key),
+            )
+            found.append(card)
+        return found
+
+    async def labels(self, session_key: str) -> dict[str, str]:
+        """Return the labels of the session's path, by entry; the last one of each counts."""
+        tip = await self._tip(session_key, None)
+        found: dict[str, str] = {}
+        for segment in [] if tip is None else await self._segments(tip):
+            rows = await self._store.read(
+                ENTRIES.select(
+                    f"WHERE branch = :branch AND {_MARKS} AND depth >= :first AND depth <= :last "
+                    "ORDER BY depth LIMIT :limit"
+                ),
+                branch=segment.branch,
+                first=segment.first,
+                last=segment.last,
+                limit=MOST_LABELS,
+            )
+            for row in rows:
+                body = ENTRIES.read(row).content()
+                if isinstance(body, NoteBody):
+                    found[body.topic] = body.text
+        return {entry_id: label for entry_id, label in found.items() if label}
+
+    async def _branches(self, transcript_id: str, session_key: str) -> list[Tip]:
+        """Return the ends of every path that this session has gone in a transcript."""
+        rows = await self._store.read(
+            BRANCHES.select(
+                "WHERE transcript_id = :id ORDER BY parent IS NOT NULL, created_at, id"
+            ),
+            id=transcript_id,
+        )
+        found: list[Tip] = []
+        for branch in owned([BRANCHES.read(row) for row in rows], session_key):
+            last = await self._store.read(_LAST, branch=branch.id)
+            leaf_id, leaf_depth = last[0] if last else (None, branch.fork_depth)
+            tip = Tip(
+                transcript_id=transcript_id,
+                branch=branch.id,
+                fork_depth=branch.fork_depth,
+                leaf_id=leaf_id,
+                leaf_depth=leaf_depth,
+            )
+            found.append(tip)
+        return found
+
+    async def _tip(self, session_key: str, path: str | None) -> Tip | None:
+        """Return where a path of a session ends; None if there is no session."""
+        if path is None:
+            rows = await self._store.read(
+                "SELECT transcript_id, branch, fork_depth, leaf_id, leaf_depth FROM sessions "
+                "WHERE key = :key",
+                key=session_key,
+            )
+            return Tip(**dict(zip(_TIP, rows[0], strict=True))) if rows else None
+        cards = await self.cards(session_key)
+        known = {name: tip for card in cards for tip in card.branches for name in _names(tip)}
+        known |= {tip.transcript_id: tip for card in cards for tip in (card.tip,)}
+        if path not in known:
+            raise NotFound("transcript", f"no transcript {path[:80]!r} in this session")
+        return known[path]
+
+    async def _segments(self, tip: Tip) -> list[Segment]:
+        if tip.fork_depth < 0:
+            return stretches(tip.branch, [], tip.leaf_depth)
+        rows = await self._store.read(CHAIN, branch=tip.branch)
+        return stretches(tip.branch, [BRANCHES.read(row) for row in rows], tip.leaf_depth)
+
+    async def _read(
+        self, segments: Sequence[Segment], first: int, last: int, limit: int, *, is_forward: bool
+    ) -> list[Entry]:
+        """Read up to `limit` entries of a range from one of its ends."""
+        order = "ASC" if is_forward else "DESC"
+        found: list[Entry] = []
+        for segment in segments if is_forward else reversed(segments):
+            low, high = max(segment.first, first), min(segment.last, last)
+            if low > high or len(found) == limit:
+                continue
+            rows = await self._store.read(
+                ENTRIES.select(
+                    "WHERE branch = :branch AND depth >= :low AND depth <= :high "
+                    f"ORDER BY depth {order} LIMIT :limit"
+                ),
+                branch=segment.branch,
+                low=low,
+                high=high,
+                limit=limit - len(found),
+            )
+            found += map(ENTRIES.read, rows)
+        return found if is_forward else found[::-1]
+
+    async def _depth(self, segments: Sequence[Segment], entry_id: str, field: str) -> int:
+        rows = await self._store.read(
+            "SELECT branch, depth FROM entries WHERE id = :id", id=entry_id
+        )
+        for branch, depth in rows:
+            if any(
+                branch == segment.branch and segment.first <= depth <= segment.last
+                for segment in segments
+            ):
+                return depth
+        raise InvalidInput(field, f"no entry {entry_id[:80]!r} in this session")
+
+
+_TIP = ("transcript_id", "branch", "fork_depth", "leaf_id", "leaf_depth")
+
+
+def _names(tip: Tip) -> list[str]:
+    """Return what a path may be called; the first branch has the name of its transcript."""
+    return [name for name in (tip.leaf_id, tip.branch) if name not in (None, tip.transcript_id)]

@@ -39,9 +39,9 @@ class ToolBody(Record, tag="tool"):
 
 
 class NoteBody(Record, tag="note"):
-    """Text of the runtime itself: a custom message, a summary, a trigger."""
+    """Text of the runtime itself: a custom message, a summary, a label, a trigger."""
 
-    topic: str
+    topic: str  # of a label, the entry it is on; of a branch's summary, the leaf that was left
     text: str
 
 

@@ -7,6 +7,7 @@ WakefulError
 │   ├── StoreBusy       another process holds the database
 │   ├── StoreFull       the disk is full
 │   ├── Overloaded      a bound was reached; nothing was written
+│   ├── Underway        a turn is running where something must be changed
 │   └── Garbled         a model answered with something unreadable
 ├── Permanent           a human must act
 │   ├── StoreDamaged    the database cannot be trusted
@@ -55,6 +56,10 @@ class StoreFull(Transient):
 
 class Overloaded(Transient):
     """Too much at once; nothing was written."""
+
+
+class Underway(Transient):
+    """A turn is running there; nothing was written."""
 
 
 class Garbled(Transient):

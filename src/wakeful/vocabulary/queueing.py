@@ -90,6 +90,19 @@ def resolve(*levels: QueueOverrides | None) -> QueueSettings:
     return QueueSettings(**known) if known else DEFAULTS  # pyright: ignore[reportArgumentType]
 
 
+def never_joining(settings: QueueSettings) -> QueueSettings:
+    """Return the settings for what may not join a running turn, though it may end it."""
+    if not RULES[settings.mode].while_running.startswith("steer"):
+        return settings
+    return QueueSettings(
+        mode=Mode.QUEUE,
+        debounce_ms=settings.debounce_ms,
+        debounce_max_ms=settings.debounce_max_ms,
+        cap=settings.cap,
+        drop=settings.drop,
+    )
+
+
 def checked(settings: QueueOverrides, field: str = "queue") -> QueueOverrides:
     """Return the settings, or refuse the first bad number among them."""
     bounds = {"debounce_ms": (0, 3_600_000), "debounce_max_ms": (0, 3_600_000), "cap": (1, 10_000)}

@@ -147,6 +147,7 @@ class Draft(Record):
     expires_at: int | None = None
     attachments: tuple[Attachment, ...] = ()
     binding: str | None = None  # what sent it to its session
+    begins: str | None = None  # the command that makes it the first of a new transcript
     owner: str = OPERATOR  # whose sessions it may enter, and whose a new one is
 
 

@@ -48,6 +48,11 @@ async def owned(home: House, client: httpx2.AsyncClient) -> dict[str, str]:
     }
 
 
+def is_upheaval(method: str, path: str) -> bool:
+    """Tell whether nothing in a session is afterwards as it was."""
+    return path.endswith(("/reset", "/fork")) or (method == "DELETE" and "/sessions/" in path)
+
+
 def routes_to(ids: dict[str, str]) -> list[tuple[str, str, Any]]:
     key, turn, stimulus = ids["key"], ids["turn"], ids["stimulus"]
     return [
@@ -55,7 +60,15 @@ def routes_to(ids: dict[str, str]) -> list[tuple[str, str, Any]]:
         ("GET", f"/api/sessions/{key}/entries", None),
         ("GET", f"/api/sessions/{key}/entries?after={ids['entry']}", None),
         ("GET", f"/api/sessions/{key}/export", None),
+        ("GET", f"/api/sessions/{key}/transcripts", None),
+        ("GET", f"/api/sessions/{key}/labels", None),
         ("POST", f"/api/sessions/{key}/stop", None),
+        ("POST", f"/api/sessions/{key}/reset", None),
+        ("POST", f"/api/sessions/{key}/fork", {"at": ids["entry"]}),
+        ("POST", f"/api/sessions/{key}/labels", {"entry_id": ids["entry"], "label": "x"}),
+        ("DELETE", f"/api/sessions/{key}", None),
+        ("PATCH", f"/api/sessions/{key}", {"label": "x"}),
+        ("POST", f"/api/sessions/{key}/seen", {}),
         ("POST", f"/api/sessions/{key}/messages", {"text": "x"}),
         ("POST", f"/api/sessions/{key}/stream", {"text": "x"}),
         ("GET", f"/api/stimuli/{stimulus}", None),
@@ -116,9 +129,74 @@ async def test_an_owner_uses_its_own_sessions_and_the_operator_all():
         ids = await owned(home, a)
         for client in (a, operator):
             for method, path, body in routes_to(ids):
+                if is_upheaval(method, path):
+                    continue
                 answer = await client.request(method, path, json=body)
                 assert answer.status_code in (200, 202, 409), path
             assert len((await client.get("/api/sessions")).json()["items"]) == 1
+
+
+ALIASES = (
+    *("main", "agent:main:main", "agent%3Amain%3Amain", "system:activity", "activity", "main/"),
+    *("MAIN", "Agent:main:main", "agent:main:~6dain", "agent:MAIN:main", "%6dain", " main"),
+    *("agent:main:web:theirs", "web:theirs", "web:%74heirs", "web:~74heirs", "web:THEIRS"),
+)
+
+
+async def test_no_spelling_of_a_key_leads_into_a_session_of_another_owner():
+    async with house() as home, home.client(home.operator) as operator:
+        for key in ("main", "activity", "web:theirs"):
+            await operator.post(f"/api/sessions/{key}/messages?wait=10", json={"text": "mine"})
+        before = await home.runtime.store.read("SELECT * FROM sessions ORDER BY key")
+        tried = [
+            route
+            for alias in ALIASES
+            for route in routes_to({"key": alias, "turn": "x", "stimulus": "x", "entry": "x"})
+            if "/sessions/" in route[1]
+        ]
+        async with home.client(await home.token("send", name="b")) as stranger:
+            for method, path, body in tried:
+                answer = await stranger.request(method, path, json=body)
+                assert answer.status_code == 404, path
+
+        assert await home.runtime.store.read("SELECT * FROM sessions ORDER BY key") == before
+
+
+async def test_the_name_of_a_deleted_session_stays_with_its_owner():
+    async with (
+        house() as home,
+        home.client(await home.token("send", name="a")) as a,
+        home.client(await home.token("send", name="b")) as b,
+    ):
+        path = "/api/sessions/api:x"
+        await a.post(f"{path}/messages?wait=10", json={"text": "mine"})
+        deleted = await a.delete(path)
+        foreign = await b.post(f"{path}/messages", json={"text": "x"})
+        seen = await b.get("/api/stimuli?session=api:x")
+        own = await a.post(f"{path}/messages?wait=10", json={"text": "again"})
+
+        assert deleted.json() == {
+            "deleted": True,
+            "blocked_by_automations": False,
+            "automations": [],
+        }
+        assert (foreign.status_code, own.status_code) == (404, 200)
+        assert seen.json()["items"] == []
+
+
+async def test_a_session_that_the_operator_makes_anew_is_closed_to_its_old_owner():
+    async with (
+        house() as home,
+        home.client(home.operator) as operator,
+        home.client(await home.token("send", name="a")) as a,
+    ):
+        path = "/api/sessions/api:x"
+        first = (await a.post(f"{path}/messages?wait=10", json={"text": "mine"})).json()
+        await a.delete(path)
+        await operator.post(f"{path}/messages?wait=10", json={"text": "not yours"})
+
+        for other in (path, f"/api/turns/{first['turn']['id']}"):
+            assert (await a.get(other)).status_code == 404
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from wakeful.doors.http.outputs import Outputs
 from wakeful.doors.http.rooms import Rooms
 from wakeful.doors.http.search import Search
 from wakeful.doors.http.server import HttpOptions, HttpServer, is_loopback
+from wakeful.doors.http.session_changes import SessionChanges
 from wakeful.doors.http.sessions import Sessions
 from wakeful.doors.http.stimuli import Stimuli
 from wakeful.doors.http.tokens import Tokens
@@ -34,6 +35,7 @@ def endpoints(rooms: Rooms, lasting: Lasting, probe: Probe) -> Sequence[Endpoint
         Sessions(rooms),
         Transfers(rooms),
         Search(rooms),
+        SessionChanges(rooms),
         Stimuli(rooms),
         Turns(rooms, lasting),
         Outputs(rooms),

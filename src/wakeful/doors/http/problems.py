@@ -16,6 +16,7 @@ from wakeful.vocabulary.errors import (
     StoreFailed,
     StoreFull,
     Transient,
+    Underway,
 )
 from wakeful.vocabulary.record import Record
 
@@ -34,6 +35,7 @@ TITLES: dict[str, tuple[int, str]] = {
     "timeout": (408, "The request took too long to arrive"),
     "conflict": (409, "The same key came with another body"),
     "too-late": (409, "What should be changed has ended already"),
+    "busy": (409, "A turn is running there"),
     "too-large": (413, "The request is too large"),
     "unsupported-media-type": (415, "The body must be JSON"),
     "headers-too-large": (431, "The headers are too large"),
@@ -119,6 +121,8 @@ def problem_of(error: Exception) -> Problem:
             return Problem("invalid-input", str(error), field=error.field)
         case StoreFull():
             return Problem("full", str(error), retry_after_s=error.retry_after_s or 30)
+        case Underway():
+            return Problem("busy", str(error), retry_after_s=error.retry_after_s or 1)
         case StoreBusy() | Overloaded() | Transient():
             return Problem("unavailable", str(error), retry_after_s=error.retry_after_s or 1)
         case StoreFailed():

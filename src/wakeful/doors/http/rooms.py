@@ -7,9 +7,12 @@ from wakeful.access.gatekeeper import Gatekeeper
 from wakeful.access.principal import Principal
 from wakeful.bus.bus import Bus
 from wakeful.commands.commands import Commands
+from wakeful.intake.deletion import Deletion
 from wakeful.intake.intake import Intake
+from wakeful.intake.sessions import SessionActs
 from wakeful.store.database import Store
 from wakeful.telemetry.metrics import Metrics
+from wakeful.transcript.sessions import Session
 from wakeful.turns.turns import Turn
 from wakeful.views.agents import AgentView
 from wakeful.views.lanes import LaneView
@@ -21,10 +24,15 @@ from wakeful.views.why import WhyView
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import InvalidInput, NotFound
-from wakeful.vocabulary.session_key import SessionKey
+from wakeful.vocabulary.session_key import Kind, SessionKey
 from wakeful.vocabulary.stimulus import OPERATOR
 
-OPEN_TO_ALL = ("web", "api")  # first words of sessions that anybody who may send may make
+
+def _is_open_to_all(key: SessionKey) -> bool:
+    """Tell whether anybody who may send may make a session: a web chat, or one below `api`."""
+    parts = keys.parse(key)
+    is_api = parts.kind is Kind.OTHER and parts.words[0] == "api" and len(parts.words) > 1
+    return is_api or parts.kind is Kind.WEB
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +45,8 @@ class Rooms:
     clock: Clock
     metrics: Metrics
     intake: Intake
+    acts: SessionActs
+    deletion: Deletion
     gatekeeper: Gatekeeper
     credentials: Credentials
     turns: TurnView
@@ -48,9 +58,9 @@ class Rooms:
     why: WhyView
     commands: Commands | None = None  # None where nothing can be said
 
-    def key(self, words: str) -> SessionKey:
+    def key(self, words: str, field: str = "session_key") -> SessionKey:
         """Return the session key that a path or a query names."""
-        return keys.canonical(words, self.default_agent)
+        return keys.canonical(words, self.default_agent, field)
 
     async def entered(self, principal: Principal, words: str) -> SessionKey:
         """Return the key of a session that this principal may write to, or make.
@@ -58,21 +68,31 @@ class Rooms:
         Intake looks again in the accepting transaction, since two may make one at once.
         """
         if principal.owner == OPERATOR:
-            return self.key(words)
+            return self.intake.bindings.thinking_place(self.key(words))
         try:
             key = self.key(words)
             self.agents.card(keys.agent_of(key))
         except InvalidInput:
             raise NotFound("session", f"no session {words[:120]!r}") from None
         owner = await self.sessions.owner_of(key)
-        is_allowed = (
-            keys.rest_of(key).partition(":")[0] in OPEN_TO_ALL and ":" in keys.rest_of(key)
-            if owner is None
-            else owner == principal.owner
-        )
-        if not is_allowed:
+        if not (_is_open_to_all(key) if owner is None else owner == principal.owner):
             raise NotFound("session", f"no session {key!r}")
         return key
+
+    async def session(self, principal: Principal, words: str) -> Session:
+        """Return a session that this principal may see, by any of its names."""
+        return await self.sessions.get(self._key_of_one(words), principal.owner)
+
+    async def thinking(self, principal: Principal, words: str) -> Session:
+        """Return the session whose turns answer what this principal says in another."""
+        key, owner = self._key_of_one(words), principal.owner
+        return await self.sessions.get(self.intake.bindings.thinking_place(key, owner), owner)
+
+    def _key_of_one(self, words: str) -> SessionKey:
+        try:
+            return self.key(words)
+        except InvalidInput:
+            raise NotFound("session", f"no session {words[:120]!r}") from None
 
     async def turn(self, principal: Principal, turn_id: str) -> Turn:
         """Return a turn that this principal may see."""

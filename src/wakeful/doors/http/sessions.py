@@ -1,4 +1,4 @@
-"""Sessions: which there are, what was said in them, and stopping what runs there."""
+"""Sessions: which there are, and what was said in them."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,12 +16,13 @@ from wakeful.doors.http.shapes import (
     time_of,
     time_or_none,
 )
-from wakeful.transcript.sessions import Session
+from wakeful.transcript.sessions import Overrides, Session
 from wakeful.views.sessions import place
-from wakeful.vocabulary.errors import InvalidInput, NotFound
+from wakeful.views.transcripts import TranscriptCard
+from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.queueing import QueueOverrides
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.session_key import SessionKey
+from wakeful.vocabulary.session_key import ChatType, SessionKey
 
 
 class LaneShape(Record):
@@ -39,21 +40,50 @@ class SessionShape(Record):
 
     key: str
     agent_id: str
+    chat_type: ChatType
+    parent: str | None
+    label: str | None
+    transcript_id: str
     created_at: datetime
+    started_at: datetime
     last_human_at: datetime | None
     last_activity_at: datetime | None
     entries: int
+    unread: int
     usage: UsageShape
     cost: float
     queue: QueueOverrides
+    overrides: Overrides
     lane: LaneShape | None = None  # only when one session is asked for
 
 
-class Stopped(Record):
-    """What a stop ended."""
+class BranchShape(Record):
+    """A path through a transcript; `entries` counts those it shares with others, too."""
 
-    turn_id: str | None
-    cancelled: Sequence[str]
+    id: str
+    leaf_id: str | None
+    entries: int
+
+
+class TranscriptShape(Record):
+    """One conversation of a session."""
+
+    id: str
+    is_current: bool
+    started_at: datetime
+    ended_at: datetime | None
+    ended_by: str | None
+    branch: str
+    leaf_id: str | None
+    entries: int
+    branches: Sequence[BranchShape]
+
+
+class LabelShape(Record):
+    """The label of an entry."""
+
+    entry_id: str
+    label: str
 
 
 class SessionsQuery(Given):
@@ -64,8 +94,13 @@ class SessionsQuery(Given):
 
 
 class EntriesQuery(Given):
-    """Entries after one, or leading up to one; without either, the newest."""
+    """Entries after one, or leading up to one; without either, the newest.
 
+    `transcript` is the id of a transcript, or the leaf of one of its branches; without it, the
+    path that goes on.
+    """
+
+    transcript: Cursor | None = None
     after: Cursor | None = None
     before: Cursor | None = None
     limit: Limit = DEFAULT_PAGE
@@ -106,12 +141,20 @@ class Sessions:
                 returns={200: Page[EntryShape]},
             ),
             Endpoint(
-                method="POST",
-                path="/api/sessions/{key}/stop",
-                scope="send",
-                summary="End the running turn and cancel the messages that wait",
-                answer=self.stop,
-                returns={200: Stopped},
+                method="GET",
+                path="/api/sessions/{key}/transcripts",
+                scope=ANYBODY,
+                summary="List the conversations of a session, the newest first",
+                answer=self.transcripts,
+                returns={200: Page[TranscriptShape]},
+            ),
+            Endpoint(
+                method="GET",
+                path="/api/sessions/{key}/labels",
+                scope=ANYBODY,
+                summary="List the labels of entries",
+                answer=self.labels,
+                returns={200: Page[LabelShape]},
             ),
         ]
 
@@ -120,7 +163,7 @@ class Sessions:
         found = await self._rooms.sessions.page(call.principal.owner, call.query.after, limit + 1)
         has_more = len(found) > limit
         return Page(
-            items=[_shape(session) for session in found[:limit]],
+            items=[session_shape(session) for session in found[:limit]],
             next=place(found[limit - 1]) if has_more else None,
         )
 
@@ -134,13 +177,17 @@ class Sessions:
             waiting=status.waiting,
             ready_at=time_or_none(status.ready_at),
         )
-        return _shape(session, lane)
+        return session_shape(session, lane)
 
     async def entries(self, call: Call[EntriesQuery, Nothing]) -> Page[EntryShape]:
         """Give a page; `next` continues in the direction that was asked for."""
         session, query = await self._session(call), call.query
         found = await self._rooms.transcripts.page(
-            session.key, after=query.after, before=query.before, limit=query.limit + 1
+            session.key,
+            path=query.transcript,
+            after=query.after,
+            before=query.before,
+            limit=query.limit + 1,
         )
         has_more = len(found) > query.limit
         if query.after is not None:
@@ -151,30 +198,55 @@ class Sessions:
             next_id = items[0].id if has_more else None
         return Page(items=[entry_shape(entry) for entry in items], next=next_id)
 
-    async def stop(self, call: Call[Nothing, Nothing]) -> Stopped:
+    async def transcripts(self, call: Call[Nothing, Nothing]) -> Page[TranscriptShape]:
         session = await self._session(call)
-        stopped = await self._rooms.intake.stop(SessionKey(session.key))
-        return Stopped(turn_id=stopped.turn_id, cancelled=stopped.cancelled)
+        cards = await self._rooms.transcripts.cards(session.key)
+        return Page(items=[_transcript_shape(card) for card in cards], next=None)
+
+    async def labels(self, call: Call[Nothing, Nothing]) -> Page[LabelShape]:
+        session = await self._session(call)
+        found = await self._rooms.transcripts.labels(session.key)
+        items = [LabelShape(entry_id=entry_id, label=label) for entry_id, label in found.items()]
+        return Page(items=items, next=None)
 
     async def _session(self, call: Call[EntriesQuery, Nothing] | Call[Nothing, Nothing]) -> Session:
-        words = call.path["key"]
-        try:
-            key = self._rooms.key(words)
-        except InvalidInput:
-            raise NotFound("session", f"no session {words[:120]!r}") from None
-        return await self._rooms.sessions.get(key, call.principal.owner)
+        return await self._rooms.session(call.principal, call.path["key"])
 
 
-def _shape(session: Session, lane: LaneShape | None = None) -> SessionShape:
+def session_shape(session: Session, lane: LaneShape | None = None) -> SessionShape:
     return SessionShape(
         key=session.key,
         agent_id=session.agent_id,
+        chat_type=keys.parse(SessionKey(session.key)).chat_type,
+        parent=session.parent,
+        label=session.label,
+        transcript_id=session.transcript_id,
         created_at=time_of(session.created_at),
+        started_at=time_of(session.started_at),
         last_human_at=time_or_none(session.last_human_at),
         last_activity_at=time_or_none(session.last_write_at),
         entries=session.leaf_depth + 1,
+        unread=session.unread,
         usage=UsageShape(input=session.input_tokens, output=session.output_tokens),
         cost=session.cost,
         queue=session.queue,
+        overrides=session.overrides,
         lane=lane,
+    )
+
+
+def _transcript_shape(card: TranscriptCard) -> TranscriptShape:
+    return TranscriptShape(
+        id=card.tip.transcript_id,
+        is_current=card.is_current,
+        started_at=time_of(card.started_at),
+        ended_at=time_or_none(card.ended_at),
+        ended_by=card.ended_by,
+        branch=card.tip.branch,
+        leaf_id=card.tip.leaf_id,
+        entries=card.tip.leaf_depth + 1,
+        branches=[
+            BranchShape(id=tip.branch, leaf_id=tip.leaf_id, entries=tip.leaf_depth + 1)
+            for tip in card.branches
+        ],
     )

@@ -1,0 +1,151 @@
+"""What may be done to a session: stop, reset, fork, choose, label, see, delete."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import msgspec
+
+from wakeful.access.principal import Principal
+from wakeful.doors.http.endpoint import Call, Endpoint, Given, Link, Nothing
+from wakeful.doors.http.rooms import Rooms
+from wakeful.doors.http.sessions import SessionShape, session_shape
+from wakeful.intake.deletion import Deleted
+from wakeful.intake.sessions import Changes
+from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.session_key import SessionKey
+from wakeful.vocabulary.stimulus import OPERATOR
+
+EntryName = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+
+_LINKS = (Link("GET", "/api/sessions/{key}", "key", "/key"),)
+
+
+class Stopped(Record):
+    """What a stop ended."""
+
+    turn_id: str | None
+    cancelled: Sequence[str]
+
+
+class ResetShape(Record):
+    """The transcript that the session goes on in; while it waits, the one that it will leave."""
+
+    transcript_id: str
+    is_waiting: bool
+
+
+class ForkBody(Given):
+    """From where to go on (default: the last entry), and in which new session, if in one."""
+
+    at: EntryName | None = None
+    to: str | None = None
+    summary: str | None = None  # what the path that is left came to
+
+
+class ChangesBody(Changes, forbid_unknown_fields=True):
+    """What to choose; null takes a choice back, what is not named stays."""
+
+
+class SeenBody(Given):
+    """Up to which entry; without one, all of them."""
+
+    entry_id: EntryName | None = None
+
+
+class LabelBody(Given):
+    """The label of an entry; an empty one removes it."""
+
+    entry_id: EntryName
+    label: str
+
+
+class DeleteQuery(Given):
+    """Whether automations that are bound to the session go with it."""
+
+    confirm: bool = False
+
+
+class SessionChanges:
+    """Conversations, changed."""
+
+    def __init__(self, rooms: Rooms) -> None:
+        self._rooms = rooms
+
+    def endpoints(self) -> list[Endpoint]:
+        at = "/api/sessions/{key}"
+        return [
+            _endpoint("POST", f"{at}/stop", _STOP, self.stop, Stopped),
+            _endpoint("POST", f"{at}/reset", _RESET, self.reset, ResetShape),
+            _endpoint(
+                "POST", f"{at}/fork", _FORK, self.fork, SessionShape, body=ForkBody, links=_LINKS
+            ),
+            _endpoint("PATCH", at, _CHOOSE, self.choose, SessionShape, body=ChangesBody),
+            _endpoint("POST", f"{at}/labels", _LABEL, self.label, SessionShape, body=LabelBody),
+            _endpoint("POST", f"{at}/seen", _SEE, self.see, SessionShape, body=SeenBody),
+            _endpoint("DELETE", at, _DELETE, self.delete, Deleted, query=DeleteQuery),
+        ]
+
+    async def stop(self, call: Call[Nothing, Nothing]) -> Stopped:
+        session = await self._rooms.thinking(call.principal, call.path["key"])
+        stopped = await self._rooms.intake.stop(SessionKey(session.key))
+        return Stopped(turn_id=stopped.turn_id, cancelled=stopped.cancelled)
+
+    async def reset(self, call: Call[Nothing, Nothing]) -> ResetShape:
+        done = await self._rooms.acts.reset(await self._key(call))
+        return ResetShape(transcript_id=done.transcript_id, is_waiting=done.is_waiting)
+
+    async def fork(self, call: Call[Nothing, ForkBody]) -> SessionShape:
+        key, body = await self._key(call), call.body
+        to = None if body.to is None else await self._new_key(call.principal, body.to)
+        forked = await self._rooms.acts.fork(key, at=body.at, to=to, summary=body.summary)
+        return session_shape(forked)
+
+    async def _new_key(self, principal: Principal, words: str) -> SessionKey:
+        """Return the key of a session that this principal may make."""
+        if principal.owner == OPERATOR:
+            return self._rooms.key(words, "to")
+        return await self._rooms.entered(principal, words)
+
+    async def choose(self, call: Call[Nothing, ChangesBody]) -> SessionShape:
+        return session_shape(await self._rooms.acts.choose(await self._key(call), call.body))
+
+    async def label(self, call: Call[Nothing, LabelBody]) -> SessionShape:
+        key, body = await self._key(call), call.body
+        await self._rooms.acts.label_entry(key, body.entry_id, body.label)
+        return session_shape(await self._rooms.sessions.get(key))
+
+    async def see(self, call: Call[Nothing, SeenBody]) -> SessionShape:
+        key = await self._key(call)
+        return session_shape(await self._rooms.acts.see(key, call.body.entry_id))
+
+    async def delete(self, call: Call[DeleteQuery, Nothing]) -> Deleted:
+        return await self._rooms.deletion.delete(
+            await self._key(call), is_confirmed=call.query.confirm
+        )
+
+    async def _key(self, call: Call[Any, Any]) -> SessionKey:
+        session = await self._rooms.session(call.principal, call.path["key"])
+        return SessionKey(session.key)
+
+
+_STOP = "End the running turn and cancel the messages that wait"
+_RESET = "Begin a new transcript; while a turn is open, with the next one"
+_FORK = "Go on from an entry, on a new branch or in a new session"
+_CHOOSE = "Choose a label, a model and the like for a session"
+_LABEL = "Label an entry"
+_SEE = "Note what people have read"
+_DELETE = "Delete a session; what runs there is stopped first"
+
+
+def _endpoint(
+    method: str, path: str, summary: str, answer: Any, returns: type[Record], **more: Any
+) -> Endpoint:
+    return Endpoint(
+        method=method,
+        path=path,
+        scope="send",
+        summary=summary,
+        answer=answer,
+        returns={200: returns},
+        **more,
+    )

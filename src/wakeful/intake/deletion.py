@@ -1,0 +1,160 @@
+"""Deletion of a session: in one commit it is gone for everybody, then its entries are removed.
+
+What runs in it is ended first, in that same commit: the lane is taken from the turn, so that
+nothing the turn still does can be written.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+
+from wakeful.broker import lanes, stimuli
+from wakeful.broker.lanes import Lane
+from wakeful.bus.bus import Bus
+from wakeful.intake.sessions import existing
+from wakeful.sleeps import sleeps
+from wakeful.store.database import Store, Tx
+from wakeful.timers import timers
+from wakeful.transcript import discards, resets, sessions
+from wakeful.transcript.sessions import Session
+from wakeful.turns import asks, tool_calls, turns
+from wakeful.turns.tool_calls import CallState
+from wakeful.turns.turns import End, Turn, TurnState
+from wakeful.vocabulary.clock import Clock
+from wakeful.vocabulary.errors import Transient
+from wakeful.vocabulary.event import Event
+from wakeful.vocabulary.failpoints import failpoint
+from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.session_key import SessionKey
+from wakeful.vocabulary.stimulus import State
+
+REASON = "session-deleted"
+STEP = 500  # stimuli that one write cancels
+FINISH_EVERY_S = 3_600.0
+
+log = logging.getLogger(__name__)
+
+
+class BoundAutomation(Record):
+    """An automation of a user that runs in one session."""
+
+    id: str
+    name: str
+    enabled: bool
+
+
+class Deleted(Record):
+    """What came of a deletion."""
+
+    deleted: bool
+    blocked_by_automations: bool = False
+    automations: Sequence[BoundAutomation] = ()
+
+
+BoundTo = Callable[[Tx, SessionKey], Sequence[BoundAutomation]]
+EndTurn = Callable[[Tx, Turn, End, int], None]
+
+
+class Deletion:
+    """Deletes sessions; a service, so that what was begun is finished."""
+
+    def __init__(
+        self, store: Store, bus: Bus, clock: Clock, end_turn: EndTurn, bound_to: BoundTo
+    ) -> None:
+        self._store = store
+        self._bus = bus
+        self._clock = clock
+        self._end_turn = end_turn
+        self._bound_to = bound_to
+
+    async def delete(self, key: SessionKey, *, is_confirmed: bool = False) -> Deleted:
+        """Delete a session, unless automations are bound to it and nobody confirmed."""
+        deleted: Deleted | None = None
+        while deleted is None:
+            deleted = await self._store.write(
+                lambda tx: self._step(tx, key, is_confirmed=is_confirmed), locks=[lanes.lock(key)]
+            )
+        failpoint("P15")
+        if deleted.deleted:
+            await self.finish()
+        return deleted
+
+    async def run(self) -> None:
+        """Finish what a kill or a full disk has cut short, at the start and now and then."""
+        while True:
+            try:
+                await self.finish()
+            except Transient:
+                log.warning("removing a session waits: the store is not ready", exc_info=True)
+            await self._clock.sleep(FINISH_EVERY_S)
+
+    async def finish(self) -> None:
+        """Remove the entries of every session that was deleted."""
+        after: str | None = ""
+        while after is not None:
+            rows = await self._store.read(discards.NEXT, after=after)
+            after = rows[0][0] if rows else None
+            while after is not None and await self._store.write(
+                lambda tx, transcript_id=after: discards.sweep(tx, transcript_id)
+            ):
+                failpoint("P16")
+
+    def _step(self, tx: Tx, key: SessionKey, *, is_confirmed: bool) -> Deleted | None:
+        """Delete the session if what waits there can be cancelled at once, else cancel some."""
+        session = existing(tx, key)
+        bound = self._bound_to(tx, key)
+        if bound and not is_confirmed:
+            return Deleted(deleted=False, blocked_by_automations=True, automations=bound)
+        waiting = stimuli.all_waiting(tx, key, STEP + 1)
+        self._cancel(tx, key, waiting[:STEP])
+        if len(waiting) > STEP:
+            return None
+        lane = lanes.get(tx, key)
+        if lane is not None:
+            self._clear(tx, lane)
+        self._remove(tx, session)
+        return Deleted(deleted=True)
+
+    def _clear(self, tx: Tx, lane: Lane) -> None:
+        """End what runs in a lane. Its row stays: an epoch must never come twice."""
+        turn = None if lane.turn_id is None else turns.get(tx, lane.turn_id)
+        if turn is not None:
+            asks.failed(tx, turn.id, turn.step, REASON)
+            for call in tool_calls.abandon(tx, turn.id, turn.step):
+                self._publish(
+                    tx,
+                    "turn.tool",
+                    lane.session_key,
+                    turn_id=turn.id,
+                    call_id=call.call_id,
+                    name=call.name,
+                    phase=CallState.UNKNOWN.value,
+                )
+            self._end_turn(tx, turn, End(state=TurnState.STOPPED, reason=REASON), lane.epoch)
+            tx.notify(turns.INTERRUPT, turn.id)
+        lanes.forget_window(tx, lane.session_key)
+        lanes.forget_overflow(tx, lane.session_key)
+
+    def _remove(self, tx: Tx, session: Session) -> None:
+        sleeps.end(tx, session.key)
+        timers.forget(tx, session.key)
+        for transcript_id in (session.transcript_id, *resets.forget(tx, session.key)):
+            discards.discard(tx, transcript_id)
+        sessions.remove(tx, session)
+        self._publish(tx, "session.deleted", session.key)
+
+    def _cancel(self, tx: Tx, key: str, ids: list[str]) -> None:
+        stimuli.move(tx, ids, State.CANCELLED, REASON)
+        for stimulus_id in ids:
+            event = Event(
+                kind="stimulus.cancelled",
+                session_key=key,
+                stimulus_id=stimulus_id,
+                data={"reason": REASON},
+            )
+            self._bus.publish(tx, event)
+        lanes.touch(tx, key)
+
+    def _publish(
+        self, tx: Tx, kind: str, session_key: str, *, turn_id: str | None = None, **data: object
+    ) -> None:
+        self._bus.publish(tx, Event(kind=kind, session_key=session_key, turn_id=turn_id, data=data))

@@ -1,0 +1,241 @@
+"""What people do to whole sessions: reset, fork, label, choose, see. Each is one commit."""
+
+from typing import Literal
+
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from wakeful.broker import lanes
+from wakeful.bus.bus import Bus
+from wakeful.store.database import Store, Tx
+from wakeful.transcript import entries, forks, resets, sessions
+from wakeful.transcript.entries import Line
+from wakeful.transcript.sessions import Overrides, Reset, Session
+from wakeful.vocabulary import queueing
+from wakeful.vocabulary import session_key as keys
+from wakeful.vocabulary.agent import parse_thinking
+from wakeful.vocabulary.entry import Kind, NoteBody
+from wakeful.vocabulary.errors import InvalidInput, NotFound, Underway
+from wakeful.vocabulary.event import Event
+from wakeful.vocabulary.ids import Ids
+from wakeful.vocabulary.queueing import QueueOverrides
+from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.session_key import SessionKey
+from wakeful.vocabulary.text import clean, is_plain
+
+LONGEST_LABEL = 200
+LONGEST_SUMMARY = 100_000
+LONGEST_MODEL = 256
+
+
+class Changes(Record):
+    """What somebody chooses for a session; None takes a choice back, UNSET leaves it."""
+
+    label: str | UnsetType | None = UNSET
+    queue: QueueOverrides | UnsetType = UNSET
+    model: str | UnsetType | None = UNSET
+    thinking: str | UnsetType | None = UNSET
+    send_policy: Literal["allow", "deny"] | UnsetType | None = UNSET
+    activation: Literal["mention", "always"] | UnsetType | None = UNSET
+
+
+class ResetDone(Record):
+    """What a reset came to."""
+
+    transcript_id: str  # that the session goes on in, or will leave
+    is_waiting: bool  # for the open turn to end
+
+
+class SessionActs:
+    """Changes sessions, under the locks of their lanes."""
+
+    def __init__(self, store: Store, bus: Bus, ids: Ids) -> None:
+        self._store = store
+        self._bus = bus
+        self._ids = ids
+
+    async def reset(self, key: SessionKey, by: str = "reset") -> ResetDone:
+        """Begin a new transcript: now, or with the next turn while one is open."""
+
+        def write(tx: Tx) -> ResetDone:
+            session, reset = existing(tx, key), Reset(from_seq=0, by=by)
+            if _has_open_turn(tx, key):
+                waiting = [one for one in session.resets if one.from_seq > 0]
+                sessions.set_resets(tx, key, [reset, *waiting])
+                return ResetDone(transcript_id=session.transcript_id, is_waiting=True)
+            fresh = resets.begin(tx, session, self._ids.new("tr"), reset)
+            self._bus.publish(tx, resets.told(session, fresh, by))
+            return ResetDone(transcript_id=fresh.transcript_id, is_waiting=False)
+
+        return await self._store.write(write, locks=[lanes.lock(key)])
+
+    async def fork(
+        self,
+        key: SessionKey,
+        *,
+        at: str | None = None,
+        to: SessionKey | None = None,
+        summary: str | None = None,
+    ) -> Session:
+        """Go on from an entry: on a new branch, or in the new session `to`.
+
+        A summary tells the new path what the one it leaves came to.
+        """
+        told = None if summary is None else _checked_summary(summary)
+        if to is not None and keys.agent_of(to) != keys.agent_of(key):
+            raise InvalidInput("to", f"must be a session of the agent {keys.agent_of(key)!r}")
+
+        def write(tx: Tx) -> Session:
+            session = existing(tx, key)
+            left = session.leaf_id
+            at_id = at or left
+            if at_id is None:
+                raise InvalidInput("at", "this session has no entry yet")
+            if to is None:
+                forked = self._fork_here(tx, session, at_id)
+            else:
+                forked = self._fork_to(tx, session, at_id, to)
+            if told is not None:
+                body = NoteBody(topic=left or "", text=told)
+                forked = self._append(tx, forked, Kind.BRANCH_SUMMARY, body)
+            self._publish(
+                tx, "session.forked", key, at=at_id, to=to, branch=forked.branch, left=left
+            )
+            return forked
+
+        locks = [lanes.lock(one) for one in (key, to) if one is not None]
+        return await self._store.write(write, locks=locks)
+
+    async def label_entry(self, key: SessionKey, entry_id: str, text: str) -> None:
+        """Label an entry of a session's path; the last label counts, an empty one removes it."""
+        label = _checked_label(text) or ""
+
+        def write(tx: Tx) -> None:
+            session = existing(tx, key)
+            entry = entries.get(tx, entry_id)
+            if entry is None or not entries.is_on(entry, entries.segments_of(tx, session)):
+                raise NotFound("entry", f"no entry {entry_id[:80]!r} in this session")
+            body = NoteBody(topic=entry_id, text=label)
+            self._append(tx, session, Kind.LABEL, body)
+            self._publish(tx, "session.labelled", key, entry_id=entry_id, label=label)
+
+        await self._store.write(write, locks=[lanes.lock(key)])
+
+    async def choose(self, key: SessionKey, changes: Changes) -> Session:
+        """Keep what somebody chose for a session; what waits in its lane follows at once."""
+        _check(changes)
+        given = {
+            name: value
+            for name in Changes.__struct_fields__
+            if (value := getattr(changes, name)) is not UNSET
+        }
+
+        def write(tx: Tx) -> Session:
+            session = existing(tx, key)
+            own = {name: given[name] for name in given if name in Overrides.__struct_fields__}
+            rest = {name: given[name] for name in given if name not in own}
+            if "label" in rest:
+                rest["label"] = _checked_label(rest["label"] or "")
+            chosen = replace(session, overrides=replace(session.overrides, **own), **rest)
+            sessions.choose(tx, chosen)
+            if "queue" in given and chosen.queue.debounce_ms == 0:
+                lanes.forget_window(tx, key)
+            self._publish(tx, "session.changed", key, fields=sorted(given))
+            return chosen
+
+        return await self._store.write(write, locks=[lanes.lock(key)])
+
+    async def see(self, key: SessionKey, entry_id: str | None = None) -> Session:
+        """Note that people have read up to an entry, or all there is; never back again."""
+
+        def write(tx: Tx) -> Session:
+            session = existing(tx, key)
+            depth = session.leaf_depth
+            if entry_id is not None:
+                entry = entries.get(tx, entry_id)
+                if entry is None or not entries.is_on(entry, entries.segments_of(tx, session)):
+                    raise NotFound("entry", f"no entry {entry_id[:80]!r} in this session")
+                depth = entry.depth
+            if depth <= session.seen_depth:
+                return session
+            sessions.note_seen(tx, key, depth)
+            seen = replace(session, seen_depth=depth)
+            self._publish(tx, "session.seen", key, unread=seen.unread)
+            return seen
+
+        return await self._store.write(write, locks=[lanes.lock(key)])
+
+    def _fork_here(self, tx: Tx, session: Session, at_id: str) -> Session:
+        if _has_open_turn(tx, session.key):
+            raise Underway(f"a turn is running in {session.key!r}: stop it, or wait for its end")
+        at = forks.fork_point(tx, session, at_id)
+        if at.transcript_id != session.transcript_id:
+            resets.leave(tx, session, "fork")
+            past = resets.take_back(tx, session.key, at.transcript_id)
+            session = replace(session, started_at=past.started_at)
+        forked = forks.onto_branch(tx, session, at, self._ids.new("br"))
+        sessions.begin(tx, forked)
+        return forked
+
+    def _fork_to(self, tx: Tx, session: Session, at_id: str, to: SessionKey) -> Session:
+        at = forks.fork_point(tx, session, at_id)
+        lanes.add_missing(tx, [to])
+        if sessions.get(tx, to) is not None:
+            raise InvalidInput("to", f"there is a session {to!r} already")
+        copy = forks.copy_of(session, to, tx.now)
+        forked = forks.onto_branch(tx, copy, at, self._ids.new("br"))
+        forked = replace(forked, seen_depth=at.depth)
+        sessions.add_missing(tx, [forked])
+        self._publish(tx, "session.created", to)
+        return forked
+
+    def _append(self, tx: Tx, session: Session, kind: Kind, body: NoteBody) -> Session:
+        """Add a line outside of a turn's own; one that is open must not seem to end before it."""
+        lane = lanes.get(tx, session.key)
+        turn_id = None if lane is None else lane.turn_id
+        line = Line(id=self._ids.entry(), kind=kind, body=body, turn_id=turn_id)
+        return entries.append(tx, session, [line])[0]
+
+    def _publish(self, tx: Tx, kind: str, session_key: str, **data: object) -> None:
+        self._bus.publish(tx, Event(kind=kind, session_key=session_key, data=data))
+
+
+def existing(tx: Tx, key: str) -> Session:
+    """Return a session, or refuse its name."""
+    session = sessions.get(tx, key)
+    if session is None:
+        raise NotFound("session", f"no session {key!r}")
+    return session
+
+
+def _has_open_turn(tx: Tx, key: str) -> bool:
+    lane = lanes.get(tx, key)
+    return lane is not None and lane.turn_id is not None
+
+
+def _check(changes: Changes) -> None:
+    if isinstance(changes.queue, QueueOverrides):
+        queueing.checked(changes.queue)
+    if isinstance(changes.thinking, str):
+        parse_thinking(changes.thinking)
+    if isinstance(changes.model, str):
+        is_name = 0 < len(changes.model) <= LONGEST_MODEL and is_plain(changes.model)
+        if not is_name:
+            raise InvalidInput("model", f"must be 1 to {LONGEST_MODEL} plain characters")
+    if isinstance(changes.label, str):
+        _checked_label(changes.label)
+
+
+def _checked_label(text: str) -> str | None:
+    """Return a label, None if it is blank, or refuse it."""
+    label = text.strip()
+    if len(label) > LONGEST_LABEL or not is_plain(label):
+        raise InvalidInput("label", f"must be one line of at most {LONGEST_LABEL} characters")
+    return label or None
+
+
+def _checked_summary(text: str) -> str:
+    summary = clean(text).strip()
+    if not 0 < len(summary) <= LONGEST_SUMMARY:
+        raise InvalidInput("summary", f"must be 1 to {LONGEST_SUMMARY} characters")
+    return summary

@@ -1,0 +1,349 @@
+"""Resets, forks and deletions are the same on each database."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.conformance.engine.conftest import SettingsFor
+from wakeful.intake.sessions import Changes
+from wakeful.models.model import Request
+from wakeful.runtime import Runtime
+from wakeful.testing.kit import Pause, Scripted, call, in_memory, says, wait_for
+from wakeful.tools.tool import tool
+from wakeful.turns.turns import TurnState
+from wakeful.vocabulary.entry import AssistantBody, Entry, NoteBody, UserBody, chain
+from wakeful.vocabulary.errors import InvalidInput, NotFound, Underway
+from wakeful.vocabulary.queueing import Mode, QueueOverrides
+from wakeful.vocabulary.session_key import SessionKey
+from wakeful.vocabulary.stimulus import Draft, Outcome, Priority
+
+MAIN = SessionKey("agent:main:main")
+
+
+def echo(request: Request) -> str:
+    return f"re: {heard(request)[-1]}"
+
+
+def heard(request: Request) -> list[str]:
+    return [message.text for message in request.messages]
+
+
+async def say(runtime: Runtime, text: str, session: str = "main") -> None:
+    turn = await runtime.wait(await runtime.send(text, session=session))
+    assert turn is not None
+
+
+def texts(entries: Sequence[Entry]) -> list[str]:
+    found: list[str] = []
+    for entry in entries:
+        match entry.content():
+            case UserBody() | NoteBody() as body:
+                found.append(body.text)
+            case AssistantBody() as body:
+                found.append(body.message.text)
+            case _:
+                found.append(entry.kind)
+    return found
+
+
+async def said(runtime: Runtime, session: str = "main", transcript: str | None = None) -> list[str]:
+    return texts(await runtime.entries(session, transcript=transcript))
+
+
+async def is_chained(runtime: Runtime, session: str = "main") -> bool:
+    """Tell whether the path of a session is one chain of parents, depths and hashes."""
+    parent, last = None, ""
+    for depth, entry in enumerate(await runtime.entries(session)):
+        last = chain(last, entry.id, entry.kind, entry.body)
+        if (entry.parent_id, entry.depth, entry.hash) != (parent, depth, last):
+            return False
+        parent = entry.id
+    return True
+
+
+async def test_a_reset_begins_anew_and_keeps_what_was_said(lasting: SettingsFor):
+    model = Scripted(echo)
+    async with in_memory(model, settings=lasting()) as runtime:
+        await say(runtime, "one")
+        await runtime.choose("main", Changes(label="L", model="m", thinking="high"))
+        done = await runtime.reset()
+        await say(runtime, "two")
+        new, old = await runtime.transcripts()
+        (row,) = await runtime.store.read(
+            "SELECT label, overrides, input_tokens, seen_depth FROM sessions"
+        )
+        past = await said(runtime, transcript=old.tip.transcript_id)
+        event = await wait_for(runtime, "session.reset")
+
+    assert not done.is_waiting
+    assert (done.transcript_id, new.tip.transcript_id) == (new.tip.transcript_id,) * 2
+    assert (new.is_current, old.is_current, old.ended_by) == (True, False, "reset")
+    assert past == ["one", "re: one"]
+    assert heard(model.requests[-1]) == ["two"]
+    assert (row[0], '"model":"m"' in row[1], "high" in row[1]) == ("L", True, False)
+    assert event.data == {
+        "transcript_id": new.tip.transcript_id,
+        "past": old.tip.transcript_id,
+        "by": "reset",
+    }
+
+
+async def test_a_reset_waits_for_the_open_turn_and_what_waits_comes_after_it(
+    lasting: SettingsFor,
+):
+    pause = Pause("slow")
+    async with in_memory(Scripted([pause, "after"]), settings=lasting()) as runtime:
+        first = await runtime.send("first")
+        await pause.reached.wait()
+        done = await runtime.reset()
+        second = await runtime.send("second")
+        pause.go_on.set()
+        await runtime.wait(first)
+        await runtime.wait(second)
+        new, old = await runtime.transcripts()
+        past, now = await said(runtime, transcript=old.tip.transcript_id), await said(runtime)
+
+    assert done.is_waiting
+    assert second.outcome is Outcome.QUEUED
+    assert (past, now) == (["first", "slow"], ["second", "after"])
+    assert new.is_current
+
+
+async def test_two_commands_that_begin_anew_are_two_conversations(lasting: SettingsFor):
+    pause = Pause("slow")
+    model = Scripted([pause, "old", "a", "b"])
+    async with in_memory(model, settings=lasting()) as runtime:
+        await runtime.send("first")
+        await pause.reached.wait()
+        drafts = [
+            Draft(session_key=MAIN, text="waits", mode=None, begins=None),
+            Draft(session_key=MAIN, text="new a", begins="/new"),
+            Draft(session_key=MAIN, text="new b", begins="/new"),
+        ]
+        await runtime.set_queue("main", QueueOverrides(mode=Mode.FOLLOWUP))
+        receipts = [await runtime.accept(draft) for draft in drafts]
+        pause.go_on.set()
+        for receipt in receipts:
+            await runtime.wait(receipt)
+        cards = await runtime.transcripts()
+        told = [await said(runtime, transcript=card.tip.transcript_id) for card in cards]
+
+    assert told == [["new b", "b"], ["new a", "a"], ["first", "slow", "waits", "old"]]
+    assert [card.ended_by for card in cards] == [None, "/new", "/new"]
+
+
+async def test_interrupted_work_is_shown_again_in_a_new_transcript(lasting: SettingsFor):
+    pauses = [Pause("slow"), Pause("again")]
+    model = Scripted([pauses[0], "urgent", pauses[1]])
+    async with in_memory(model, settings=lasting()) as runtime:
+        work = await runtime.send("work")
+        await pauses[0].reached.wait()
+        urgent = Draft(session_key=MAIN, text="urgent", priority=Priority.NOW, begins="/new")
+        await runtime.wait(await runtime.accept(urgent))
+        await pauses[1].reached.wait()
+        pauses[1].go_on.set()
+        turn = await runtime.wait(work)
+        now = await said(runtime)
+
+    assert turn is not None
+    assert turn.reply == "again"
+    assert now == ["urgent", "urgent", "work", "again"]
+    assert heard(model.requests[2]) == ["urgent", "urgent", "work"]
+
+
+async def test_a_fork_goes_on_from_an_entry_and_shares_what_came_before(
+    lasting: SettingsFor,
+):
+    model = Scripted(echo)
+    async with in_memory(model, settings=lasting()) as runtime:
+        for text in ("one", "two", "three"):
+            await say(runtime, text)
+        before = await runtime.entries()
+        await runtime.fork(at=before[1].id, summary="it was a dead end")
+        await say(runtime, "other")
+        await runtime.fork(at=before[3].id)  # of the branch that was left
+        await say(runtime, "third way")
+        (card,) = await runtime.transcripts()
+        paths = [await said(runtime, transcript=tip.leaf_id) for tip in card.branches]
+        is_whole = await is_chained(runtime)
+        rows = await runtime.store.read("SELECT COUNT(*) FROM entries")
+
+    assert paths == [
+        ["one", "re: one", "two", "re: two", "three", "re: three"],
+        ["one", "re: one", "it was a dead end", "other", "re: other"],
+        ["one", "re: one", "two", "re: two", "third way", "re: third way"],
+    ]
+    assert [heard(request) for request in model.requests[-2:]] == [
+        ["one", "re: one", "it was a dead end", "other"],
+        ["one", "re: one", "two", "re: two", "third way"],
+    ]
+    assert is_whole
+    assert rows[0][0] == 6 + 3 + 2
+
+
+async def test_a_fork_into_a_new_session_leaves_the_old_one_alone(lasting: SettingsFor):
+    async with in_memory(Scripted(echo), settings=lasting()) as runtime:
+        await say(runtime, "one")
+        forked = await runtime.fork(to="copy")
+        await say(runtime, "left")
+        await say(runtime, "right", "copy")
+        told = await said(runtime), await said(runtime, "copy")
+        chained = await is_chained(runtime), await is_chained(runtime, "copy")
+        with pytest.raises(InvalidInput, match="to: there is a session"):
+            await runtime.fork(to="copy")
+        with pytest.raises(NotFound, match="no entry"):
+            await runtime.fork("copy", at=(await runtime.entries())[-1].id)
+
+    assert (forked.parent, forked.unread) == (MAIN, 0)
+    assert told == (
+        ["one", "re: one", "left", "re: left"],
+        ["one", "re: one", "right", "re: right"],
+    )
+    assert chained == (True, True)
+
+
+async def test_nobody_forks_a_session_under_its_running_turn(lasting: SettingsFor):
+    pause = Pause("slow")
+    async with in_memory(Scripted([pause]), settings=lasting()) as runtime:
+        await runtime.send("one")
+        await pause.reached.wait()
+        with pytest.raises(Underway, match="a turn is running"):
+            await runtime.fork()
+        pause.go_on.set()
+
+
+async def test_a_conversation_before_a_reset_can_be_taken_up_again(lasting: SettingsFor):
+    async with in_memory(Scripted(echo), settings=lasting()) as runtime:
+        await say(runtime, "one")
+        old = await runtime.entries()
+        await runtime.reset()
+        await say(runtime, "two")
+        await runtime.fork(at=old[-1].id)
+        await say(runtime, "three")
+        now = await said(runtime)
+        cards = await runtime.transcripts()
+        past = await said(runtime, transcript=cards[1].tip.transcript_id)
+
+    assert now == ["one", "re: one", "three", "re: three"]
+    assert past == ["two", "re: two"]
+    assert cards[1].ended_by == "fork"
+
+
+async def test_pages_go_over_forks_in_both_directions(lasting: SettingsFor):
+    async with in_memory(Scripted(echo), settings=lasting()) as runtime:
+        for number in range(4):
+            await say(runtime, f"{number}")
+            leaf = (await runtime.entries())[-1].id
+            await runtime.fork(at=leaf)
+        whole = [entry.id for entry in await runtime.entries()]
+        view = runtime._rooms.transcripts  # pyright: ignore[reportPrivateUsage]
+        forward = [await view.page(MAIN, after=whole[at], limit=3) for at in range(8)]
+        backward = [await view.page(MAIN, before=whole[at], limit=3) for at in range(8)]
+
+    assert len(whole) == 8
+    assert [[one.id for one in page] for page in forward] == [
+        whole[at + 1 : at + 4] for at in range(8)
+    ]
+    assert [[one.id for one in page] for page in backward] == [
+        whole[max(0, at - 3) : at] for at in range(8)
+    ]
+
+
+async def test_labels_and_what_was_seen_are_kept(lasting: SettingsFor):
+    async with in_memory(Scripted(echo), settings=lasting()) as runtime:
+        await say(runtime, "one")
+        first, second = await runtime.entries()
+        left = await runtime.see(entry_id=first.id)
+        nothing = await runtime.see()
+        for text in ("draft", "good"):
+            await runtime.label("main", second.id, text)
+        await runtime.label("main", first.id, "x")
+        await runtime.label("main", first.id, "")
+        labels = await runtime._rooms.transcripts.labels(MAIN)  # pyright: ignore[reportPrivateUsage]
+        await say(runtime, "two")
+
+    assert (left, nothing) == (1, 0)
+    assert labels == {second.id: "good"}
+
+
+@pytest.mark.parametrize("is_running", [False, True])
+async def test_a_deleted_session_is_gone_at_once_and_does_not_come_back(
+    lasting: SettingsFor, is_running: bool
+):
+    pause = Pause("slow")
+    lines = ["a", "b", *([pause] if is_running else []), "anew"]
+    async with in_memory(Scripted(lines), settings=lasting()) as runtime:
+        await say(runtime, "one")
+        await runtime.reset()
+        await say(runtime, "two")
+        running = None
+        if is_running:
+            running = await runtime.send("running")
+            await pause.reached.wait()
+            await runtime.send("waits", mode="queue")
+        deleted = await runtime.delete("main")
+        pause.go_on.set()
+        turn = None if running is None else await runtime.wait(running)
+        counts = [
+            (await runtime.store.read(f"SELECT COUNT(*) FROM {table}"))[0][0]
+            for table in ("sessions", "entries", "past_transcripts", "discarded_transcripts")
+        ]
+        states = await runtime.store.read("SELECT state, state_reason FROM stimuli ORDER BY id")
+        await say(runtime, "new")
+        now = await said(runtime)
+        with pytest.raises(NotFound):
+            await runtime.delete("other")
+
+    assert deleted.deleted
+    assert counts == [0, 0, 0, 0]
+    assert now == ["new", "anew"]
+    if is_running:
+        assert turn is not None
+        assert turn.state is TurnState.STOPPED
+        assert [tuple(row) for row in states[2:]] == [("cancelled", "session-deleted")] * 2
+
+
+async def test_what_a_fork_stands_on_outlives_the_session_it_left(lasting: SettingsFor):
+    async with in_memory(Scripted(echo), settings=lasting()) as runtime:
+        await say(runtime, "one")
+        await runtime.fork(to="copy")
+        await say(runtime, "left")
+        await say(runtime, "right", "copy")
+        await runtime.delete("main")
+        left = await said(runtime, "copy")
+        rows = await runtime.store.read("SELECT COUNT(*) FROM entries")
+        await runtime.delete("copy")
+        nothing = [
+            (await runtime.store.read(f"SELECT COUNT(*) FROM {table}"))[0][0]
+            for table in ("entries", "branches")
+        ]
+
+    assert left == ["one", "re: one", "right", "re: right"]
+    assert rows[0][0] == 4
+    assert nothing == [0, 0]
+
+
+async def test_a_tool_that_runs_while_its_session_is_deleted_writes_nothing(
+    lasting: SettingsFor,
+):
+    pause = Pause("")
+
+    @tool(effect="effect")
+    async def act() -> str:
+        """Act."""
+        pause.reached.set()
+        await pause.go_on.wait()
+        return "done"
+
+    model = Scripted([says("", call("act")), "well"])
+    async with in_memory(model, tools=[act], settings=lasting()) as runtime:
+        await runtime.send("act")
+        await pause.reached.wait()
+        await runtime.delete("main")
+        pause.go_on.set()
+        await say(runtime, "again", "other")
+        calls = await runtime.store.read("SELECT state FROM tool_calls")
+        rows = await runtime.store.read("SELECT key FROM sessions")
+
+    assert [row[0] for row in calls] == ["unknown"]
+    assert [row[0] for row in rows] == ["agent:main:other"]
