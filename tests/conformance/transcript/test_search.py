@@ -1,15 +1,13 @@
 """Search finds the same on every database."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 
 from tests.integration.transcript.files import HEADER, entry, pieces, written
 from wakeful.bus.bus import Bus
 from wakeful.store.database import Store
-from wakeful.store.opening import open_store
 from wakeful.transcript import search
 from wakeful.transcript.indexing import Indexer
 from wakeful.transcript.jsonl.importing import Importer
@@ -76,24 +74,6 @@ BAD = {
     "x " * 30: "at most 20",
     "x" * 501: "at most 500 characters",
 }
-
-
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
-def address(request: pytest.FixtureRequest, tmp_path: Path) -> str | Path | None:
-    match request.param:
-        case "memory":
-            return None
-        case "sqlite":
-            return tmp_path / "wakeful.db"
-        case _:
-            return request.getfixturevalue("postgres_url")
-
-
-@pytest.fixture
-async def store(address: str | Path | None) -> AsyncGenerator[Store, None]:
-    opened = await open_store(address, clock=SystemClock())
-    yield opened
-    await opened.close()
 
 
 async def filled(
