@@ -41,5 +41,7 @@ def test_a_migration_allows_every_binary_unless_it_says_otherwise() -> None:
 def test_the_packaged_migrations_are_numbered_from_one_and_allow_this_binary() -> None:
     steps = packaged()
 
-    assert {step.number for step in steps} == set(range(1, len(steps) + 1))
+    for dialect in ("sqlite", "postgres"):
+        numbers = [step.number for step in steps if step.dialect in (None, dialect)]
+        assert numbers == list(range(1, len(numbers) + 1))
     assert all(step.min_binary <= BINARY_VERSION for step in steps)
