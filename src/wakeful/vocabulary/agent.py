@@ -31,8 +31,8 @@ class Limits(Record):
     automation_wall_s: int = 1800
     attempts: int = 3  # crashes before a turn is poison
     retries: int = 5  # failed asks before a turn fails
-    first_token_s: int = 180  # before a model begins to answer; some think in silence
-    idle_s: int = 120  # between two signs of life of a model
+    first_token_s: int = 300  # before a model begins to answer; some think in silence
+    idle_s: int = 180  # between two signs of life of a model
     answer_s: int = 600  # for one whole answer
 
 

@@ -45,4 +45,4 @@ async def test_an_agent_is_shown_with_its_voice():
 
     assert agent["fallback_models"] == []
     assert agent["thinking"] is None
-    assert agent["limits"]["first_token_s"] == 180
+    assert agent["limits"]["first_token_s"] == 300
