@@ -10,9 +10,10 @@ from wakeful.prompts.files import PromptFiles
 from wakeful.prompts.system import system_prompt
 from wakeful.tools.tool import Tool
 from wakeful.tools.toolbox import Toolbox
+from wakeful.vocabulary import compacting, queueing
 from wakeful.vocabulary.agent import AgentConfig, Limits, parse_thinking
 from wakeful.vocabulary.compacting import CompactionRules
-from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides, checked
+from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.session_key import checked_agent_id
 
@@ -51,9 +52,9 @@ class Agent:
         self.workspace = None if workspace is None else Path(workspace).expanduser()
         self.config = AgentConfig(
             id=self.id,
-            queue=checked(queue),
+            queue=queueing.checked(queue),
             limits=limits,
-            compaction=compaction,
+            compaction=compacting.checked(compaction),
             routes=tuple(routes),
             thinking=None if thinking is None else parse_thinking(thinking),
         )

@@ -1,9 +1,11 @@
 """When a conversation is folded into a summary, and how much of it stays."""
 
+from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.record import Record
 
 COMPACTION = "compaction"  # source of the stimulus that asks for one
 MEMORY_FLUSH = "memory-flush"  # source of the stimulus that asks for memories
+OWN_WORK = frozenset({COMPACTION, MEMORY_FLUSH})  # whose turns nobody else has a part in
 
 FOLD = "Fold the older part of this conversation into a summary."  # asked without a wish
 FLUSH_PROMPT = (
@@ -30,3 +32,10 @@ class CompactionRules(Record):
     reserve_tokens_floor: int = 20_000  # at least; never more than a quarter of the window
     keep_recent_tokens: int = 20_000  # stays word for word
     memory_flush: MemoryFlush = MemoryFlush()
+
+
+def checked(rules: CompactionRules) -> CompactionRules:
+    """Return the rules, or refuse a flush that would ask nothing: it could not be filed."""
+    if not rules.memory_flush.prompt.strip():
+        raise InvalidInput("compaction.memory_flush.prompt", "must not be blank")
+    return rules

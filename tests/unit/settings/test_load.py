@@ -128,6 +128,10 @@ def test_every_key_arrives_where_it_belongs():
         ),
         ("agents: {main: {limits: {steps: 0}}}", ":1: agents.main.limits.steps: must be from 1"),
         (
+            "agents: {main: {compaction: {memory_flush: {prompt: ' '}}}}",
+            ":1: agents.main.compaction.memory_flush.prompt: must not be blank",
+        ),
+        (
             "agents: {main: {instructions: a, instructions_file: b}}",
             ":1: agents.main.instructions_file: must not be given together with",
         ),
