@@ -53,6 +53,7 @@ class Running(Record):
     route: Route | None
     is_preemptible: bool
     is_ending: bool  # it was interrupted already
+    is_joinable: bool = True  # not the runtime's own work, of which nobody hears
 
 
 class LaneFacts(Record):
@@ -223,7 +224,7 @@ def _by_mode(
     if rule.while_running == "interrupt":
         level = Interrupt.SUPERSEDE if running.is_preemptible else Interrupt.NONE
         return Decision(action=Action.QUEUE, interrupt=level)
-    if arrival.route != running.route:
+    if arrival.route != running.route or not running.is_joinable:
         return Decision(action=Action.QUEUE)
     if rule.while_running == "steer" or (
         rule.while_running == "steer-if-able" and lane.state is not LaneState.COMPACTING

@@ -153,8 +153,11 @@ class Page:
         return Compact(step=step, purpose=purpose)
 
     def ask_or_compact(self, step: int) -> Ask | Compact:
-        """Ask the model, or make room first if its answer might not fit."""
-        if is_crowded(self.mind, self.sheet.session, self.tokens()):
+        """Ask the model, or make room first if its answer might not fit.
+
+        Memories are written of what will be folded, so never after it; there is the reserve.
+        """
+        if not is_flush(self.turn) and is_crowded(self.mind, self.sheet.session, self.tokens()):
             return self.compact(step, Purpose.SUMMARY)
         return self.ask(step)
 

@@ -7,7 +7,7 @@ from wakeful.turn.compaction import Room, room_of
 from wakeful.turns.turns import Turn
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.compacting import COMPACTION, FOLD, MEMORY_FLUSH
-from wakeful.vocabulary.stimulus import Draft, Origin, Priority, Trust
+from wakeful.vocabulary.stimulus import Draft, Origin, Priority
 
 MAX_FAILURES = 3  # compactions of one cycle that failed; then only somebody's wish or need tries
 AGAIN_S = 3_600  # how long one asked for by the runtime itself counts as asked for
@@ -55,10 +55,11 @@ def _needs_flush(turn: Turn, mind: Mind, session: Session) -> bool:
         mind.config.compaction.enabled
         and mind.config.compaction.memory_flush.enabled
         and session.flushed_cycle != cycle_of(session)
+        and not is_flush(turn)  # one that folded the conversation must not call for the next
         and turn.origin not in _NO_FLUSH
         and keys.pool_of(session.key) == "main"
         and mind.workspace is not None
-        and mind.toolbox.get("memory_write", Trust.OPERATOR) is not None
+        and mind.toolbox.get("memory_write", turn.trust) is not None
     )
 
 
@@ -73,11 +74,12 @@ def _draft(turn: Turn, session: Session, source: str, text: str) -> Draft:
         text=text,
         origin=Origin.SYSTEM,
         priority=Priority.LATER,
+        trust=turn.trust,  # what came from outside gets no better tools by way of the runtime
         source=source,
         scope=_SCOPE,
         dedup_key=cycle_of(session),
         dedup_window_s=AGAIN_S,
-        cause_id=turn.opened_by,
+        cause_id=turn.id,
         root_id=turn.root_id,
         depth=turn.depth,
     )

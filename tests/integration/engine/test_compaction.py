@@ -1,93 +1,27 @@
 """What compaction promises: room is made, nothing is lost, and a failure changes nothing."""
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-
 import pytest
-from msgspec.structs import replace
 
 from tests.integration.engine.looking import shown
-from wakeful.models.model import Reply, Request
-from wakeful.models.scripted import Line
-from wakeful.prompts import compaction as template
-from wakeful.runtime import Runtime
-from wakeful.testing.kit import ManualClock, Pause, Scripted, call, says, wait_for
-from wakeful.tools.tool import Tool, tool
-from wakeful.turn.agent import Agent
-from wakeful.turns.turns import Turn, TurnState
-from wakeful.vocabulary.compacting import COMPACTION, MEMORY_FLUSH, CompactionRules, MemoryFlush
-from wakeful.vocabulary.entry import AssistantBody, CompactionBody, Kind
-from wakeful.vocabulary.errors import ContextOverflow, InvalidInput, Permanent, Transient
-from wakeful.vocabulary.message import Text, ToolCall, Usage
-
-NO_FLUSH = MemoryFlush(enabled=False)
-RULES = CompactionRules(
-    reserve_tokens=200, reserve_tokens_floor=0, keep_recent_tokens=50, memory_flush=NO_FLUSH
+from tests.integration.engine.small import (
+    LONG,
+    WINDOW,
+    Small,
+    counted,
+    folds,
+    runtime_with,
+    said,
+    summary,
+    uncounted,
 )
-WINDOW = 1_000
-LONG = "long " * 250  # 312 tokens
-
-
-class Small(Scripted):
-    """A scripted model with a small window, which sums up when it is asked to.
-
-    It counts no tokens unless its script does: sizes are the runtime's own estimates.
-    """
-
-    context_window = WINDOW
-
-    def __init__(self, lines: Sequence[Line], summaries: Sequence[Line | Pause] = ()) -> None:
-        super().__init__([])
-        self._replies: Iterator[Line] = iter(lines)
-        self._summaries: Iterator[Line | Pause] = iter(summaries)
-        self.summed_up: list[str] = []
-
-    def _next(self) -> Line | Pause:
-        request = self.requests[-1]
-        if request.purpose == "reply":
-            line = next(self._replies, "the script has no more lines")
-            return uncounted(line) if isinstance(line, str) else line
-        (asked,) = request.messages
-        self.summed_up.append(asked.text)
-        return next(self._summaries, summary(f"no. {len(self.summed_up)}"))
-
-    def replies_asked(self) -> list[Request]:
-        return [request for request in self.requests if request.purpose == "reply"]
-
-
-def summary(mark: str, *, is_split: bool = True) -> str:
-    return "\n".join(f"{heading}\n{mark}" for heading in template.headings(is_split=is_split))
-
-
-def uncounted(text: str, *calls: ToolCall) -> Reply:
-    return replace(says(text, *calls), usage=Usage())
-
-
-def counted(text: str, tokens: int) -> Reply:
-    return Reply(content=(Text(text=text),), usage=Usage(input=tokens, output=1))
-
-
-def runtime_with(
-    model: Small,
-    *,
-    rules: CompactionRules = RULES,
-    tools: Sequence[Tool] = (),
-    workspace: Path | None = None,
-    clock: ManualClock | None = None,
-) -> Runtime:
-    agent = Agent(model=model, compaction=rules, tools=tools, workspace=workspace)
-    return Runtime(agents=[agent], clock=clock)
-
-
-async def said(runtime: Runtime, text: str = "hello") -> Turn:
-    turn = await runtime.wait(await runtime.send(text))
-    assert turn is not None
-    return turn
-
-
-async def folds(runtime: Runtime) -> list[CompactionBody]:
-    bodies = [entry.content() for entry in await runtime.entries()]
-    return [body for body in bodies if isinstance(body, CompactionBody)]
+from wakeful.models.model import Reply
+from wakeful.models.scripted import Line
+from wakeful.testing.kit import ManualClock, Pause, call, wait_for
+from wakeful.tools.tool import Tool, tool
+from wakeful.turns.turns import TurnState
+from wakeful.vocabulary.compacting import COMPACTION
+from wakeful.vocabulary.entry import CompactionBody
+from wakeful.vocabulary.errors import ContextOverflow, InvalidInput, Permanent, Transient
 
 
 async def test_a_conversation_is_folded_before_a_prompt_that_would_not_fit():
@@ -286,44 +220,6 @@ async def test_undoing_the_second_gives_back_the_view_of_the_first():
     assert "no. 1" in first
     assert any("beta" in text for text in others)
     assert not any("alpha" in text for text in others)
-
-
-async def test_memories_are_written_once_per_cycle_and_nobody_is_told(tmp_path: Path):
-    write = call("memory_write", name="notes", text="the number is 42")
-    lines: list[Line] = [
-        counted("one", 710),
-        replace(says("", write), usage=Usage(input=720)),
-        counted("I wrote it down", 730),
-        counted("two", 740),
-        counted("three", 750),
-    ]
-    rules = CompactionRules(
-        reserve_tokens=200,
-        reserve_tokens_floor=0,
-        keep_recent_tokens=50,
-        memory_flush=MemoryFlush(soft_threshold_tokens=100, prompt="Write it down."),
-    )
-    model = Small(lines)
-    async with runtime_with(model, rules=rules, workspace=tmp_path) as runtime:
-        await said(runtime)
-        await wait_for(runtime, "turn.finished", lambda e: e.data["reply"] == "I wrote it down")
-        await said(runtime, "go on")
-        await said(runtime, "and on")
-        flushes = await runtime.store.read(
-            "SELECT state FROM stimuli WHERE source = :source", source=MEMORY_FLUSH
-        )
-        entries = await runtime.entries()
-
-    assert flushes == [("done",)]
-    assert (tmp_path / "memory" / "notes.md").read_text() == "the number is 42"
-    silent = [
-        body.message.text
-        for entry in entries
-        if entry.kind is Kind.MESSAGE
-        and isinstance(body := entry.content(), AssistantBody)
-        and body.is_silent
-    ]
-    assert silent == ["I wrote it down"]
 
 
 async def test_a_stop_ends_a_compaction_and_changes_nothing():
