@@ -192,8 +192,10 @@ class SessionActs:
     def _append(self, tx: Tx, session: Session, kind: Kind, body: NoteBody) -> Session:
         """Add a line outside of a turn's own; one that is open must not seem to end before it."""
         lane = lanes.get(tx, session.key)
-        turn_id = None if lane is None else lane.turn_id
-        line = Line(id=self._ids.entry(), kind=kind, body=body, turn_id=turn_id)
+        assert lane is not None
+        line = Line(
+            id=self._ids.entry(), kind=kind, body=body, turn_id=lane.turn_id, epoch=lane.epoch
+        )
         return entries.append(tx, session, [line])[0]
 
     def _publish(self, tx: Tx, kind: str, session_key: str, **data: object) -> None:

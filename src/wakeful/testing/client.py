@@ -48,6 +48,8 @@ SHARES = {
     "cancel": 0.02,
     "abort": 0.02,
     "halt": 0.003,
+    "reset": 0.01,
+    "fork": 0.01,
 }
 HALTED_S = 0.03
 LATER_MS = 40
@@ -154,6 +156,8 @@ class Load:
         match self._what():
             case "stop":
                 await client.tell(rig, "stop", session=draft["session_key"])
+            case "reset" | "fork" as what:
+                await client.tell(rig, what, session=draft["session_key"])
             case "repeat":
                 await gather(*(client.send(rig, draft) for _ in range(2)))
             case "refused":

@@ -40,6 +40,7 @@ from wakeful.timers.timers import Timer
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.clock import SystemClock
 from wakeful.vocabulary.compacting import CompactionRules
+from wakeful.vocabulary.entry import AssistantBody
 from wakeful.vocabulary.errors import InvalidInput, Transient
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.queueing import Drop, Mode, QueueOverrides
@@ -52,6 +53,7 @@ DOORS = {  # beside `out`: one that gathers what comes quickly, one that is soon
     "narrow": QueueOverrides(cap=2, drop=Drop.NEW, mode=Mode.FOLLOWUP),
 }
 LOOK_EVERY_S = 0.05  # while waiting for rest
+NEWEST = 50  # entries among which a fork begins
 LONGEST_LINE = 16 * 1024 * 1024
 
 _UNREST = (
@@ -80,6 +82,8 @@ class Rig:
             "cancel": lambda command: runtime.cancel(command["stimulus"]),
             "halt": lambda _: runtime.halt(),
             "resume": lambda _: runtime.resume(),
+            "reset": lambda command: runtime.reset(command["session"]),
+            "fork": self._fork,
             "wait": self._wait,
             "rest": self._rest,
             "status": self._status,
@@ -112,6 +116,17 @@ class Rig:
 
     async def _stop(self, command: Command) -> object:
         return await self._runtime.stop(command["session"])
+
+    async def _fork(self, command: Command) -> object:
+        """Go on from an answer in the middle of what was said last."""
+        answers = [
+            entry.id
+            for entry in await self._runtime.entries(command["session"], limit=NEWEST)
+            if isinstance(body := entry.content(), AssistantBody) and not body.message.tool_calls
+        ]
+        if not answers:
+            raise InvalidInput("session", "has no answer yet")
+        return (await self._runtime.fork(command["session"], at=answers[len(answers) // 2])).branch
 
     async def _wait(self, command: Command) -> object:
         turn = await self._runtime.wait(command["turn"], command["timeout_s"])

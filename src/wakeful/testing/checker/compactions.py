@@ -1,7 +1,7 @@
 """I17 compaction."""
 
 from wakeful.testing.checker.finding import Finding
-from wakeful.testing.checker.history import History, grouped
+from wakeful.testing.checker.history import History
 from wakeful.transcript.sessions import Session
 from wakeful.turn.context import last_compaction
 from wakeful.vocabulary.entry import Entry
@@ -9,16 +9,15 @@ from wakeful.vocabulary.entry import Entry
 
 def one_view(history: History, finding: Finding) -> None:
     """I17: a session shows the view before a compaction or the one after it, never a mix."""
-    branches = grouped(history.db.entries, lambda entry: entry.branch)
     for session in history.db.sessions.values():
-        _check_view(session, branches.get(session.branch, []), finding)
+        _check_view(session, history.path(session.branch), finding)
 
 
 def _check_view(session: Session, entries: list[Entry], finding: Finding) -> None:
     found = last_compaction(entries)
     if found is None:
         finding.expect(
-            session.fork_depth >= 0 or (session.context_from, session.cycle) == (0, ""),
+            (session.context_from, session.cycle) == (0, ""),
             f"{session.key} shows entries from {session.context_from} on without a compaction",
         )
         return

@@ -16,7 +16,9 @@ from wakeful.store.opening import open_store
 from wakeful.store.rows import Table
 from wakeful.testing import ledger
 from wakeful.testing.ledger import Line
+from wakeful.transcript.branches import BRANCHES, Branch
 from wakeful.transcript.entries import ENTRIES
+from wakeful.transcript.resets import PAST, PastTranscript
 from wakeful.transcript.sessions import SESSIONS, Session
 from wakeful.turns.asks import Purpose
 from wakeful.turns.tool_calls import CALLS, Call
@@ -78,6 +80,8 @@ class Database(Record):
     turns: dict[str, Turn]
     lanes: dict[str, Lane]
     sessions: dict[str, Session]
+    past: list[PastTranscript]
+    branches: dict[str, Branch]
     entries: list[Entry]
     asks: list[AskRow]
     calls: list[Call]
@@ -111,6 +115,8 @@ class History:
         self.events_of_turn = grouped(database.events, lambda event: event.turn_id)
         self.events_of_stimulus = grouped(database.events, lambda event: event.stimulus_id)
         self.events_of_session = grouped(database.events, lambda event: event.session_key)
+        self.entries_of_branch = grouped(database.entries, lambda entry: entry.branch)
+        self._paths: dict[str, list[Entry]] = {}
         self.entries_of_turn = grouped(database.entries, lambda entry: entry.turn_id)
         self.asks_of_turn = grouped(database.asks, lambda ask: ask.turn_id)
         self.calls_of_turn = grouped(database.calls, lambda call: call.turn_id)
@@ -131,6 +137,14 @@ class History:
         """How many lives ended without a word."""
         started = sum(line["what"] == "start" for line in self.ledgers.lives)
         return started - sum(line["what"] == "stop" for line in self.ledgers.lives)
+
+    def path(self, branch: str) -> list[Entry]:
+        """Return the entries from the root to the end of a branch, over every fork."""
+        if branch not in self._paths:
+            own, row = self.entries_of_branch.get(branch, []), self.db.branches.get(branch)
+            shared = [] if row is None or row.parent is None else self.path(row.parent)
+            self._paths[branch] = shared[: row.fork_depth + 1] + own if row else own
+        return self._paths[branch]
 
     def resumes(self, turn_id: str) -> int:
         return sum(event.kind == "turn.resumed" for event in self.events_of_turn[turn_id])
@@ -212,6 +226,8 @@ _SELECTS = {
     "turns": TURNS.select("ORDER BY opened_at, id"),
     "lanes": LANES.select(""),
     "sessions": SESSIONS.select(""),
+    "past": PAST.select(""),
+    "branches": BRANCHES.select(""),
     "entries": ENTRIES.select("ORDER BY branch, depth"),
     "asks": _ASKS.select("ORDER BY turn_id, step, attempt"),
     "calls": CALLS.select("ORDER BY turn_id, step, position"),
@@ -229,6 +245,8 @@ def _database(rows: Mapping[str, Sequence[Row]], problems: list[str]) -> Databas
         turns={row.id: row for row in map(TURNS.read, rows["turns"])},
         lanes={row.session_key: row for row in map(LANES.read, rows["lanes"])},
         sessions={row.key: row for row in map(SESSIONS.read, rows["sessions"])},
+        past=[PAST.read(row) for row in rows["past"]],
+        branches={row.id: row for row in map(BRANCHES.read, rows["branches"])},
         entries=[ENTRIES.read(row) for row in rows["entries"]],
         asks=[_ASKS.read(row) for row in rows["asks"]],
         calls=[CALLS.read(row) for row in rows["calls"]],

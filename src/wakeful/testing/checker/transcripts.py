@@ -3,6 +3,8 @@
 from wakeful.testing.checker.finding import Finding
 from wakeful.testing.checker.history import History, grouped
 from wakeful.testing.stand_in import digest
+from wakeful.transcript.resets import PastTranscript
+from wakeful.transcript.sessions import Session
 from wakeful.turn.context import build
 from wakeful.turns.asks import Purpose
 from wakeful.vocabulary.entry import Entry, chain
@@ -10,28 +12,48 @@ from wakeful.vocabulary.entry import Entry, chain
 
 def transcripts_hold(history: History, finding: Finding) -> None:
     """I16: a tree that never changed; what was sent to the model can be built from its rows."""
-    branches = grouped(history.db.entries, lambda entry: entry.branch)
-    for branch, entries in branches.items():
-        _check_branch(branch, entries, finding)
+    known = {entry.id: entry for entry in history.db.entries}
+    for branch, entries in history.entries_of_branch.items():
+        _check_branch(history, branch, entries, finding)
+    for transcript_id, entries in grouped(
+        history.db.entries, lambda entry: entry.transcript_id
+    ).items():
+        roots = [entry.id for entry in entries if entry.parent_id is None]
+        finding.expect(len(roots) == 1, f"{transcript_id} has the roots {roots!r}")
+    for tip in (*history.db.sessions.values(), *history.db.past):
+        _check_tip(history, tip, finding)
     for session in history.db.sessions.values():
-        entries = branches.get(session.branch, [])
-        leaf = entries[-1] if entries else None
+        leaf = known.get(session.leaf_id or "")
         finding.expect(
-            (session.leaf_id, session.leaf_depth)
-            == ((leaf.id, leaf.depth) if leaf else (None, -1)),
-            f"the leaf of {session.key} is {session.leaf_id}, not its last entry",
+            session.leaf_hash == (leaf.hash if leaf else ""), f"{session.key}: another leaf hash"
         )
-        finding.expect(
-            leaf is None or session.leaf_hash == leaf.hash, f"{session.key}: another leaf hash"
-        )
-    _check_contexts(history, branches, finding)
+    _check_contexts(history, finding)
 
 
-def _check_branch(branch: str, entries: list[Entry], finding: Finding) -> None:
-    parent: Entry | None = None
-    for depth, entry in enumerate(entries):
+def _check_tip(history: History, tip: Session | PastTranscript, finding: Finding) -> None:
+    """A path ends where its session, or its reset, says that it ends."""
+    path = history.path(tip.branch)
+    leaf = path[-1] if path else None
+    finding.expect(
+        (tip.leaf_id, tip.leaf_depth) == ((leaf.id, leaf.depth) if leaf else (None, -1)),
+        f"the leaf of {tip.branch} is {tip.leaf_id}, not its last entry",
+        [str(tip)],
+    )
+    row = history.db.branches.get(tip.branch)
+    finding.expect(
+        tip.fork_depth == (-1 if row is None else row.fork_depth),
+        f"{tip.branch} does not fork where it says",
+    )
+
+
+def _check_branch(history: History, branch: str, entries: list[Entry], finding: Finding) -> None:
+    """Every entry follows the one before it, over forks, too, and vouches for it."""
+    path = history.path(branch)
+    first = len(path) - len(entries)
+    for at, entry in enumerate(entries, first):
+        parent = path[at - 1] if at else None
         finding.expect(
-            entry.depth == depth
+            entry.depth == at
             and entry.parent_id == (parent.id if parent else None)
             and (parent is None or entry.transcript_id == parent.transcript_id),
             f"{entry.id} in {branch} hangs at the wrong place",
@@ -43,17 +65,12 @@ def _check_branch(branch: str, entries: list[Entry], finding: Finding) -> None:
             f"{entry.id} in {branch} was changed after it was written",
             [str(entry)],
         )
-        parent = entry
 
 
-def _check_contexts(history: History, branches: dict[str, list[Entry]], finding: Finding) -> None:
+def _check_contexts(history: History, finding: Finding) -> None:
     """Compare the bytes that the model was sent with those that the rows give."""
     sent = grouped(history.asked, lambda line: (line["turn"], line["step"]))
-    places = {
-        entry.hash: (branch, at)
-        for branch, entries in branches.items()
-        for at, entry in enumerate(entries)
-    }
+    places = {entry.hash: entry for entry in history.db.entries}
     for ask in history.db.asks:
         lines = sent[ask.turn_id, ask.step]
         place = places.get(ask.leaf_hash)
@@ -62,8 +79,8 @@ def _check_contexts(history: History, branches: dict[str, list[Entry]], finding:
         )
         if place is None or not lines or ask.purpose is not Purpose.REPLY:
             continue
-        branch, at = place
-        rebuilt = digest(build(branch, branches[branch][: at + 1]).messages)
+        path = history.path(place.branch)[: place.depth + 1]
+        rebuilt = digest(build(place.branch, path).messages)
         finding.expect(
             all(line["digest"] == rebuilt for line in lines),
             f"{ask.turn_id} step {ask.step} was asked something that its rows do not say",
