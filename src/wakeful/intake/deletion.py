@@ -73,7 +73,7 @@ class Deletion:
             deleted = await self._store.write(
                 lambda tx: self._step(tx, key, is_confirmed=is_confirmed), locks=[lanes.lock(key)]
             )
-        failpoint("P15")
+        failpoint("D1")
         if deleted.deleted:
             await self.finish()
         return deleted
@@ -96,7 +96,7 @@ class Deletion:
             while after is not None and await self._store.write(
                 lambda tx, transcript_id=after: discards.sweep(tx, transcript_id)
             ):
-                failpoint("P16")
+                failpoint("D2")
 
     def _step(self, tx: Tx, key: SessionKey, *, is_confirmed: bool) -> Deleted | None:
         """Delete the session if what waits there can be cancelled at once, else cancel some."""

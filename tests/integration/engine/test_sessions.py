@@ -1,0 +1,196 @@
+"""Conversations that end by themselves, choices that hold, and web chats that share one session."""
+
+import pytest
+
+from wakeful.intake.deletion import BoundAutomation, Deletion
+from wakeful.intake.sessions import Changes
+from wakeful.models.model import Request
+from wakeful.outbox.outbox import Delivery
+from wakeful.runtime import Runtime
+from wakeful.settings.settings import ResetSettings, Settings
+from wakeful.testing.kit import ManualClock, Pause, Scripted, call, in_memory, says, wait_for
+from wakeful.turn.ending import Ending
+from wakeful.vocabulary.errors import InvalidInput
+from wakeful.vocabulary.ids import Ids
+from wakeful.vocabulary.route import Route
+from wakeful.vocabulary.session_key import SessionKey
+from wakeful.vocabulary.stimulus import Draft, Origin, Outcome
+
+MAIN = SessionKey("agent:main:main")
+OUT = Route(door="out", address="ann")
+HOUR_S = 3_600
+
+
+def well(_: Request) -> str:
+    return "well"
+
+
+async def count(runtime: Runtime, session: str = "main") -> int:
+    return len(await runtime.transcripts(session))
+
+
+async def say(runtime: Runtime, text: str = "x", session: str = "main") -> None:
+    assert await runtime.wait(await runtime.send(text, session=session)) is not None
+
+
+async def beat(runtime: Runtime) -> None:
+    draft = Draft(session_key=MAIN, text="beat", origin=Origin.AUTOMATION)
+    assert await runtime.wait(await runtime.accept(draft)) is not None
+
+
+async def test_only_people_keep_a_conversation_alive_and_only_they_end_it():
+    clock = ManualClock()
+    settings = Settings(reset=ResetSettings(idle_minutes=True))
+    async with in_memory(Scripted(well), settings=settings, clock=clock) as runtime:
+        await say(runtime, "one")
+        clock.advance(0.9 * HOUR_S)
+        await beat(runtime)
+        clock.advance(0.9 * HOUR_S)
+        await beat(runtime)
+        unended = await count(runtime)
+        await say(runtime, "two")
+        event = await wait_for(runtime, "session.reset")
+        clock.advance(0.9 * HOUR_S)
+        await say(runtime, "three")
+        ended = await count(runtime)
+        shown = [entry.body for entry in await runtime.entries()]
+
+    assert (unended, ended, event.data["by"]) == (1, 2, "idle")
+    assert '"two"' in shown[0]
+    assert len(shown) == 4
+
+
+async def test_without_a_rule_no_conversation_ends():
+    clock = ManualClock()
+    async with in_memory(Scripted(well), clock=clock) as runtime:
+        await say(runtime)
+        clock.advance(400 * 24 * HOUR_S)
+        await say(runtime)
+
+        assert await count(runtime) == 1
+
+
+async def test_a_message_that_begins_anew_does_not_join_the_turn_that_runs():
+    clock, pause = ManualClock(), Pause("slow")
+    settings = Settings(reset=ResetSettings(idle_minutes=1))
+    model = Scripted(["one", pause, "two"])
+    async with in_memory(model, settings=settings, clock=clock) as runtime:
+        await say(runtime, "one")
+        clock.advance(HOUR_S)
+        job = await runtime.accept(Draft(session_key=MAIN, text="job", origin=Origin.AUTOMATION))
+        await pause.reached.wait()
+        receipt = await runtime.send("two", mode="steer")
+        pause.go_on.set()
+        await runtime.wait(job)
+        await runtime.wait(receipt)
+        new, old = await runtime.transcripts()
+
+    assert receipt.outcome is Outcome.QUEUED
+    assert (old.tip.leaf_depth, new.tip.leaf_depth) == (3, 1)
+
+
+async def test_a_reset_that_a_stop_took_the_message_of_comes_with_the_next():
+    clock, pause = ManualClock(), Pause("slow")
+    settings = Settings(reset=ResetSettings(idle_minutes=1))
+    model = Scripted(["one", pause, "three"])
+    async with in_memory(model, settings=settings, clock=clock) as runtime:
+        await say(runtime, "one")
+        clock.advance(HOUR_S)
+        job = await runtime.accept(Draft(session_key=MAIN, text="job", origin=Origin.AUTOMATION))
+        await pause.reached.wait()
+        await runtime.send("two")
+        await runtime.stop()
+        await runtime.wait(job)
+        await say(runtime, "three")
+        (row,) = await runtime.store.read("SELECT resets FROM sessions")
+
+        assert await count(runtime) == 2
+    assert row[0] == "[]"
+
+
+@pytest.mark.parametrize("daily", ["4:00", "24:00", "noon"])
+def test_a_time_that_is_none_is_refused(daily: str):
+    with pytest.raises(InvalidInput, match=r"reset\.daily: must be a time of the day"):
+        Settings(reset=ResetSettings(daily=daily))
+
+
+async def test_where_sending_is_denied_turns_run_and_nothing_is_sent():
+    received: list[str] = []
+
+    async def out(delivery: Delivery) -> None:
+        received.append(delivery.text)
+
+    model = Scripted(["silent", says("", call("send_message", text="hello")), "told", "loud"])
+    async with in_memory(model, doors={"out": out}) as runtime:
+        await runtime.wait(await runtime.send("make it"))
+        await runtime.choose("main", Changes(send_policy="deny"))
+        turn = await runtime.wait(await runtime.send("quiet", route=OUT))
+        filed = await runtime.store.read("SELECT id FROM deliveries")
+        await runtime.choose("main", Changes(send_policy=None))
+        await runtime.wait(await runtime.send("loud", route=OUT))
+        await wait_for(runtime, "delivery.acknowledged")
+        told = [entry.body for entry in await runtime.entries()]
+
+    assert turn is not None
+    assert (turn.reply, filed) == ("told", [])
+    assert any("nothing may be sent from this conversation" in body for body in told)
+    assert received == ["loud"]
+
+
+async def test_unified_web_chats_share_their_turns_and_are_deleted_alone():
+    async with in_memory(Scripted(well)) as runtime:
+        await say(runtime, "before", "web:1")
+        apart = await runtime.entries("web:1")
+    assert len(apart) == 2
+
+    async with in_memory(Scripted(well), settings=Settings(unified=True)) as runtime:
+        receipts = [await runtime.send("x", session=f"web:{number}") for number in (1, 2)]
+        for receipt in receipts:
+            await runtime.wait(receipt)
+        # Made as if before the switch: it stays what it was, and where it was.
+        await runtime.accept(Draft(session_key="agent:main:web:1", text="old"))
+        await runtime.delete("web:1")
+        rows = await runtime.store.read("SELECT key FROM sessions")
+
+    assert {receipt.session_key for receipt in receipts} == {"agent:main:unified"}
+    assert [row[0] for row in rows] == ["agent:main:unified"]
+
+
+async def test_a_session_with_automations_is_deleted_only_when_confirmed():
+    bound = [BoundAutomation(id="au_1", name="morning", enabled=True)]
+    async with in_memory(Scripted(well)) as runtime:
+        await say(runtime)
+        ending = Ending(runtime.bus, Ids(runtime.clock))
+        deletion = Deletion(
+            runtime.store, runtime.bus, runtime.clock, ending.end_turn, lambda _tx, _key: bound
+        )
+        refused = await deletion.delete(MAIN)
+        kept = await runtime.entries()
+        confirmed = await deletion.delete(MAIN, is_confirmed=True)
+
+    assert (refused.deleted, refused.blocked_by_automations, refused.automations) == (
+        False,
+        True,
+        bound,
+    )
+    assert len(kept) == 2
+    assert confirmed.deleted
+
+
+async def test_what_waits_in_a_session_is_cancelled_in_steps_when_it_is_deleted():
+    pause = Pause("slow")
+    async with in_memory(Scripted([pause])) as runtime:
+        await runtime.send("x")
+        await pause.reached.wait()
+        drafts = [
+            Draft(session_key=MAIN, text="job", origin=Origin.AUTOMATION) for _ in range(1200)
+        ]
+        await runtime.store.write(
+            lambda tx: runtime._rooms.intake.accept_in(tx, drafts)  # pyright: ignore[reportPrivateUsage]
+        )
+        await runtime.delete("main")
+        rows = await runtime.store.read(
+            "SELECT state, state_reason, COUNT(*) FROM stimuli GROUP BY state, state_reason"
+        )
+
+    assert [tuple(row) for row in rows] == [("cancelled", "session-deleted", 1201)]
