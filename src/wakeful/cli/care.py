@@ -48,6 +48,7 @@ def doctor(desk: Desk, fix: Fix = False) -> None:
             host=desk.loaded.server.host,
             port=desk.loaded.server.port,
             is_running=server is not None and server.is_ready(),
+            commands=_programs(desk),
         )
         findings += examine(patient, desk.clock, fix=fix)
         if server is not None:
@@ -137,6 +138,18 @@ def check_(desk: Desk) -> None:
             f"{desk.database} is damaged; stop the server and restore a backup with "
             "`wakeful backup restore FILE --force`"
         )
+
+
+def _programs(desk: Desk) -> dict[str, str]:
+    """Return what each MCP server starts: a name to look for, or a path from where it runs."""
+    servers = desk.loaded.settings.mcp_servers
+    return {
+        name: str(desk.home / Path(one.folder or "").expanduser() / one.command[0])
+        if "/" in one.command[0]
+        else one.command[0]
+        for name, one in servers.items()
+        if one.command
+    }
 
 
 def _settings(desk: Desk) -> Finding:

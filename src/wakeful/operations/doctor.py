@@ -4,7 +4,7 @@ import os
 import shutil
 import socket
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 
@@ -55,6 +55,7 @@ class Patient(Record):
     host: str
     port: int
     is_running: bool
+    commands: Mapping[str, str] = {}  # of MCP servers: what each of them starts
 
 
 def examine(patient: Patient, clock: Clock, *, fix: bool = False) -> Iterator[Finding]:
@@ -72,6 +73,8 @@ def examine(patient: Patient, clock: Clock, *, fix: bool = False) -> Iterator[Fi
     else:
         yield from _database(patient, clock)
     yield _port(patient)
+    if patient.commands:
+        yield _commands(patient.commands)
 
 
 def _home(home: Path, *, fix: bool) -> Finding:
@@ -199,6 +202,13 @@ def _log(wal: Path) -> Finding:
     if size > LARGE_LOG:
         return _warning("log", f"{told}: a long reader may keep it from being copied back")
     return _ok("log", told)
+
+
+def _commands(commands: Mapping[str, str]) -> Finding:
+    missing = [f"{name} ({what})" for name, what in commands.items() if shutil.which(what) is None]
+    if missing:
+        return _broken("mcp", f"no such program: {', '.join(missing)}; mend mcp_servers")
+    return _ok("mcp", f"the programs of {', '.join(commands)} are there")
 
 
 def _port(patient: Patient) -> Finding:

@@ -119,3 +119,15 @@ def test_a_taken_port_is_told(home: Path):
 
         assert found(home, "server", port=port).health is Health.BROKEN
         assert found(home, "server", port=port, is_running=True).health is Health.OK
+
+
+def test_a_program_of_an_mcp_server_that_is_missing_is_told(tmp_path: Path):
+    tmp_path.chmod(0o700)
+
+    missing = found(tmp_path, "mcp", commands={"notes": "/no/such/program", "shop": "sh"})
+    there = found(tmp_path, "mcp", commands={"shop": "sh"})
+
+    assert missing.health is Health.BROKEN
+    assert "notes (/no/such/program)" in missing.told
+    assert "shop" not in missing.told
+    assert there.health is Health.OK
