@@ -21,7 +21,7 @@ from wakeful.turn.journal import Attempt, Journal, Next
 from wakeful.turn.page import Page
 from wakeful.turn.resume import load_step
 from wakeful.turn.sheet import Pen, Sheet
-from wakeful.turn.sizing import is_compaction
+from wakeful.turn.sizing import is_compaction, is_unheard
 from wakeful.turns import asks, tool_calls, turns
 from wakeful.turns.asks import Purpose
 from wakeful.turns.turns import ENDS, End, Interrupt, Phase, Turn, TurnState
@@ -199,8 +199,7 @@ class Opening:
         ids = [stimulus.id for stimulus in choice.stimuli]
         stimuli.claim(tx, ids, turn.id)
         page = Page(self._pen, tx, journal, turn, session)
-        is_folding = is_compaction(turn)
-        if not is_folding:
+        if not is_compaction(turn):
             self._show(tx, page.sheet, lane, choice)
         page.sheet.publish(
             "turn.started",
@@ -211,8 +210,7 @@ class Opening:
         )
         for stimulus_id in ids:
             page.sheet.publish("stimulus.claimed", stimulus_id, how="opened")
-        first = page.compact(1, Purpose.SUMMARY) if is_folding else page.ask_or_compact(1)
-        next = page.close(first).apply(journal)
+        next = page.close(_first_step(page)).apply(journal)
         return Opened(journal=journal, next=next)
 
     def _claim(
@@ -325,7 +323,7 @@ class Opening:
         if not is_answered:
             return page.compact(turn.step, purpose)
         if purpose is not Purpose.REPLY:
-            return page.ask_or_compact(turn.step + 1)
+            return page.next_step(page.ask_or_compact)
         begun = tool_calls.of_step(tx, turn.id, turn.step)
         page.write_outcomes(
             [
@@ -335,6 +333,15 @@ class Opening:
             ]
         )
         return page.go_on()
+
+
+def _first_step(page: Page) -> Next:
+    """Ask what the turn was opened for."""
+    if not is_compaction(page.turn):
+        return page.ask_or_compact(1)
+    if is_unheard(page.turn) and not page.is_crowded():
+        return page.end(End(state=TurnState.DONE))  # another turn has made room meanwhile
+    return page.compact(1, Purpose.SUMMARY)
 
 
 _SETTLED_STATES: dict[Action, State] = {

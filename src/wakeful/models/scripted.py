@@ -13,10 +13,14 @@ Line = str | Reply | Exception | Callable[[Request], "Line"]
 
 
 class Pause:
-    """A line that streams its text and then waits until the test lets it go on."""
+    """A line that streams its text and then waits until the test lets it go on.
 
-    def __init__(self, text: str) -> None:
+    What it says then is that text, or what comes `then`.
+    """
+
+    def __init__(self, text: str, then: Line | None = None) -> None:
         self.text = text
+        self.then = then
         self.reached = asyncio.Event()
         self.go_on = asyncio.Event()
 
@@ -49,13 +53,13 @@ class Scripted:
     async def stream(self, request: Request) -> AsyncIterator[Delta | Reply]:
         self.requests.append(request)
         line: Line | Pause = self._ask(request) if self._ask else self._next()
-        while callable(line):
-            line = line(request)
         if isinstance(line, Pause):
             yield Delta(text=line.text)
             line.reached.set()
             await line.go_on.wait()
-            line = line.text
+            line = line.text if line.then is None else line.then
+        while callable(line):
+            line = line(request)
         if isinstance(line, Exception):
             raise line
         reply = says(line) if isinstance(line, str) else line

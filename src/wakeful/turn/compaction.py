@@ -69,16 +69,17 @@ def plan(
     room: Room,
     *,
     open_turn_id: str | None = None,
-    is_overflow: bool = False,
+    is_needed: bool = False,
 ) -> Plan | None:
     """Return how to make room in a conversation, or None if nothing of it can be folded.
 
     `path` is what the model sees: the entries from the first kept one to the leaf. If that is
     more than one summary can be made from, the plan folds the older part of it; the next goes on.
+    With `is_needed` the model itself said that there is too much, whatever our estimate says.
     """
     before, lines = seen(path)
     total = sum(line.tokens for line in lines)
-    keep = min(room.keep, total // 2) if is_overflow else room.keep
+    keep = min(room.keep, total // 2) if is_needed else room.keep
     cuts = list(_cuts(lines))
     cut = _cut(lines, cuts, keep)
     most = room.is_used_up_at

@@ -6,7 +6,7 @@ from wakeful.outbox import outbox
 from wakeful.store.database import Tx
 from wakeful.transcript import sessions
 from wakeful.turn.silence import spoken
-from wakeful.turn.sizing import is_flush
+from wakeful.turn.sizing import is_unheard
 from wakeful.turns import turns
 from wakeful.turns.turns import End, Turn, TurnState
 from wakeful.vocabulary.event import Event
@@ -76,7 +76,7 @@ class Ending:
     def _deliver(self, tx: Tx, turn: Turn, reply: str) -> None:
         """File the reply for its route, unless it is silence or was sent in this turn already."""
         route, said = turn.route, spoken(reply)
-        if route is None or not route.is_sent_to or said.is_silent or is_flush(turn):
+        if route is None or not route.is_sent_to or said.is_silent or is_unheard(turn):
             return
         if not sessions.may_send(tx, turn.session_key):
             return

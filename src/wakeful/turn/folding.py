@@ -1,20 +1,17 @@
 """The commits of a compaction: folded, failed, or begun because the model refused."""
 
-from wakeful.gate import halts
 from wakeful.prompts import compaction as template
 from wakeful.transcript import entries, sessions
-from wakeful.turn import limits
 from wakeful.turn.compaction import Plan
 from wakeful.turn.context import build, last_compaction
 from wakeful.turn.journal import Next
 from wakeful.turn.page import Page
-from wakeful.turn.sizing import is_compaction
-from wakeful.turns import asks, turns
+from wakeful.turn.sizing import is_compaction, is_unheard
+from wakeful.turns import asks
 from wakeful.turns.asks import Purpose
 from wakeful.turns.turns import End, Interrupt, Turn, TurnState
 from wakeful.vocabulary.entry import CompactionBody, Kind
 from wakeful.vocabulary.message import AssistantMessage
-from wakeful.vocabulary.stimulus import Priority
 
 TOO_LONG = "This conversation is too long for the model, and could not be made shorter: {why}."
 NOTHING = "There is nothing to fold yet."
@@ -27,8 +24,7 @@ def fold(page: Page, plan: Plan, reply: AssistantMessage, purpose: Purpose) -> N
     tokens_before = page.tokens()
     path = entries.path(tx, sheet.session, sheet.session.context_from - 1)
     counted = last_compaction(path)
-    asks.answered(tx, turn.id, turn.step, reply.usage)
-    turns.note_reply(tx, turn.id, reply.usage)
+    page.note_answer(reply)
     body = CompactionBody(
         summary=reply.text.strip(),
         first_kept_depth=plan.first_kept_depth,
@@ -79,7 +75,7 @@ def fail(page: Page, why: str, purpose: Purpose) -> Next:
         return _ended(page, "context_overflow", TOO_LONG.format(why=why))
     if is_compaction(turn):
         return _ended(page, "compaction_failure", NOT_FOLDED.format(why=why))
-    return page.ask(turn.step + 1)  # there may still be room for an answer
+    return page.next_step(page.ask)  # there may still be room for an answer
 
 
 def skip(page: Page, purpose: Purpose) -> Next:
@@ -101,27 +97,21 @@ def rescue(page: Page, refusal: str) -> Next:
         return page.interrupted()
     if not page.mind.config.compaction.enabled or asks.was_rescued(page.tx, turn.id):
         return _ended(page, "context_overflow", refusal)
-    return page.compact(turn.step + 1, Purpose.RESCUE)
+    return page.next_step(lambda step: page.compact(step, Purpose.RESCUE))
 
 
 def _go_on(page: Page, told: str) -> Next:
     turn = page.turn
-    if turn.interrupt is not Interrupt.NONE:
-        return page.interrupted()
-    if is_compaction(turn):
+    if is_compaction(turn) and turn.interrupt is Interrupt.NONE:
         return page.end(End(state=TurnState.DONE, reply=_told(turn, told)))
-    if halts.is_halted(page.tx, turn.agent_id):
-        return page.leave("halted", None)
-    sentence = limits.before_ask(turn, page.mind.config.limits)
-    if sentence is not None:
-        return _ended(page, "limit", sentence)
-    return page.ask_or_compact(turn.step + 1)
+    return page.next_step(page.ask_or_compact)
 
 
 def _told(turn: Turn, sentence: str) -> str | None:
     """Return what is said at the end; nobody waits for what the runtime does by itself."""
-    return None if turn.priority is Priority.LATER else sentence
+    return None if is_unheard(turn) else sentence
 
 
 def _ended(page: Page, kind: str, sentence: str) -> Next:
-    return page.end(End(state=TurnState.FAILED, reply=sentence, error_kind=kind, error=sentence))
+    reply = _told(page.turn, sentence)
+    return page.end(End(state=TurnState.FAILED, reply=reply, error_kind=kind, error=sentence))

@@ -4,7 +4,7 @@ Facts are always written; nothing new starts once the turn was interrupted, its 
 limit reached.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
@@ -16,13 +16,13 @@ from wakeful.prompts import notes
 from wakeful.store.database import Tx
 from wakeful.transcript import resets, sessions
 from wakeful.transcript.sessions import Session
-from wakeful.turn import limits
+from wakeful.turn import limits, sizing
 from wakeful.turn.calls import StepCalls
 from wakeful.turn.context import Context
 from wakeful.turn.journal import Act, Ask, CallOutcome, Compact, Ended, Journal, Left, Next
 from wakeful.turn.sheet import Pen, Sheet
 from wakeful.turn.silence import spoken
-from wakeful.turn.sizing import cycle_of, due_after, is_crowded, is_flush
+from wakeful.turn.sizing import cycle_of, due_after, is_compaction, is_flush
 from wakeful.turn.tokens import CHARACTERS_PER_TOKEN, counted
 from wakeful.turns import asks, turns
 from wakeful.turns.asks import Purpose
@@ -95,21 +95,24 @@ class Page:
 
     def write_reply(self, reply: AssistantMessage) -> None:
         """Write a model's reply; it is never asked for again."""
-        turn, usage = self.turn, reply.usage
+        self.note_answer(reply)
+        is_silent = not reply.tool_calls and (spoken(reply.text).is_silent or is_flush(self.turn))
+        self.sheet.add(AssistantBody(message=reply, is_silent=is_silent))
+        self._count(counted(reply))
+        sessions.add_usage(self.tx, self.turn.session_key, reply.usage, self.tokens())
+        self._turn_to(reply.tool_calls, reply.text)
+
+    def note_answer(self, answer: AssistantMessage) -> None:
+        """Settle the question that was asked, and count what its answer used."""
+        turn, usage = self.turn, answer.usage
         asks.answered(self.tx, turn.id, turn.step, usage)
-        turns.note_reply(self.tx, turn.id, usage)
+        turns.note_usage(self.tx, turn.id, usage)
         self.sheet.turn = replace(
             turn,
-            retries=0,
             input_tokens=turn.input_tokens + usage.input,
             output_tokens=turn.output_tokens + usage.output,
             cost=turn.cost + usage.cost,
         )
-        is_silent = not reply.tool_calls and (spoken(reply.text).is_silent or is_flush(turn))
-        self.sheet.add(AssistantBody(message=reply, is_silent=is_silent))
-        self._count(counted(reply))
-        sessions.add_usage(self.tx, turn.session_key, usage, self.tokens())
-        self._turn_to(reply.tool_calls, reply.text)
 
     def write_outcomes(self, outcomes: Sequence[CallOutcome]) -> None:
         """Write results of calls; what has a result never runs again."""
@@ -142,6 +145,17 @@ class Page:
             return Act(calls=group)
         return self._rest_or_ask()
 
+    def next_step(self, begin: Callable[[int], Ask | Compact]) -> Next:
+        """Begin another step, unless the turn may not go on."""
+        if self.turn.interrupt is not Interrupt.NONE:
+            return self.interrupted()
+        if halts.is_halted(self.tx, self.turn.agent_id):
+            return self.leave("halted", None)
+        sentence = limits.before_ask(self.turn, self.mind.config.limits)
+        if sentence is not None:
+            return self._end_at_limit(sentence)
+        return begin(self.turn.step + 1)
+
     def ask(self, step: int) -> Ask:
         """Write down that the model is about to be asked."""
         self._write_ask(step, Purpose.REPLY, Phase.STREAMING)
@@ -157,9 +171,13 @@ class Page:
 
         Memories are written of what will be folded, so never after it; there is the reserve.
         """
-        if not is_flush(self.turn) and is_crowded(self.mind, self.sheet.session, self.tokens()):
+        if not is_flush(self.turn) and self.is_crowded():
             return self.compact(step, Purpose.SUMMARY)
         return self.ask(step)
+
+    def is_crowded(self) -> bool:
+        """Tell whether the conversation must be folded before the model is asked again."""
+        return sizing.is_crowded(self.mind, self.sheet.session, self.tokens())
 
     def tokens(self) -> int:
         """Return how large the conversation is with the lines of this commit."""
@@ -179,7 +197,7 @@ class Page:
     def end(self, how: End) -> Ended:
         """End the turn; its unfinished calls get results, its sentence an entry."""
         self._skip(notes.SKIPPED_STOP)
-        if how.reply is not None and how.error_kind is not None:
+        if how.reply is not None and how.error_kind is not None and not is_compaction(self.turn):
             self._say(how.reply, "limit" if how.error_kind == "limit" else "error")
         self.sheet.flush()
         if how.state is TurnState.DONE:
@@ -209,13 +227,11 @@ class Page:
         """All calls have results: end if there were none or one said so, else ask again."""
         if not self.calls.all or self.calls.rests:
             return self.end(End(state=TurnState.DONE, reply=self._said or None))
-        if halts.is_halted(self.tx, self.turn.agent_id):
-            return self.leave("halted", None)
-        sentence = limits.before_ask(self.turn, self.mind.config.limits)
-        if sentence is not None:
-            return self._end_at_limit(sentence)
+        return self.next_step(self._steer_and_ask)
+
+    def _steer_and_ask(self, step: int) -> Ask | Compact:
         self._take_steers()
-        return self.ask_or_compact(self.turn.step + 1)
+        return self.ask_or_compact(step)
 
     def _end_at_limit(self, sentence: str) -> Ended:
         return self.end(
@@ -287,7 +303,7 @@ class Page:
     def _say(self, text: str, stop_reason: StopReason) -> None:
         """Write words that are no whole reply of a model: cut off, or the runtime's own."""
         said = AssistantMessage(content=(Text(text=clean(text)),), stop_reason=stop_reason)
-        self.sheet.add(AssistantBody(message=said))
+        self.sheet.add(AssistantBody(message=said, is_silent=is_flush(self.turn)))
 
     def _turn_to(self, calls: tuple[ToolCall, ...], said: str) -> None:
         """Begin the calls of another reply."""

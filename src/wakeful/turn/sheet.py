@@ -100,7 +100,10 @@ class Sheet:
     def enter(self, phase: Phase, *, step: int, tool_calls: int) -> None:
         """Note how far the turn has come."""
         turns.enter(self.tx, self.turn, phase, step=step, tool_calls=tool_calls)
-        self.turn = replace(self.turn, phase=phase, step=step, tool_calls=tool_calls)
+        retries = 0 if step > self.turn.step else self.turn.retries
+        self.turn = replace(
+            self.turn, phase=phase, step=step, tool_calls=tool_calls, retries=retries
+        )
 
     def publish(self, kind: str, stimulus_id: str | None = None, **data: object) -> None:
         """Publish an event of this turn."""

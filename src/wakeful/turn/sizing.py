@@ -37,6 +37,11 @@ def is_flush(what: Turn | Draft) -> bool:
     return what.origin is Origin.SYSTEM and what.source == MEMORY_FLUSH
 
 
+def is_unheard(turn: Turn) -> bool:
+    """Tell whether a turn is work that the runtime gave itself: its words reach nobody."""
+    return is_flush(turn) or (is_compaction(turn) and turn.priority is Priority.LATER)
+
+
 def due_after(turn: Turn, mind: Mind, session: Session, tokens: int) -> list[Draft]:
     """Return what a finished turn leaves to be done about the size of its conversation."""
     due: list[Draft] = []

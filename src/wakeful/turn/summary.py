@@ -7,19 +7,16 @@ from wakeful.store.database import Store, Tx
 from wakeful.transcript import entries, sessions
 from wakeful.turn.asking import answer
 from wakeful.turn.compaction import LONGEST_SHARE, Plan, plan
-from wakeful.turn.journal import Compact, Journal
-from wakeful.turn.sizing import is_compaction, room
+from wakeful.turn.journal import Journal
+from wakeful.turn.sizing import is_compaction, is_unheard, room
 from wakeful.turn.tokens import CHARACTERS_PER_TOKEN
-from wakeful.turns.asks import Purpose
 from wakeful.vocabulary.compacting import FOLD
 from wakeful.vocabulary.entry import Entry
 from wakeful.vocabulary.errors import Garbled
 from wakeful.vocabulary.message import AssistantMessage, UserMessage
 
 
-async def summarise(
-    store: Store, journal: Journal, compact: Compact
-) -> tuple[Plan, AssistantMessage] | None:
+async def summarise(store: Store, journal: Journal) -> tuple[Plan, AssistantMessage] | None:
     """Ask for the summary that a compaction needs; None if there is nothing to fold.
 
     An answer that cannot take the place of what it stands for is Garbled.
@@ -27,7 +24,8 @@ async def summarise(
     mind, turn = journal.mind, journal.turn
     space = room(mind)
     path, wish = await store.write(lambda tx: _read(tx, journal))
-    made = plan(path, space, open_turn_id=turn.id, is_overflow=compact.purpose is Purpose.RESCUE)
+    is_wish = is_compaction(turn) and not is_unheard(turn)
+    made = plan(path, space, open_turn_id=turn.id, is_needed=not is_wish)
     if made is None:
         return None
     longest = space.is_used_up_at * CHARACTERS_PER_TOKEN // LONGEST_SHARE

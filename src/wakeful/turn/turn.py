@@ -22,6 +22,7 @@ from wakeful.turn.page import Advanced, Page
 from wakeful.turn.record import Recorder
 from wakeful.turn.sizing import is_flush
 from wakeful.turn.summary import summarise
+from wakeful.turns.asks import Purpose
 from wakeful.turns.tool_calls import CallState, call_key
 from wakeful.turns.turns import End, TurnState
 from wakeful.vocabulary.clock import Clock
@@ -58,7 +59,7 @@ class Thinker:
                     next = await self._act(journal, next.calls)
                 case Compact():
                     failpoint("P5")
-                    next = await self._compact(journal, next)
+                    next = await self._compact(journal, next.purpose)
                 case _:
                     return next
 
@@ -90,6 +91,7 @@ class Thinker:
             return await self._ask_later(journal, error)
         except ContextOverflow as error:
             refusal = told(error)
+            journal.partial.clear()  # it is asked anew, of a shorter conversation
             return await self._on_page(journal, lambda page: folding.rescue(page, refusal))
         except Permanent as error:
             return await self._end(journal, TurnState.FAILED, "provider", told(error))
@@ -165,11 +167,10 @@ class Thinker:
             journal, reason="waiting for the model", resume_at=resume_at, ask_error=told(error)
         )
 
-    async def _compact(self, journal: Journal, compact: Compact) -> Next:
+    async def _compact(self, journal: Journal, purpose: Purpose) -> Next:
         """Fold the older part of the conversation; on failure nothing of it is changed."""
-        purpose = compact.purpose
         try:
-            made = await summarise(self._store, journal, compact)
+            made = await summarise(self._store, journal)
         except Transient as error:
             waiting = await self._wait_for_model(journal, error)
             if waiting is not None:

@@ -119,10 +119,11 @@ def reclaim(tx: Tx, turn_id: str) -> None:
 
 
 def enter(tx: Tx, turn: Turn, phase: Phase, *, step: int, tool_calls: int) -> None:
-    """Note how far the turn has come; a new step proves it is not poison."""
+    """Note how far the turn has come; a new step proves it is not poison, and has all its tries."""
     tx.run(
         "UPDATE turns SET phase = :phase, attempts = CASE WHEN step < :step THEN 1 ELSE attempts "
-        "END, step = :step, tool_calls = :tool_calls WHERE id = :id",
+        "END, retries = CASE WHEN step < :step THEN 0 ELSE retries END, step = :step, "
+        "tool_calls = :tool_calls WHERE id = :id",
         id=turn.id,
         phase=phase.value,
         step=step,
@@ -130,9 +131,9 @@ def enter(tx: Tx, turn: Turn, phase: Phase, *, step: int, tool_calls: int) -> No
     )
 
 
-def note_reply(tx: Tx, turn_id: str, usage: Usage) -> None:
+def note_usage(tx: Tx, turn_id: str, usage: Usage) -> None:
     tx.run(
-        "UPDATE turns SET retries = 0, input_tokens = input_tokens + :input, "
+        "UPDATE turns SET input_tokens = input_tokens + :input, "
         "output_tokens = output_tokens + :output, cost = cost + :cost WHERE id = :id",
         id=turn_id,
         input=usage.input,

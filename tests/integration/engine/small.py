@@ -5,15 +5,15 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from wakeful.doors.sender import Door
 from wakeful.models.model import Reply, Request
 from wakeful.models.scripted import Line
 from wakeful.prompts import compaction as template
 from wakeful.runtime import Runtime
 from wakeful.testing.kit import ManualClock, Pause, Scripted, says
 from wakeful.tools.tool import Tool
-from wakeful.turn.agent import Agent
+from wakeful.turn.agent import DEFAULT_LIMITS, Agent
 from wakeful.turns.turns import Turn
+from wakeful.vocabulary.agent import Limits
 from wakeful.vocabulary.compacting import CompactionRules, MemoryFlush
 from wakeful.vocabulary.entry import CompactionBody
 from wakeful.vocabulary.message import ToolCall, Usage
@@ -76,10 +76,10 @@ def runtime_with(
     tools: Sequence[Tool] = (),
     workspace: Path | None = None,
     clock: ManualClock | None = None,
-    doors: dict[str, Door] | None = None,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> Runtime:
-    agent = Agent(model=model, compaction=rules, tools=tools, workspace=workspace)
-    return Runtime(agents=[agent], clock=clock, doors=doors)
+    agent = Agent(model=model, compaction=rules, tools=tools, workspace=workspace, limits=limits)
+    return Runtime(agents=[agent], clock=clock)
 
 
 async def said(runtime: Runtime, text: str = "hello") -> Turn:

@@ -1,10 +1,12 @@
 """What compaction promises: room is made, nothing is lost, and a failure changes nothing."""
 
 import pytest
+from msgspec.structs import replace
 
 from tests.integration.engine.looking import shown
 from tests.integration.engine.small import (
     LONG,
+    RULES,
     WINDOW,
     Small,
     counted,
@@ -16,12 +18,16 @@ from tests.integration.engine.small import (
 )
 from wakeful.models.model import Reply
 from wakeful.models.scripted import Line
-from wakeful.testing.kit import ManualClock, Pause, call, wait_for
+from wakeful.runtime import Runtime
+from wakeful.testing.kit import ManualClock, Pause, call, says, wait_for
 from wakeful.tools.tool import Tool, tool
-from wakeful.turns.turns import TurnState
+from wakeful.turns.turns import Turn, TurnState
+from wakeful.vocabulary.agent import Limits
 from wakeful.vocabulary.compacting import COMPACTION
 from wakeful.vocabulary.entry import CompactionBody
-from wakeful.vocabulary.errors import ContextOverflow, InvalidInput, Permanent, Transient
+from wakeful.vocabulary.errors import ContextOverflow, Garbled, InvalidInput, Permanent, Transient
+from wakeful.vocabulary.message import Usage
+from wakeful.vocabulary.route import Route
 
 
 async def test_a_conversation_is_folded_before_a_prompt_that_would_not_fit():
@@ -146,6 +152,122 @@ async def test_a_summary_that_must_wait_for_the_model_is_asked_for_again():
     assert len(made) == 1
 
 
+@pytest.mark.parametrize("summaries", [["bad", "bad"], ["bad"]], ids=["failed", "folded"])
+async def test_a_question_after_a_summary_has_all_its_tries(summaries: list[Line]):
+    model = Small(["one", "two", Garbled("half an answer"), "three"], summaries)
+    async with runtime_with(model) as runtime:
+        await said(runtime, LONG)
+        await said(runtime, LONG)
+        turn = await said(runtime, LONG)
+
+    assert turn.reply == "three"
+
+
+async def test_a_halt_holds_the_question_after_a_summary_that_failed():
+    pause = Pause("", Permanent("403: no"))
+    model = Small(["one", "two", "three"], [pause])
+    async with runtime_with(model) as runtime:
+        await said(runtime, LONG)
+        await said(runtime, LONG)
+        receipt = await runtime.send(LONG)
+        await pause.reached.wait()
+        await runtime.halt()
+        pause.go_on.set()
+        left = await wait_for(runtime, "turn.left")
+        asked_while_halted = len(model.replies_asked())
+        await runtime.resume()
+        turn = await runtime.wait(receipt)
+
+    assert left.data["reason"] == "halted"
+    assert asked_while_halted == 2
+    assert turn is not None
+    assert turn.reply == "three"
+
+
+async def test_a_halt_holds_the_rescue_from_a_conversation_that_is_too_long():
+    pause = Pause("", ContextOverflow("too long"))
+    model = Small(["one", pause, ContextOverflow("too long"), "made it"])
+    async with runtime_with(model) as runtime:
+        await said(runtime, LONG)
+        receipt = await runtime.send("short")
+        await pause.reached.wait()
+        await runtime.halt()
+        pause.go_on.set()
+        left = await wait_for(runtime, "turn.left")
+        summed_up_while_halted = len(model.summed_up)
+        await runtime.resume()
+        turn = await runtime.wait(receipt)
+
+    assert left.data["reason"] == "halted"
+    assert summed_up_while_halted == 0
+    assert turn is not None
+    assert turn.reply == "made it"
+
+
+async def test_a_limit_holds_the_question_after_a_summary_that_failed():
+    model = Small(["one", "two", "three"], [Permanent("403: no")])
+    async with runtime_with(model, limits=Limits(steps=1)) as runtime:
+        await said(runtime, LONG)
+        await said(runtime, LONG)
+        turn = await said(runtime, LONG)
+
+    assert turn.error_kind == "limit"
+    assert len(model.replies_asked()) == 2
+
+
+async def test_what_a_summary_used_counts_for_the_limit_of_its_turn():
+    costly = replace(says(summary("short")), usage=Usage(input=5_000, output=1))
+    model = Small(["one", "two", "three"], [costly])
+    async with runtime_with(model, limits=Limits(tokens=5_000)) as runtime:
+        await said(runtime, LONG)
+        await said(runtime, LONG)
+        turn = await said(runtime, LONG)
+
+    assert turn.error_kind == "limit"
+    assert len(model.replies_asked()) == 2
+
+
+async def test_nobody_is_told_of_a_failure_of_what_nobody_asked_for():
+    model = Small([counted("one", 900)], [Permanent("403: no")])
+    async with runtime_with(model) as runtime:
+        await runtime.wait(await runtime.send(LONG, route=Route(door="out", address="bob")))
+        failed = await wait_for(runtime, "session.compaction_failed")
+        assert failed.turn_id is not None
+        turn = await runtime.wait(failed.turn_id)
+        deliveries = await runtime.store.read("SELECT text FROM deliveries")
+        entries = await runtime.entries()
+
+    assert turn is not None
+    assert (turn.state, turn.error_kind) == (TurnState.FAILED, "compaction_failure")
+    assert deliveries == [("one",)]
+    assert len(entries) == 2
+
+
+async def test_what_was_folded_meanwhile_is_not_folded_again():
+    pause = Pause("", counted("one", 900))
+    model = Small([pause, "two"])
+    async with runtime_with(model) as runtime:
+        await runtime.send(LONG)
+        await pause.reached.wait()
+        receipt = await runtime.send(LONG, mode="queue")
+        pause.go_on.set()
+        await runtime.wait(receipt)
+        turn = await own_turn(runtime)
+
+    assert turn.state is TurnState.DONE
+    assert len(model.summed_up) == 1
+
+
+async def test_a_small_window_is_folded_though_our_own_estimate_says_it_is_nearly_empty():
+    model = Small([counted("one", 100), counted("two", 900)])
+    async with runtime_with(model, rules=replace(RULES, keep_recent_tokens=400)) as runtime:
+        await said(runtime, LONG)
+        await said(runtime, "more")
+        await wait_for(runtime, "session.compacted")
+
+    assert "long long" in model.summed_up[0]
+
+
 async def test_three_failures_in_a_cycle_are_enough():
     refused: list[Line] = [Permanent("403: no") for _ in range(10)]
     model = Small([f"answer {n}" for n in range(8)], refused)
@@ -239,6 +361,15 @@ async def test_a_stop_ends_a_compaction_and_changes_nothing():
     assert turn.state is TurnState.STOPPED
     assert made == []
     assert shown(model.requests[-1])[0] == f"user: {LONG}"
+
+
+async def own_turn(runtime: Runtime) -> Turn:
+    """Return the turn of a compaction that the runtime gave itself, once it has ended."""
+    event = await wait_for(runtime, "turn.started", lambda one: one.data["source"] == COMPACTION)
+    assert event.turn_id is not None
+    turn = await runtime.wait(event.turn_id)
+    assert turn is not None
+    return turn
 
 
 def reading(text: str) -> Tool:

@@ -73,17 +73,17 @@ def test_a_turn_that_is_parted_is_summed_up_apart():
     assert getattr(made.turn[0], "text", "") == "go"
 
 
-def test_an_overflow_halves_what_our_own_estimate_would_have_kept():
+def test_what_is_needed_halves_what_our_own_estimate_would_have_kept():
     path = _path([body for _ in range(4) for body in (_person("a" * 40), _agent("b" * 40))])
 
     assert plan(path, ROOM) is None
-    made = plan(path, ROOM, is_overflow=True)
+    made = plan(path, ROOM, is_needed=True)
     assert made is not None
     assert made.first_kept_depth == 4
 
 
 def test_one_giant_message_alone_cannot_be_folded():
-    assert plan(_path([_person("a" * 100_000)]), ROOM, is_overflow=True) is None
+    assert plan(_path([_person("a" * 100_000)]), ROOM, is_needed=True) is None
 
 
 def test_what_is_too_much_for_one_summary_is_folded_in_parts():
@@ -145,10 +145,10 @@ def conversations(draw: st.DrawFn) -> list[Entry]:
 @settings(max_examples=200, deadline=None)
 @given(conversations(), st.booleans())
 def test_no_call_is_parted_from_its_result_and_nothing_is_in_neither_part(
-    path: list[Entry], is_overflow: bool
+    path: list[Entry], is_needed: bool
 ):
     for _ in range(30):
-        made = plan(path, ROOM, is_overflow=is_overflow)
+        made = plan(path, ROOM, is_needed=is_needed)
         if made is None:
             return
         before, lines = seen(path)
