@@ -13,14 +13,21 @@ from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import OPERATOR
 
 _ENTRY = ", ".join(f"entries.{name}" for name in ENTRIES.fields)
-# A transcript without a session is one that is being imported, or that was deleted.
+# Whose an entry is: of the session that made its branch, or began its transcript. A transcript
+# without a session is one that is being imported, or that was deleted.
 _HITS = (
     f"SELECT search_lines.id, search_lines.role, place.key, {_ENTRY} "  # noqa: S608 (ours)
     "FROM search_words JOIN search_lines ON search_lines.id = search_words.rowid "
     "JOIN entries ON entries.id = search_lines.entry_id "
-    "LEFT JOIN sessions ON sessions.transcript_id = entries.transcript_id "
-    "LEFT JOIN past_transcripts ON past_transcripts.id = entries.transcript_id "
-    "JOIN sessions place ON place.key = COALESCE(sessions.key, past_transcripts.session_key) "
+    "JOIN sessions place ON place.key = COALESCE("
+    "(SELECT NULLIF(session_key, '') FROM branches WHERE branches.id = entries.branch), "
+    "(SELECT NULLIF(session_key, '') FROM branches WHERE branches.id = entries.transcript_id), "
+    "(SELECT MIN(key) FROM sessions WHERE sessions.transcript_id = entries.transcript_id), "
+    "(SELECT MIN(session_key) FROM past_transcripts "
+    "WHERE past_transcripts.id = entries.transcript_id)) "
+    "AND (place.transcript_id = entries.transcript_id OR EXISTS (SELECT 1 FROM past_transcripts "
+    "WHERE past_transcripts.session_key = place.key "
+    "AND past_transcripts.id = entries.transcript_id)) "
 )
 _END = 2**63 - 1
 

@@ -27,6 +27,7 @@ _NAMED = "SELECT id, name FROM entries LEFT JOIN entry_lines ON entry_id = id "
 class Source(Record):
     """A transcript, as it is when the export begins."""
 
+    session_key: str
     transcript_id: str
     started_at: int
     branch: str  # the active one: its entries come last
@@ -45,7 +46,13 @@ async def source(store: Store, session_key: str, transcript_id: str | None = Non
         raise NotFound("session", f"no session {session_key!r}")
     for row in rows:
         if transcript_id in (None, row[0]):
-            return Source(transcript_id=row[0], started_at=row[1], branch=row[2], leaf_depth=row[3])
+            return Source(
+                session_key=session_key,
+                transcript_id=row[0],
+                started_at=row[1],
+                branch=row[2],
+                leaf_depth=row[3],
+            )
     raise NotFound("transcript", f"no transcript {str(transcript_id)[:80]!r} in this session")
 
 
@@ -53,21 +60,33 @@ async def export(store: Store, wanted: Source) -> AsyncGenerator[bytes, None]:
     """Yield whole lines, many at a time; memory does not grow with the transcript's texts.
 
     First come the lines of the file it was imported from, in their order, then what was said
-    since, branch by branch, the active one last.
+    since, branch by branch, the active one last. The branches of a session that forked off are
+    its own, and leave with it alone.
     """
+    has_begun = await _has_begun(store, wanted)
     rows = await store.read(
         "SELECT header FROM imports WHERE transcript_id = :id", id=wanted.transcript_id
     )
-    header = rows[0][0].encode() if rows and rows[0][0] else None
-    yield (header or writing.header(wanted.transcript_id, wanted.started_at)) + b"\n"
+    header = rows[0][0] if has_begun and rows else None
+    name = wanted.transcript_id if has_begun else wanted.branch
+    yield (header.encode() if header else writing.header(name, wanted.started_at)) + b"\n"
     scribe = _Scribe(store)
-    prefix = prefix_of(wanted.transcript_id)
-    if rows:
+    prefix = prefix_of(wanted.transcript_id) if has_begun and rows else None
+    if prefix is not None:
         async for page in _imported(store, prefix):
             yield await scribe.written(page)
-    async for segment in _segments(store, wanted, prefix if rows else None):
+    async for segment in _segments(store, wanted, has_begun, prefix):
         async for page in _pages(store, segment):
             yield await scribe.written(page)
+
+
+async def _has_begun(store: Store, wanted: Source) -> bool:
+    """Tell whether the session began this transcript, or forked off it."""
+    rows = await store.read(
+        "SELECT session_key FROM branches WHERE id = :id AND session_key <> ''",
+        id=wanted.transcript_id,
+    )
+    return not rows or rows[0][0] == wanted.session_key
 
 
 @dataclass(frozen=True)
@@ -191,10 +210,12 @@ class _Walk:
     done: dict[str, int] = field(default_factory=dict[str, int])
 
 
-async def _segments(store: Store, wanted: Source, imported: str | None) -> AsyncIterator[_Segment]:
+async def _segments(
+    store: Store, wanted: Source, has_begun: bool, imported: str | None
+) -> AsyncIterator[_Segment]:
     """Yield what was said here, so that every entry comes after the one above it."""
     walk = _Walk(imported)
-    async for branch in _branches(store, wanted.transcript_id, imported):
+    async for branch in _branches(store, wanted, has_begun, imported):
         if branch != wanted.branch:
             async for segment in _rest(store, walk, branch, NO_LIMIT):
                 yield segment
@@ -202,16 +223,21 @@ async def _segments(store: Store, wanted: Source, imported: str | None) -> Async
         yield segment
 
 
-async def _branches(store: Store, transcript_id: str, imported: str | None) -> AsyncIterator[str]:
-    """Yield the branches in the order they were made; not those that came whole from a file."""
-    yield transcript_id
+async def _branches(
+    store: Store, wanted: Source, has_begun: bool, imported: str | None
+) -> AsyncIterator[str]:
+    """Yield the session's branches as they were made; not those that came whole from a file."""
+    if has_begun:
+        yield wanted.transcript_id
     after = ""
     while True:
         rows = await store.read(
             "SELECT id, (SELECT leaf.id FROM entries leaf WHERE leaf.branch = branches.id "
             "ORDER BY leaf.depth DESC LIMIT 1) AS leaf_id FROM branches "
-            "WHERE transcript_id = :transcript_id AND id > :after ORDER BY id LIMIT :page",
-            transcript_id=transcript_id,
+            "WHERE transcript_id = :transcript_id AND id > :after AND parent IS NOT NULL "
+            "AND session_key IN :owners ORDER BY id LIMIT :page",
+            transcript_id=wanted.transcript_id,
+            owners=[wanted.session_key, *([""] if has_begun else [])],
             after=after,
             page=PAGE,
         )
@@ -238,7 +264,10 @@ async def _rest(store: Store, walk: _Walk, branch: str, until: int) -> AsyncIter
 async def _lineage(store: Store, branch: str, until: int) -> AsyncIterator[_Segment]:
     """Yield the pieces of the path from a branch to the root, the nearest first."""
     while True:
-        rows = await store.read("SELECT parent, fork_depth FROM branches WHERE id = :id", id=branch)
+        rows = await store.read(
+            "SELECT parent, fork_depth FROM branches WHERE id = :id AND parent IS NOT NULL",
+            id=branch,
+        )
         if not rows:
             yield _Segment(branch, -1, until)
             return
