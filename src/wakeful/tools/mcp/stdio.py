@@ -52,10 +52,12 @@ class Command:
                 output=theirs.fileno(),
                 errors=their_errors.fileno(),
             )
-        except (OSError, ValueError) as error:
+        except BaseException as error:
             self._socket.close()
             self._errors.close()
-            raise start_error(error, argv) from error
+            if isinstance(error, OSError | ValueError):
+                raise start_error(error, argv) from error
+            raise
         finally:
             theirs.close()
             their_errors.close()
