@@ -346,6 +346,31 @@ async def test_an_imported_session_goes_on_and_leaves_again_whole():
         assert await one.get(report.session_key) == first
 
 
+async def test_what_a_branch_shares_with_others_is_seen_when_it_goes_on():
+    model = Scripted(lambda request: " / ".join(one.text for one in request.messages))
+    file = written(
+        HEADER,
+        user("00000001", None, "a"),
+        user("00000002", "00000001", "b"),
+        user("00000003", "00000002", "not seen"),
+        user("00000004", "00000002", "c"),
+        user("00000005", "00000004", "not seen"),
+        user("00000006", "00000001", "not seen"),
+        user("00000007", "00000004", "d"),
+    )
+
+    async with in_memory(model) as runtime:
+        put = _importer(runtime)
+        await put.run(pieces(file, 1000), SessionKey("agent:main:old"), is_trial=False)
+        first = await runtime.wait(await runtime.send("go on", session="old"))
+        second = await runtime.wait(await runtime.send("and on", session="old"))
+
+    assert first is not None
+    assert first.reply == "a / b / c / d / go on"
+    assert second is not None
+    assert second.reply == f"{first.reply} / {first.reply} / and on"
+
+
 async def test_names_of_eight_digits_stay_apart_when_two_ids_end_alike():
     bodies: list[tuple[int | None, Kind, Body]] = [
         (number - 1 if number else None, Kind.MESSAGE, UserBody(text=f"{number}"))
