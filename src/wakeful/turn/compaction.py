@@ -4,10 +4,10 @@ Nothing falls in neither part: what an earlier compaction kept is folded or kept
 summary is always handed on.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from wakeful.turn.context import SPOKEN, last_compaction, message_of
-from wakeful.turn.tokens import tokens_of
+from wakeful.turn.tokens import CHARACTERS_PER_TOKEN, tokens_of
 from wakeful.vocabulary.compacting import CompactionRules
 from wakeful.vocabulary.entry import CompactionBody, Entry
 from wakeful.vocabulary.message import AssistantMessage, Message, ToolMessage
@@ -80,11 +80,10 @@ def plan(
     before, lines = seen(path)
     total = sum(line.tokens for line in lines)
     keep = min(room.keep, total // 2) if is_needed else room.keep
-    cuts = list(_cuts(lines))
-    cut = _cut(lines, cuts, keep)
-    most = room.is_used_up_at
-    largest = _largest_foldable(lines, cuts, most)
-    cut = min(cut, largest)
+    previous = None if before is None or not before.summary else before.summary
+    known = len(previous or "") // CHARACTERS_PER_TOKEN
+    cuts = _cuts(lines)
+    cut = min(_cut(lines, cuts, keep), _largest_foldable(lines, cuts, room, known))
     if cut == 0:
         return None
     begun = _begun_turn(lines, cut, open_turn_id)
@@ -93,9 +92,9 @@ def plan(
     return Plan(
         folded=tuple(line.message for line in lines[:begun]),
         turn=tuple(line.message for line in lines[begun:cut]),
-        previous=None if before is None or not before.summary else before.summary,
+        previous=previous,
         first_kept_depth=lines[cut].entry.depth if cut < len(lines) else last.depth + 1,
-        tokens_before=total + (0 if before is None else len(before.summary) // 4),
+        tokens_before=total + known,
         files_read=read,
         files_changed=changed,
     )
@@ -116,23 +115,24 @@ def seen(path: Sequence[Entry]) -> tuple[CompactionBody | None, list[Line]]:
     return before, lines
 
 
-def _cuts(lines: Sequence[Line]) -> Iterator[int]:
-    """Yield where the kept part may begin: before a person or the agent speaks, and never between
-    a call and its result; also after everything.
+def _cuts(lines: Sequence[Line]) -> list[int]:
+    """Return where the kept part may begin, in order: before a person or the agent speaks, and
+    never between a call and its result; also after everything.
+
+    A result belongs to the reply it follows: some models use the same call ids in every reply.
     """
-    result_at = {
-        line.message.call_id: at
-        for at, line in enumerate(lines)
-        if isinstance(line.message, ToolMessage)
-    }
-    last_result = -1  # of the calls made so far
-    for at, line in enumerate(lines):
-        if at > last_result and not isinstance(line.message, ToolMessage):
-            yield at
-        if isinstance(line.message, AssistantMessage):
-            results = (result_at.get(call.id, -1) for call in line.message.tool_calls)
-            last_result = max(last_result, *results, -1)
-    yield len(lines)
+    cuts = [len(lines)]
+    has_result = False  # between here and the next reply
+    for at in reversed(range(len(lines))):
+        message = lines[at].message
+        if isinstance(message, ToolMessage):
+            has_result = True
+            continue
+        if isinstance(message, AssistantMessage):
+            has_result = False
+        if not has_result:
+            cuts.append(at)
+    return cuts[::-1]
 
 
 def _cut(lines: Sequence[Line], cuts: Sequence[int], keep: int) -> int:
@@ -150,14 +150,18 @@ def _cut(lines: Sequence[Line], cuts: Sequence[int], keep: int) -> int:
     return next((cut for cut in cuts if 0 < cut < len(lines)), 0)
 
 
-def _largest_foldable(lines: Sequence[Line], cuts: Sequence[int], most: int) -> int:
-    """Return the last cut whose folded part still fits one question; at least the first one."""
+def _largest_foldable(lines: Sequence[Line], cuts: Sequence[int], room: Room, known: int) -> int:
+    """Return the last cut whose folded part fits one question, beside a summary of `known`
+    tokens; at least the first one.
+    """
+    longest = room.is_used_up_at // LONGEST_SHARE
+    most = (room.is_used_up_at - known) * 3 // 4
     possible = [cut for cut in cuts if cut > 0]
     best, tokens, at = possible[0] if possible else 0, 0, 0
     for cut in possible:
-        tokens += sum(min(line.tokens, most // LONGEST_SHARE) for line in lines[at:cut])
+        tokens += sum(min(line.tokens, longest) for line in lines[at:cut])
         at = cut
-        if tokens > most * 3 // 4:
+        if tokens > most:
             break
         best = cut
     return best

@@ -34,7 +34,7 @@ def fold(page: Page, plan: Plan, reply: AssistantMessage, purpose: Purpose) -> N
             "files_changed": plan.files_changed,
             "template": template.VERSION,
         },
-        previous=None if counted is None else counted[0].id,
+        previous=None if counted is None or not counted[1].summary else counted[0].id,
     )
     sheet.add(body, kind=Kind.COMPACTION)
     sheet.flush()

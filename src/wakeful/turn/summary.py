@@ -41,8 +41,13 @@ async def summarise(store: Store, journal: Journal) -> tuple[Plan, AssistantMess
         purpose="summary",
     )
     reply = await answer(mind.model, request, lambda _: None)
-    is_split = bool(made.turn)
-    if (fault := template.fault(reply.text, is_split=is_split, input_size=len(text))) is not None:
+    fault = template.fault(
+        reply.text,
+        is_split=bool(made.turn),
+        input_size=len(text),
+        most=space.reserve * CHARACTERS_PER_TOKEN,
+    )
+    if fault is not None:
         raise Garbled(fault)
     return made, reply
 

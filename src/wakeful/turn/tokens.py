@@ -24,7 +24,8 @@ def counted(message: Message) -> int | None:
     """Return how many tokens the model counted up to and with this message, if it did."""
     if not isinstance(message, AssistantMessage) or message.stop_reason not in _WHOLE:
         return None
-    return (message.usage.input + message.usage.output) or None
+    usage = message.usage
+    return usage.input + usage.output if usage.input > 0 else None
 
 
 def _characters(message: Message) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wakeful.prompts.compaction import question, written
 from wakeful.turn.compaction import Line, Plan, Room, plan, room_of, seen
 from wakeful.turn.context import build
 from wakeful.vocabulary.compacting import CompactionRules
@@ -19,7 +20,7 @@ from wakeful.vocabulary.entry import (
     UserBody,
     encode_body,
 )
-from wakeful.vocabulary.message import AssistantMessage, Text, ToolCall, ToolMessage
+from wakeful.vocabulary.message import AssistantMessage, Text, ToolCall, ToolMessage, Usage
 
 ROOM = Room(window=1_000, reserve=200, keep=100, soft=40)
 
@@ -71,6 +72,46 @@ def test_a_turn_that_is_parted_is_summed_up_apart():
     assert len(made.folded) == 2
     assert made.turn
     assert getattr(made.turn[0], "text", "") == "go"
+
+
+def test_calls_that_share_an_id_are_told_apart_by_the_reply_they_belong_to():
+    steps = [body for _ in range(9) for body in (_agent("", "c0"), _result("c0", "r" * 200))]
+
+    made = plan(_path([_person("go"), *steps]), ROOM)
+
+    assert made is not None
+    assert made.first_kept_depth == 17
+
+
+def test_a_reply_that_counts_only_what_was_written_says_nothing_about_the_size():
+    reply = AssistantMessage(content=(Text(text="ok"),), usage=Usage(input=0, output=5))
+
+    context = build("b", _path([_person("a" * 4_000), AssistantBody(message=reply)]))
+
+    assert context.tokens == 1_001
+
+
+def test_a_question_for_a_summary_leaves_room_for_the_summary_before():
+    room = Room(window=20_000, reserve=5_000, keep=100, soft=0)
+    body = CompactionBody(summary="s" * 20_000, first_kept_depth=0, tokens_before=0)
+    talk = [body for _ in range(99) for body in (_person("a" * 1_000), _agent("b" * 1_000))]
+    path = [_entry(0, body, Kind.COMPACTION), *_path(talk, start=1)]
+
+    made = plan(path, room)
+
+    assert made is not None
+    text = question(made.folded, made.turn, previous=made.previous, wish="", longest=7_500)
+    assert len(text) // 4 < room.is_used_up_at
+
+
+def test_no_message_takes_more_than_its_share_of_the_question():
+    calls = tuple(
+        ToolCall(id=f"c{n}", name="write_file", arguments={"text": "x" * 1_000}) for n in range(20)
+    )
+
+    text = written(AssistantMessage(content=(Text(text="y" * 5_000), *calls)), 1_000)
+
+    assert len(text) < 1_100
 
 
 def test_what_is_needed_halves_what_our_own_estimate_would_have_kept():
