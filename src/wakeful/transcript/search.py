@@ -94,6 +94,8 @@ def spoken_of(kind: Kind, body: Body) -> tuple[Role, str] | None:
             return Role.TOOL, body.message.text
         case CompactionBody():
             return Role.SUMMARY, body.summary
+        case NoteBody(is_hidden=True):
+            return None
         case NoteBody():
             return (Role.SUMMARY if kind is Kind.BRANCH_SUMMARY else Role.NOTE), body.text
 

@@ -38,11 +38,12 @@ class ToolBody(Record, tag="tool"):
     message: ToolMessage
 
 
-class NoteBody(Record, tag="note"):
+class NoteBody(Record, tag="note", omit_defaults=True):
     """Text of the runtime itself: a custom message, a summary, a label, a trigger."""
 
     topic: str  # of a label, the entry it is on; of a branch's summary, the leaf that was left
     text: str
+    is_hidden: bool = False  # for the model, not for people
 
 
 class CompactionBody(Record, tag="compaction"):

@@ -92,6 +92,9 @@ async def filled(
         )
         for number, (role, text) in enumerate(SAID)
     ]
+    last = f"{len(SAID) - 1:08x}"
+    hidden = {"customType": "x", "content": "a hidden harbour", "display": False}
+    lines.append(entry("0000ffff", last, "custom_message", **hidden))
     importer = Importer(store, bus, ids, "main")
     await importer.run(pieces(written(HEADER, *lines), 4096), SessionKey(key), is_trial=False)
     if is_indexed:

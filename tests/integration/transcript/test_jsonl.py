@@ -494,7 +494,9 @@ SAID = st.one_of(
     ),
     st.tuples(
         st.sampled_from([kind for kind in Kind if kind not in (Kind.MESSAGE, Kind.COMPACTION)]),
-        st.builds(NoteBody, topic=TEXT | st.just("session_info"), text=TEXT),
+        st.builds(
+            NoteBody, topic=TEXT | st.just("session_info"), text=TEXT, is_hidden=st.booleans()
+        ),
     ),
     st.tuples(
         st.just(Kind.COMPACTION),

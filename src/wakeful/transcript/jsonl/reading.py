@@ -211,7 +211,11 @@ def _custom(line: Object) -> Said:
 
 
 def _custom_message(line: Object) -> Said:
-    note = NoteBody(topic=_word(line, "customType"), text=text_of(line.get("content")))
+    note = NoteBody(
+        topic=_word(line, "customType"),
+        text=text_of(line.get("content")),
+        is_hidden=line.get("display") is False,
+    )
     return Kind.CUSTOM_MESSAGE, note
 
 

@@ -159,7 +159,7 @@ def _note(kind: Kind, note: NoteBody) -> Object:
                 "type": "custom_message",
                 "customType": note.topic,
                 "content": note.text,
-                "display": True,
+                "display": not note.is_hidden,
             }
 
 
