@@ -9,6 +9,7 @@ from wakeful.cli import (
     begin,
     care,
     config,
+    conversations,
     login,
     logs,
     look,
@@ -48,6 +49,9 @@ verb(app, "version")(begin.version)
 verb(app, "halt")(switch.halt)
 verb(app, "resume")(switch.resume)
 verb(look.sessions, "search")(search.search)
+verb(look.sessions, "reset")(conversations.reset)
+verb(look.sessions, "fork")(conversations.fork)
+verb(look.sessions, "rm")(conversations.remove)
 verb(look.sessions, "export")(transfer.export)
 verb(look.sessions, "import")(transfer.import_)
 app.add_typer(look.sessions, name="sessions")

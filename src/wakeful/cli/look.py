@@ -17,6 +17,11 @@ agents = typer.Typer(help="Agents.", no_args_is_help=True)
 
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=500, help="How many at most.")]
 SessionName = Annotated[str, typer.Argument(help="For example main, or agent:main:main.")]
+Transcript = Annotated[
+    str | None,
+    typer.Option("--transcript", metavar="ID", help="Another conversation, or a branch's leaf."),
+]
+Every = Annotated[bool, typer.Option("--all", help="Also what was said before each reset.")]
 AgentId = Annotated[str, typer.Argument(help="For example main.")]
 LAST = "last"
 
@@ -53,19 +58,39 @@ def list_sessions(desk: Desk, limit: Limit = 50) -> None:
     """List the sessions, the newest first."""
     page = desk.reader().get("/api/sessions", limit=limit)
     rows = [
-        [one["key"], desk.how_long(one.get("last_activity_at")), one.get("entries", "")]
+        [
+            one["key"],
+            desk.how_long(one.get("last_activity_at")),
+            one["entries"],
+            one["unread"],
+            one["label"] or "",
+        ]
         for one in page["items"]
     ]
-    lines = desk.out.table(["session", "last words", "entries"], rows)
+    lines = desk.out.table(["session", "last words", "entries", "unread", "label"], rows)
     desk.out.data(page, lines or ["no session yet; `wakeful chat` opens one"])
 
 
 @verb(sessions, "show")
-def show_session(desk: Desk, session: SessionName, limit: Limit = 50) -> None:
+def show_session(
+    desk: Desk,
+    session: SessionName,
+    limit: Limit = 50,
+    transcript: Transcript = None,
+    every: Every = False,
+) -> None:
     """Show the newest lines of a session's transcript, the oldest first."""
-    reader = desk.reader()
-    row = reader.get(f"/api/sessions/{segment(session)}")
-    page = reader.get(f"/api/sessions/{segment(session)}/entries", limit=limit)
+    reader, at = desk.reader(), f"/api/sessions/{segment(session)}"
+    row = reader.get(at)
+    if every:
+        cards: list[dict[str, Any]] = reader.get(f"{at}/transcripts")["items"][::-1]
+        for card in cards:
+            page = reader.get(f"{at}/entries", limit=limit, transcript=card["id"])
+            card["items"] = page["items"]
+        lines = (line for card in cards for line in _conversation_lines(desk, card))
+        desk.out.data({"session": row, "transcripts": cards}, lines)
+        return
+    page = reader.get(f"{at}/entries", limit=limit, transcript=transcript)
     lines = (line for entry in page["items"] for line in _entry_lines(desk, entry))
     desk.out.data({"session": row, "entries": page["items"]}, lines)
 
@@ -124,6 +149,16 @@ def _agent_state(agent: dict[str, Any]) -> str:
     lanes: dict[str, int] = agent.get("lanes", {})
     parts = [f"{count} {name}" for name, count in lanes.items() if count and name != "idle"]
     return ", ".join(parts) or ("asleep" if agent.get("sleep") else "idle")
+
+
+def _conversation_lines(desk: Desk, card: dict[str, Any]) -> Iterator[str]:
+    ended = f", ended {desk.when(card['ended_at'])} by {card['ended_by']}"
+    head = (
+        f"{card['id']}, begun {desk.when(card['started_at'])}{'' if card['is_current'] else ended}"
+    )
+    yield desk.out.styled(head, DIM)
+    for entry in card["items"]:
+        yield from _entry_lines(desk, entry)
 
 
 def _entry_lines(desk: Desk, entry: dict[str, Any]) -> Iterator[str]:

@@ -1,0 +1,54 @@
+"""`sessions reset`, `fork` and `rm`: what may be done to a conversation while a server runs."""
+
+from typing import Annotated, Any
+
+import typer
+
+from wakeful.cli.client import segment
+from wakeful.cli.desk import Desk
+from wakeful.cli.exits import CommandFailed
+from wakeful.cli.look import SessionName
+from wakeful.cli.output import safe
+
+At = Annotated[
+    str | None,
+    typer.Option("--at", metavar="ENTRY", help="The last entry to keep; default: the newest."),
+]
+To = Annotated[
+    str | None, typer.Option("--to", metavar="KEY", help="The session to make; default: this one.")
+]
+Summary = Annotated[
+    str | None,
+    typer.Option("--summary", metavar="TEXT", help="What the path that is left came to."),
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Delete the automations that run there, too.")]
+
+
+def reset(desk: Desk, session: SessionName) -> None:
+    """Begin a new conversation; the old one stays readable."""
+    done = desk.needed_server().post(f"/api/sessions/{segment(session)}/reset")
+    told = "begins anew when its turn has ended" if done["is_waiting"] else "begins anew"
+    desk.out.data(done, [f"{safe(session)} {told}"])
+
+
+def fork(
+    desk: Desk, session: SessionName, at: At = None, to: To = None, summary: Summary = None
+) -> None:
+    """Go on from an earlier entry: on a new branch, or in a new session."""
+    body = {"at": at, "to": to, "summary": summary}
+    row = desk.needed_server().post(f"/api/sessions/{segment(session)}/fork", body)
+    desk.out.data(row, [f"{row['key']} goes on after {row['entries']} entries"])
+
+
+def remove(desk: Desk, session: SessionName, yes: Yes = False) -> None:
+    """Delete a session and all that was said in it; what runs there is stopped first."""
+    confirm = "true" if yes else None
+    done: dict[str, Any] = desk.needed_server().delete(
+        f"/api/sessions/{segment(session)}", confirm=confirm
+    )
+    if done["deleted"]:
+        desk.out.data(done, [f"{safe(session)} is gone"])
+        return
+    names = ", ".join(safe(one["name"], 80) for one in done["automations"])
+    desk.out.data(done, [])
+    raise CommandFailed(f"automations run there: {names}; `--yes` deletes them, too")
