@@ -289,6 +289,40 @@ async def test_a_session_that_exists_is_never_written_over():
         assert await one.count_of("entries") == 1
 
 
+async def test_a_session_that_somebody_made_during_an_import_stays_as_it_is():
+    async def outrun(one: Desk) -> AsyncIterator[bytes]:
+        yield written(HEADER, user("00000001", None))
+        await one.put(written(HEADER, user("00000009", None, "first")), "agent:main:main")
+
+    async with desk() as one:
+        with pytest.raises(InvalidInput, match="there is a session"):
+            await one.importer.run(outrun(one), SessionKey("agent:main:main"), is_trial=False)
+
+        assert b"first" in await one.get("agent:main:main")
+        assert await one.count_of("entries") == 1
+        assert await one.count_of("imports") == 1
+
+
+async def test_a_compaction_keeps_nothing_of_another_branch():
+    kept = {"summary": "s", "tokensBefore": 1, "firstKeptEntryId": "00000003"}
+    file = written(
+        HEADER,
+        user("00000001", None),
+        user("00000002", "00000001"),
+        user("00000003", "00000002"),
+        user("00000004", "00000002"),
+        user("00000005", "00000004"),
+        entry("00000006", "00000005", "compaction", **kept),
+    )
+
+    async with desk() as one:
+        report = await one.put(file)
+
+        rows = await one.store.read("SELECT leaf_depth, context_from FROM sessions")
+        assert tuple(rows[0]) == (4, 4)
+        assert await one.get(report.session_key) == file
+
+
 async def test_an_import_that_breaks_off_leaves_nothing():
     async def breaks_off() -> AsyncIterator[bytes]:
         file = written(HEADER, *(user(f"{number:08x}", None) for number in range(2000)))
