@@ -179,6 +179,10 @@ class Page:
         """Tell whether the conversation must be folded before the model is asked again."""
         return sizing.is_crowded(self.mind, self.sheet.session, self.tokens())
 
+    def is_moot(self) -> bool:
+        """Tell whether the turn has nothing left to do: the runtime gave it to itself too soon."""
+        return sizing.is_moot(self.turn, self.mind, self.sheet.session, self.tokens())
+
     def tokens(self) -> int:
         """Return how large the conversation is with the lines of this commit."""
         self.sheet.flush()

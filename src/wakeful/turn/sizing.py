@@ -42,6 +42,15 @@ def is_unheard(turn: Turn) -> bool:
     return is_flush(turn) or (is_compaction(turn) and turn.priority is Priority.LATER)
 
 
+def is_moot(turn: Turn, mind: Mind, session: Session, tokens: int) -> bool:
+    """Tell whether what the runtime gave itself to do is done, or no longer of use: another turn
+    has made room meanwhile, or another conversation began.
+    """
+    if is_flush(turn):
+        return session.flushed_cycle != cycle_of(session)
+    return is_unheard(turn) and not is_crowded(mind, session, tokens)
+
+
 def due_after(turn: Turn, mind: Mind, session: Session, tokens: int) -> list[Draft]:
     """Return what a finished turn leaves to be done about the size of its conversation."""
     due: list[Draft] = []
@@ -82,7 +91,7 @@ def _draft(turn: Turn, session: Session, source: str, text: str) -> Draft:
         trust=turn.trust,  # what came from outside gets no better tools by way of the runtime
         source=source,
         scope=_SCOPE,
-        dedup_key=cycle_of(session),
+        dedup_key=f"{session.branch} {cycle_of(session)}",  # a fork shares its cycle, not its path
         dedup_window_s=AGAIN_S,
         cause_id=turn.id,
         root_id=turn.root_id,
