@@ -21,7 +21,7 @@ from wakeful.turn.journal import Attempt, Journal, Next
 from wakeful.turn.page import Page
 from wakeful.turn.resume import load_step
 from wakeful.turn.sheet import Pen, Sheet
-from wakeful.turn.sizing import is_compaction, is_unheard
+from wakeful.turn.sizing import is_compaction
 from wakeful.turns import asks, tool_calls, turns
 from wakeful.turns.asks import Purpose
 from wakeful.turns.turns import ENDS, End, Interrupt, Phase, Turn, TurnState
@@ -199,7 +199,7 @@ class Opening:
         ids = [stimulus.id for stimulus in choice.stimuli]
         stimuli.claim(tx, ids, turn.id)
         page = Page(self._pen, tx, journal, turn, session)
-        if not is_compaction(turn):
+        if not is_compaction(turn) and not page.is_moot():
             self._show(tx, page.sheet, lane, choice)
         page.sheet.publish(
             "turn.started",
@@ -336,12 +336,12 @@ class Opening:
 
 
 def _first_step(page: Page) -> Next:
-    """Ask what the turn was opened for."""
-    if not is_compaction(page.turn):
-        return page.ask_or_compact(1)
-    if is_unheard(page.turn) and not page.is_crowded():
-        return page.end(End(state=TurnState.DONE))  # another turn has made room meanwhile
-    return page.compact(1, Purpose.SUMMARY)
+    """Ask what the turn was opened for, if there is still something to ask."""
+    if page.is_moot():
+        return page.end(End(state=TurnState.DONE))
+    if is_compaction(page.turn):
+        return page.compact(1, Purpose.SUMMARY)
+    return page.ask_or_compact(1)
 
 
 _SETTLED_STATES: dict[Action, State] = {

@@ -7,9 +7,9 @@ from tests.integration.engine.looking import shown
 from tests.integration.engine.small import Small, counted, runtime_with, said
 from wakeful.models.scripted import Line
 from wakeful.runtime import Runtime
-from wakeful.testing.kit import call, wait_for
+from wakeful.testing.kit import Pause, call, wait_for
 from wakeful.tools.tool import tool
-from wakeful.turns.turns import Turn
+from wakeful.turns.turns import Turn, TurnState
 from wakeful.vocabulary.compacting import MEMORY_FLUSH, CompactionRules, MemoryFlush
 from wakeful.vocabulary.entry import AssistantBody, Kind
 from wakeful.vocabulary.stimulus import Draft, Outcome, Trust
@@ -141,3 +141,31 @@ async def test_why_leads_from_a_flush_to_the_turn_that_made_it_necessary(tmp_pat
         )
 
     assert rows == [(first.id,)]
+
+
+async def test_a_fork_has_memories_of_its_own(tmp_path: Path):
+    model = Small([counted(text, 710) for text in ("one", "NO_REPLY", "two", "NO_REPLY")])
+    async with talk(model, tmp_path) as runtime:
+        await said(runtime)
+        await flushed(runtime)
+        await runtime.fork(to="web:2")
+        await runtime.wait(await runtime.send("and here?", session="web:2"))
+        asked_for = await flushes(runtime)
+
+    assert len(asked_for) == 2
+
+
+async def test_nothing_is_asked_of_a_conversation_that_was_reset_meanwhile(tmp_path: Path):
+    pause = Pause("", counted("one", 710))
+    model = Small([pause, "never asked"])
+    async with talk(model, tmp_path) as runtime:
+        await runtime.send("hello")
+        await pause.reached.wait()
+        await runtime.reset()
+        pause.go_on.set()
+        turn = await flushed(runtime)
+        entries = await runtime.entries()
+
+    assert turn.state is TurnState.DONE
+    assert len(model.requests) == 1
+    assert entries == []
