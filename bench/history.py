@@ -71,10 +71,10 @@ def _fill(home: Path) -> None:
         numbers = count()
         for kind, length in (("short", SHORT), ("long", LONG)):
             for name in names(kind, PAIRS):
-                _add_session(ledger, f"agent:main:{name}", length, numbers)
+                add_session(ledger, f"agent:main:{name}", length, numbers)
 
 
-def _add_session(ledger: Ledger, key: str, length: int, numbers: "count[int]") -> None:
+def add_session(ledger: Ledger, key: str, length: int, numbers: "count[int]") -> None:
     branch = f"tr_{key}"
     bodies = [row[0] for row in ledger.run("SELECT body FROM entries ORDER BY depth LIMIT 2")]
     ids = [f"en_0{next(numbers):011d}" for _ in range(length)]
