@@ -5,6 +5,7 @@ from wakeful.transcript.sessions import Session
 from wakeful.views.why import Link
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.errors import NotFound
+from wakeful.vocabulary.stimulus import OPERATOR
 from wakeful.vocabulary.text import one_line
 
 MOST_SESSIONS = 10
@@ -76,7 +77,11 @@ async def _turn_id(reach: Reach, caller: Caller, word: str) -> str:
             key=caller.session_key,
         )
     else:
-        rows = await reach.store.read("SELECT turn_id FROM stimuli WHERE id = :id", id=word)
+        rows = await reach.store.read(
+            "SELECT turn_id, session_key FROM stimuli WHERE id = :id", id=word
+        )
+        if rows and not await _is_own(reach, caller, rows[0][1]):
+            return word  # as if it did not exist
     if not rows:
         if word == "last":
             raise NotFound("turn", "there was no turn in this session yet")
@@ -84,6 +89,11 @@ async def _turn_id(reach: Reach, caller: Caller, word: str) -> str:
     if rows[0][0] is None:
         raise NotFound("turn", f"the stimulus {word!r} has led to no turn")
     return rows[0][0]
+
+
+async def _is_own(reach: Reach, caller: Caller, session_key: str) -> bool:
+    owner = caller.principal.owner
+    return owner in (OPERATOR, await reach.sessions.owner_of(session_key))
 
 
 def _used(session: Session) -> str:

@@ -47,16 +47,24 @@ def claim(tx: Tx, draft: Draft, stimulus_id: str) -> First | None:
     )
     if taken is not None:
         return None
+    first = find(tx, draft)
+    assert first is not None
+    return first
+
+
+def find(tx: Tx, draft: Draft) -> First | None:
+    """Return what holds a draft's key, as long as the key counts."""
     row = tx.one(
-        "SELECT stimulus_id, body_hash, receipt FROM dedup WHERE scope = :scope AND key = :key",
+        "SELECT stimulus_id, body_hash, receipt FROM dedup "
+        "WHERE scope = :scope AND key = :key AND expires_at > :now",
         scope=scope_of(draft),
         key=draft.dedup_key,
+        now=tx.now,
     )
-    assert row is not None
-    return First(stimulus_id=row[0], body_hash=row[1], receipt=row[2])
+    return None if row is None else First(stimulus_id=row[0], body_hash=row[1], receipt=row[2])
 
 
-def keep_receipts(tx: Tx, answered: Sequence[tuple[Draft, Receipt]]) -> None:
+def keep_receipts(tx: Tx, answered: Sequence[tuple[Draft, Record]]) -> None:
     """Keep what the first senders were told, for whoever repeats them."""
     tx.many(
         "UPDATE dedup SET receipt = :receipt WHERE scope = :scope AND key = :key",

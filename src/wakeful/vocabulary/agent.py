@@ -66,7 +66,7 @@ class Agents:
         config = self._configs.get(agent_id)
         if config is None:
             known = ", ".join(sorted(self._configs))
-            raise InvalidInput(field, f"no agent {agent_id!r} is configured (known: {known})")
+            raise InvalidInput(field, f"no agent {agent_id[:64]!r} is configured (known: {known})")
         return config
 
     def ids(self) -> list[str]:

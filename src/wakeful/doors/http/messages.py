@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from wakeful.commands.command import Caller, Said
+from wakeful.commands.repeats import KeyReused
 from wakeful.commands.table import may_be_command
 from wakeful.doors.http.endpoint import Call, Endpoint, Given, Link, Nothing, invalid
 from wakeful.doors.http.forms import read_form
@@ -177,7 +178,11 @@ class Messages:
         if commands is None or draft.attachments or not may_be_command(draft.text):
             return None
         key = SessionKey(draft.session_key)
-        return await commands.run(Caller(session_key=key, principal=call.principal, draft=draft))
+        caller = Caller(session_key=key, principal=call.principal, draft=draft)
+        try:
+            return await commands.run(caller)
+        except KeyReused:
+            raise Problem("conflict", f"this {IDEMPOTENCY_KEY} was used with another body") from None
 
     def _told(
         self, call: Call[WaitQuery, MessageBody] | Call[Nothing, MessageBody], receipt: Receipt

@@ -1,0 +1,93 @@
+"""Commands that are repeated, malformed or too curious."""
+
+from typing import Any
+
+import httpx2
+
+from tests.integration.http.serving import house
+from wakeful.models.scripted import Pause
+from wakeful.vocabulary.queueing import Mode
+from wakeful.vocabulary.stimulus import Trust
+
+
+async def said(
+    client: httpx2.AsyncClient, text: str, session: str = "main", key: str | None = None
+) -> Any:
+    headers = {} if key is None else {"Idempotency-Key": key}
+    answer = await client.post(
+        f"/api/sessions/{session}/messages", json={"text": text}, headers=headers
+    )
+    return answer.json()
+
+
+async def test_a_repeated_command_repeats_its_answer_and_does_nothing():
+    first, second = Pause("thinking"), Pause("thinking again")
+    async with house([first, second]) as home, home.client(home.operator) as client:
+        await said(client, "think long")
+        await first.reached.wait()
+        stopped = await said(client, "/stop", key="k")
+        await said(client, "think again")
+        await second.reached.wait()
+        repeated = await said(client, "/stop", key="k")
+        lane = await home.runtime.lane()
+        await client.post("/api/sessions/main/stop")
+
+    assert stopped["reply"].startswith("Stopped the turn")
+    assert repeated == stopped
+    assert lane.state == "streaming"
+
+
+async def test_a_repeated_text_of_a_command_is_filed_once():
+    async with house() as home, home.client(home.operator) as client:
+        first = await said(client, "/steer be brief", key="k")
+        again = await said(client, "/steer be brief", key="k")
+        stimuli = (await client.get("/api/stimuli")).json()["items"]
+
+    assert again == first
+    assert len(stimuli) == 1
+
+
+async def test_a_key_that_was_used_for_another_command_is_refused():
+    async with house() as home, home.client(home.operator) as client:
+        await said(client, "/halt main", key="k")
+        other = await said(client, "/resume main", key="k")
+        halted = await said(client, "/halt main")
+
+    assert other["code"] == "conflict"
+    assert halted["reply"] == "Main was halted already."
+
+
+async def test_a_key_belongs_to_who_used_it():
+    async with house() as home:
+        token = await home.token("send", trust=Trust.EXTERNAL)
+        async with home.client(home.operator) as client:
+            await said(client, "/whoami", session="web:1", key="k")
+        async with home.client(token) as client:
+            answer = await said(client, "/whoami", session="web:2", key="k")
+
+    assert "external" in answer["reply"]
+
+
+async def test_what_a_command_says_back_is_short_and_can_be_stored():
+    async with house() as home, home.client(home.operator) as client:
+        long = await said(client, "/halt " + "x" * 100_000)
+        broken = await said(client, "/help a\x00b")
+
+    assert len(long["reply"]) < 500
+    assert "\x00" not in broken["reply"]
+
+
+async def test_a_stranger_cannot_find_out_whether_a_stimulus_exists():
+    pause = Pause("thinking")
+    async with house([pause]) as home:
+        async with home.client(home.operator) as client:
+            await said(client, "think long")
+            await pause.reached.wait()
+            waiting = await home.runtime.send("a secret", mode=Mode.QUEUE)
+        token = await home.token("send", trust=Trust.EXTERNAL)
+        async with home.client(token) as client:
+            real = await said(client, f"/why {waiting.stimulus_id}", session="web:1")
+            made_up = await said(client, "/why st_nothing", session="web:1")
+        await home.runtime.stop()
+
+    assert real["reply"].replace(waiting.stimulus_id, "st_nothing") == made_up["reply"]
