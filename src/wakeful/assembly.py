@@ -32,8 +32,7 @@ from wakeful.lanes.interrupts import Interrupts
 from wakeful.lanes.lane import LaneRunner
 from wakeful.lanes.opening import Opening
 from wakeful.lanes.recovery import Recovery
-from wakeful.models.catalog import voice
-from wakeful.models.model import Closeable
+from wakeful.models.catalog import find, voice
 from wakeful.net.addresses import NOBODY, allow
 from wakeful.net.target import parse
 from wakeful.operations.janitor import Janitor
@@ -50,6 +49,7 @@ from wakeful.tools.toolbox import Toolbox
 from wakeful.transcript.indexing import Indexer
 from wakeful.turn.agent import Agent, Mind
 from wakeful.turn.ending import Ending
+from wakeful.turn.minds import Minds
 from wakeful.turn.record import Recorder
 from wakeful.turn.sheet import Pen
 from wakeful.turn.turn import Thinker
@@ -158,14 +158,13 @@ async def assemble(plan: Plan, stack: AsyncExitStack) -> Assembly:
         ids.follow(newest)  # deliveries go out in the order of their ids, whatever the clock says
     servers = _mcp_servers(plan)
     minds = {agent.id: _mind(agent, servers, plan.clock) for agent in plan.agents.values()}
-    for mind in minds.values():
-        if isinstance(mind.model, Closeable):
-            stack.push_async_callback(mind.model.aclose)
+    voices = Minds(minds, lambda name, limits: voice([name], limits, clock))
+    stack.push_async_callback(voices.aclose)
     agents = Agents({agent_id: mind.config for agent_id, mind in minds.items()})
     intake = Intake(
         store, bus, ids, agents, _intake_rules(settings), _bindings(settings, agents, plan)
     )
-    dispatcher = _engine(plan, store, bus, ids, intake, minds)
+    dispatcher = _engine(plan, store, bus, ids, intake, voices)
     deletion = Deletion(store, bus, clock, Ending(bus, ids).end_turn, _no_automations)
     timekeeper = Timekeeper(
         store,
@@ -206,7 +205,7 @@ async def assemble(plan: Plan, stack: AsyncExitStack) -> Assembly:
 
 # Each is a room of its own, or what the operator chose.
 def _engine(
-    plan: Plan, store: Store, bus: Bus, ids: Ids, intake: Intake, minds: Mapping[str, Mind]
+    plan: Plan, store: Store, bus: Bus, ids: Ids, intake: Intake, minds: Minds
 ) -> Dispatcher:
     """Build what thinks: lanes, and turns in them."""
     clock = plan.clock
@@ -229,7 +228,7 @@ def _engine(
         store,
         clock,
         runner,
-        Recovery(store, intake, sorted(minds)),
+        Recovery(store, intake, sorted(plan.agents)),
         interrupts,
         msgspec.structs.asdict(plan.settings.lanes),
     )
@@ -268,6 +267,7 @@ def _door_rooms(assembly: Assembly, plan: Plan, minds: Mapping[str, Mind]) -> Ro
         metrics=plan.metrics,
         intake=assembly.intake,
         acts=assembly.acts,
+        compactions=assembly.compactions,
         deletion=assembly.deletion,
         gatekeeper=Gatekeeper(store, plan.clock),
         credentials=assembly.credentials,
@@ -278,6 +278,7 @@ def _door_rooms(assembly: Assembly, plan: Plan, minds: Mapping[str, Mind]) -> Ro
         lanes=assembly.lanes,
         agents=agents,
         why=why,
+        voices=find,
         commands=Commands(
             Reach(
                 store=store,
@@ -286,6 +287,8 @@ def _door_rooms(assembly: Assembly, plan: Plan, minds: Mapping[str, Mind]) -> Ro
                 clock=plan.clock,
                 intake=assembly.intake,
                 compactions=assembly.compactions,
+                acts=assembly.acts,
+                voices=find,
                 sessions=sessions,
                 lanes=assembly.lanes,
                 agents=agents,

@@ -25,6 +25,7 @@ from wakeful.doors.http.sessions import Sessions
 from wakeful.doors.http.stimuli import Stimuli
 from wakeful.doors.http.tokens import Tokens
 from wakeful.doors.http.turns import Turns
+from wakeful.intake.compactions import Compactions
 from wakeful.intake.deletion import Deletion
 from wakeful.intake.intake import Intake
 from wakeful.intake.sessions import SessionActs
@@ -115,6 +116,7 @@ class Offline:
             # Nothing comes in and nothing is changed: the table has no routes for it.
             intake=cast("Intake", _NOBODY),
             acts=cast("SessionActs", _NOBODY),
+            compactions=cast("Compactions", _NOBODY),
             deletion=cast("Deletion", _NOBODY),
             gatekeeper=Gatekeeper(store, clock),
             credentials=Credentials(store, ids),

@@ -8,6 +8,7 @@ from wakeful.access.principal import Principal
 from wakeful.bus.bus import Bus
 from wakeful.intake.compactions import Compactions
 from wakeful.intake.intake import Intake
+from wakeful.intake.sessions import SessionActs
 from wakeful.store.database import Store
 from wakeful.views.agents import AgentView
 from wakeful.views.lanes import LaneView
@@ -56,6 +57,9 @@ class Said(Record):
     receipt: Receipt | None = None  # of a text that was filed for the agent
 
 
+Voices = Callable[[str], object]  # raises InvalidInput for a name that means no model
+
+
 @dataclass(frozen=True, kw_only=True)
 class Reach:
     """What commands reach of the runtime."""
@@ -66,6 +70,8 @@ class Reach:
     clock: Clock
     intake: Intake
     compactions: Compactions
+    acts: SessionActs
+    voices: Voices
     sessions: SessionView
     lanes: LaneView
     agents: AgentView

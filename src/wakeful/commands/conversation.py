@@ -26,6 +26,16 @@ async def stop(reach: Reach, caller: Caller, _rest: str) -> Said:
     return Said(text=" ".join(parts) or "Nothing was running.")
 
 
+async def begin_anew(reach: Reach, caller: Caller, rest: str) -> Said:
+    """Begin a new transcript; the rest of the line is its first message."""
+    if rest:
+        receipt = await reach.intake.accept(replace(caller.draft, text=rest, begins="command"))
+        return Said(text="A new conversation begins.", receipt=receipt)
+    done = await reach.acts.reset(caller.session_key, by="command")
+    when = " when the running turn has ended" if done.is_waiting else ""
+    return Said(text=f"A new conversation begins{when}.")
+
+
 async def steer(reach: Reach, caller: Caller, rest: str) -> Said:
     if not rest:
         raise InvalidInput("text", "say what the agent should take into account: /steer TEXT")

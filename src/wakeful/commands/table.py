@@ -6,8 +6,8 @@ from wakeful.commands import control, conversation, looking
 from wakeful.commands.command import Caller, Command, Effect, Reach, Said, Who
 from wakeful.vocabulary.errors import InvalidInput
 
-_LINE = re.compile(r"\s*/([A-Za-z]+)(?:\s+(.*))?\s*", re.DOTALL)
-_BARE_STOP = re.compile(r"\s*stop[.!]?\s*", re.IGNORECASE)
+_LINE = re.compile(r"/([A-Za-z]{1,32})(?:\s+(.*))?", re.DOTALL)
+_BARE_STOP = re.compile(r"stop[.!]?", re.IGNORECASE)
 
 
 async def help(_reach: Reach, caller: Caller, rest: str) -> Said:
@@ -38,6 +38,20 @@ _COMMANDS = (
         act=conversation.stop,
     ),
     Command(
+        name="new",
+        arguments="[TEXT]",
+        help="Begin a new conversation in this session, with a first message if there is one.",
+        effect=Effect.AFTER,
+        act=conversation.begin_anew,
+    ),
+    Command(
+        name="reset",
+        arguments="[TEXT]",
+        help="The same as /new.",
+        effect=Effect.AFTER,
+        act=conversation.begin_anew,
+    ),
+    Command(
         name="steer",
         arguments="TEXT",
         help="Say something that the running turn takes into account at its next step.",
@@ -56,6 +70,20 @@ _COMMANDS = (
         help="Fold the older part of the conversation into a summary.",
         effect=Effect.AFTER,
         act=conversation.compact,
+    ),
+    Command(
+        name="model",
+        arguments="[PROVIDER:MODEL | default]",
+        help="Show or choose the model of this session.",
+        who=Who.OPERATOR,
+        act=control.model,
+    ),
+    Command(
+        name="think",
+        arguments="[off | low | medium | high | xhigh | default]",
+        help="Show or choose how much the model thinks before it answers.",
+        who=Who.OPERATOR,
+        act=control.think,
     ),
     Command(name="usage", help="Tokens and money of this conversation.", act=looking.usage),
     Command(name="sessions", help="The sessions written to last.", act=looking.sessions),
@@ -88,18 +116,14 @@ TABLE: dict[str, Command] = {command.name: command for command in _COMMANDS}
 
 def read(text: str, *, is_operator: bool) -> tuple[Command, str] | None:
     """Return the command that a line is, with the rest of it; None: it is for the agent."""
-    if is_operator and _BARE_STOP.fullmatch(text):
+    line = text.strip()
+    if is_operator and _BARE_STOP.fullmatch(line):
         return TABLE["stop"], ""
-    found = _LINE.fullmatch(text)
+    found = _LINE.fullmatch(line)
     command = None if found is None else TABLE.get(found[1].lower())
     if found is None or command is None:
         return None
-    return command, (found[2] or "").strip()
-
-
-def may_be_command(text: str) -> bool:
-    """Tell cheaply whether it is worth reading a text as a command."""
-    return "/" in text[:16] or "stop" in text[:16].lower()
+    return command, found[2] or ""
 
 
 def may_use(caller: Caller, command: Command) -> bool:

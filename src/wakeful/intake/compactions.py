@@ -8,7 +8,7 @@ from wakeful.transcript import entries, sessions
 from wakeful.transcript.entries import Line
 from wakeful.vocabulary.compacting import COMPACTION, FOLD
 from wakeful.vocabulary.entry import CompactionBody, Entry, Kind
-from wakeful.vocabulary.errors import InvalidInput, NotFound
+from wakeful.vocabulary.errors import InvalidInput, NotFound, Underway
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.session_key import SessionKey
@@ -49,7 +49,7 @@ class Compactions:
         session = _known(tx, session_key)
         lane = lanes.get(tx, session_key)
         if lane is not None and lane.turn_id is not None:
-            raise InvalidInput("session", "has an open turn: wait for its end, or stop it")
+            raise Underway(f"a turn is running in {session_key!r}: stop it, or wait for its end")
         last = entries.get(tx, session.cycle) if session.cycle else None
         undone = None if last is None else last.content()
         if last is None or not isinstance(undone, CompactionBody):

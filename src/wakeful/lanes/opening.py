@@ -18,6 +18,7 @@ from wakeful.transcript.sessions import Session
 from wakeful.turn.agent import Mind
 from wakeful.turn.calls import in_doubt
 from wakeful.turn.journal import Attempt, Journal, Next
+from wakeful.turn.minds import Minds
 from wakeful.turn.page import Page
 from wakeful.turn.resume import load_step
 from wakeful.turn.sheet import Pen, Sheet
@@ -48,7 +49,7 @@ class Opened(Record):
 class Opening:
     """Opens turns for one node."""
 
-    def __init__(self, pen: Pen, minds: Mapping[str, Mind], owner: str) -> None:
+    def __init__(self, pen: Pen, minds: Minds, owner: str) -> None:
         self._pen = pen
         self._minds = minds
         self._owner = owner
@@ -64,8 +65,7 @@ class Opening:
         lane = lanes.get(tx, session_key)
         if lane is None or lane.owner is not None:
             return None
-        mind = self._minds.get(lane.agent_id)
-        if mind is None:
+        if self._minds.get(lane.agent_id) is None:
             return self._set_aside(tx, lane, "no-agent")
         if halts.is_halted(tx, lane.agent_id):
             return self._set_aside(tx, lane, "halted")
@@ -73,6 +73,8 @@ class Opening:
         if session is None and lane.ready_at is None:
             return None  # it was deleted since somebody said that its lane is ready
         assert session is not None
+        mind = self._minds.get(lane.agent_id, session.overrides)
+        assert mind is not None
         if lane.turn_id is not None:
             return self._reopen(tx, lane, session, mind, ledger_failures)
         choice = self._choose(tx, lane, session)

@@ -3,7 +3,11 @@
 import asyncio
 import hashlib
 from collections.abc import Sequence
+from copy import copy
 from pathlib import Path
+from typing import Self
+
+from msgspec.structs import replace
 
 from wakeful.models.model import Model
 from wakeful.prompts.files import PromptFiles
@@ -11,7 +15,7 @@ from wakeful.prompts.system import system_prompt
 from wakeful.tools.tool import Tool
 from wakeful.tools.toolbox import Toolbox
 from wakeful.vocabulary import compacting, queueing
-from wakeful.vocabulary.agent import AgentConfig, Limits, parse_thinking
+from wakeful.vocabulary.agent import AgentConfig, Limits, ThinkingLevel, parse_thinking
 from wakeful.vocabulary.compacting import CompactionRules
 from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides
 from wakeful.vocabulary.route import Route
@@ -76,8 +80,16 @@ class Mind:
         self.workspace = agent.workspace
         self._told = system_prompt(agent.id, agent.instructions)
         self._files = None if agent.workspace is None else PromptFiles(agent.workspace)
-        described = "\n".join((model.name, self._told, *toolbox.all(), *agent.mcp))
-        self.config_hash = hashlib.sha256(described.encode()).hexdigest()[:16]
+        self._described = "\n".join((self._told, *toolbox.all(), *agent.mcp))
+        self.config_hash = _hash(model.name, self._described)
+
+    def speaking(self, model: Model, thinking: ThinkingLevel | None) -> Self:
+        """Return the same mind with another voice."""
+        other = copy(self)
+        other.model = model
+        other.config = replace(self.config, thinking=thinking)
+        other.config_hash = _hash(f"{model.name} {thinking}", self._described)
+        return other
 
     async def system(self) -> str:
         """Return the system prompt as it is now: what is configured, then files of the workspace.
@@ -86,3 +98,7 @@ class Mind:
         """
         said = "" if self._files is None else await asyncio.to_thread(self._files.read)
         return f"{self._told}\n\n{said}" if said else self._told
+
+
+def _hash(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

@@ -28,6 +28,7 @@ from wakeful.tools.toolbox import Toolbox
 from wakeful.turn.agent import Agent, Mind
 from wakeful.turn.ending import Ending
 from wakeful.turn.journal import Ended, Fenced, News
+from wakeful.turn.minds import Minds
 from wakeful.turn.record import Recorder
 from wakeful.turn.sheet import Pen
 from wakeful.vocabulary.agent import Agents
@@ -66,7 +67,7 @@ class Node:
             file=self.intake.accept_in,
         )
         mind = Mind(agent, Scripted([]), Toolbox(()))
-        self.opening = Opening(pen, {"main": mind}, owner=name)
+        self.opening = Opening(pen, Minds({"main": mind}, lambda _name, _limits: Scripted([])), owner=name)
         self.recorder = Recorder(pen)
         self.ids = ids
 

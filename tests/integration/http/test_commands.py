@@ -120,7 +120,8 @@ async def test_steering_joins_the_running_turn():
     async with house([pause, "never asked"]) as home, home.client(home.operator) as client:
         await client.post("/api/sessions/main/messages", json={"text": "think long"})
         await pause.reached.wait()
-        answer = await said(client, "/steer but be brief")
+        body = {"text": "/steer but be brief"}
+        answer = (await client.post("/api/sessions/main/messages", json=body)).json()
         stimulus = (await client.get(f"/api/stimuli/{answer['stimulus_id']}")).json()
         await client.post("/api/sessions/main/stop")
 
@@ -181,3 +182,76 @@ async def test_a_stranger_learns_nothing_of_other_sessions():
         assert "secret" not in told["reply"]
         assert "agent:main:main" not in told["reply"]
     assert mine["turn"]["id"] not in by_stimulus["reply"]
+
+
+async def test_a_new_conversation_begins_with_the_rest_of_the_line():
+    model = Scripted(["one", "two", "three"])
+    async with house(model) as home, home.client(home.operator) as client:
+        await said(client, "hello")
+        answer = await said(client, "/new Path/Case matters")
+        bare = await said(client, "/reset")
+        await said(client, "fresh")
+        past = (await client.get("/api/sessions/main/transcripts")).json()["items"]
+
+    assert answer["reply"] == "A new conversation begins."
+    assert answer["turn"]["reply"] == "two"
+    assert texts(model.requests[1]) == ["Path/Case matters"]
+    assert bare["reply"] == "A new conversation begins."
+    assert texts(model.requests[2]) == ["fresh"]
+    assert len(past) == 3
+
+
+async def test_another_model_speaks_from_the_next_turn_on():
+    async with house() as home, home.client(home.operator) as client:
+        await said(client, "hello")
+        chosen = await said(client, "/model demo")
+        spoken = await said(client, "hello")
+        shown = await said(client, "/model")
+        wrong = await said(client, "/model nonsense:model")
+        await said(client, "/model default")
+        again = await said(client, "hello")
+
+    assert chosen["reply"] == "From the next turn on: demo."
+    assert spoken["turn"]["reply"] != "well"
+    assert shown["reply"] == "demo, chosen for this session."
+    assert "nonsense" in wrong["reply"]
+    assert again["turn"]["reply"] == "well"
+
+
+async def test_how_much_a_model_thinks_is_chosen_for_a_session():
+    model = Scripted(["one", "two"])
+    async with house(model) as home, home.client(home.operator) as client:
+        await said(client, "hello")
+        await said(client, "/think high")
+        await said(client, "hello")
+        wrong = await said(client, "/think sideways")
+
+    assert [request.thinking for request in model.requests] == [None, "high"]
+    assert "must be one of off" in wrong["reply"]
+
+
+async def test_only_the_operator_chooses_what_costs_money():
+    async with house() as home:
+        token = await home.token("send")
+        async with home.client(token) as client:
+            await said(client, "hello", session="web:1")
+            answer = await said(client, "/model demo", session="web:1")
+            patched = await client.patch("/api/sessions/web:1", json={"thinking": "xhigh"})
+            allowed = await client.patch("/api/sessions/web:1", json={"label": "mine"})
+
+    assert answer["reply"] == "Only the operator may use /model."
+    assert patched.status_code == 403
+    assert allowed.status_code == 200
+
+
+async def test_a_conversation_is_folded_and_unfolded_over_http():
+    async with house() as home, home.client(home.operator) as client:
+        await said(client, "hello")
+        answer = await said(client, "/compact keep dates")
+        undone = await client.post("/api/sessions/main/undo-compaction")
+        filed = await client.post("/api/sessions/main/compact", json={"wish": "keep dates"})
+
+    assert filed.status_code == 200
+    assert answer["turn"]["reply"] == "There is nothing to fold yet."
+    assert undone.status_code == 422
+    assert "no compaction" in undone.json()["detail"]

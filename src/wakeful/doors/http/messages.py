@@ -5,12 +5,12 @@ import binascii
 from typing import Annotated
 
 import msgspec
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 
 from wakeful.commands.command import Caller, Said
 from wakeful.commands.repeats import KeyReused
-from wakeful.commands.table import may_be_command
 from wakeful.doors.http.endpoint import Call, Endpoint, Given, Link, Nothing, invalid
 from wakeful.doors.http.forms import read_form
 from wakeful.doors.http.lasting import Lasting
@@ -20,6 +20,7 @@ from wakeful.doors.http.shapes import Answered, ReceiptShape, receipt_shape, tur
 from wakeful.doors.http.sse import MEDIA_TYPE, EventStream, frame
 from wakeful.doors.http.stimulus_stream import StimulusSource
 from wakeful.intake.draft import parse_priority
+from wakeful.turns.turns import Turn
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.queueing import Mode
 from wakeful.vocabulary.route import Route
@@ -111,20 +112,25 @@ class Messages:
         draft = await self._draft(call)
         said = await self._commanded(call, draft)
         if said is not None:
-            return 200, _command_shape(draft, said)
+            answered = _command_shape(draft, said)
+            turn = None if said.receipt is None else await self._wait(call, said.receipt)
+            return 200, answered if turn is None else replace(answered, turn=turn_end(turn))
         receipt = await self._rooms.intake.accept(draft)
         shape = self._told(call, receipt)
-        if not call.query.wait:
-            return 202, shape
-        turn = None
-        try:
-            async with self._lasting.wait(call.principal):
-                turn = await self._rooms.turns.wait_for_stimulus(receipt, call.query.wait)
-        except (TimeoutError, Problem):
-            pass  # the server stops, or the token went: the message is on disk all the same
+        turn = await self._wait(call, receipt)
         if turn is None:
             return 202, shape
         return 200, Answered(**msgspec.structs.asdict(shape), turn=turn_end(turn))
+
+    async def _wait(self, call: Call[WaitQuery, MessageBody], receipt: Receipt) -> Turn | None:
+        """Return the turn that took a message, if it ends while the sender wants to wait."""
+        if not call.query.wait:
+            return None
+        try:
+            async with self._lasting.wait(call.principal):
+                return await self._rooms.turns.wait_for_stimulus(receipt, call.query.wait)
+        except (TimeoutError, Problem):
+            return None  # the server stops, or the token went: the message is on disk all the same
 
     async def stream(self, call: Call[Nothing, MessageBody]) -> Response:
         self._lasting.check_room(call.principal)
@@ -175,14 +181,16 @@ class Messages:
     ) -> Said | None:
         """Do what a message says to the runtime itself; None if it is for the agent."""
         commands = self._rooms.commands
-        if commands is None or draft.attachments or not may_be_command(draft.text):
+        if commands is None or draft.attachments:
             return None
         key = SessionKey(draft.session_key)
         caller = Caller(session_key=key, principal=call.principal, draft=draft)
         try:
             return await commands.run(caller)
         except KeyReused:
-            raise Problem("conflict", f"this {IDEMPOTENCY_KEY} was used with another body") from None
+            raise Problem(
+                "conflict", f"this {IDEMPOTENCY_KEY} was used with another body"
+            ) from None
 
     def _told(
         self, call: Call[WaitQuery, MessageBody] | Call[Nothing, MessageBody], receipt: Receipt

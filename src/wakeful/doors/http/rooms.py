@@ -1,5 +1,6 @@
 """What the door reaches of the runtime: the way in, the views, and who may use them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from wakeful.access.credentials import Credentials
@@ -7,6 +8,7 @@ from wakeful.access.gatekeeper import Gatekeeper
 from wakeful.access.principal import Principal
 from wakeful.bus.bus import Bus
 from wakeful.commands.commands import Commands
+from wakeful.intake.compactions import Compactions
 from wakeful.intake.deletion import Deletion
 from wakeful.intake.intake import Intake
 from wakeful.intake.sessions import SessionActs
@@ -46,6 +48,7 @@ class Rooms:
     metrics: Metrics
     intake: Intake
     acts: SessionActs
+    compactions: Compactions
     deletion: Deletion
     gatekeeper: Gatekeeper
     credentials: Credentials
@@ -56,6 +59,7 @@ class Rooms:
     lanes: LaneView
     agents: AgentView
     why: WhyView
+    voices: Callable[[str], object] = lambda _: None  # raises for a name that means no model
     commands: Commands | None = None  # None where nothing can be said
 
     def key(self, words: str, field: str = "session_key") -> SessionKey:

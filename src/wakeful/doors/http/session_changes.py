@@ -7,13 +7,17 @@ import msgspec
 
 from wakeful.access.principal import Principal
 from wakeful.doors.http.endpoint import Call, Endpoint, Given, Link, Nothing
+from wakeful.doors.http.problems import Problem
 from wakeful.doors.http.rooms import Rooms
 from wakeful.doors.http.sessions import SessionShape, session_shape
+from wakeful.doors.http.shapes import EntryShape, ReceiptShape, entry_shape, receipt_shape
 from wakeful.intake.deletion import Deleted
 from wakeful.intake.sessions import Changes
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.session_key import SessionKey
 from wakeful.vocabulary.stimulus import OPERATOR
+
+LONGEST_WISH = 10_000  # characters
 
 EntryName = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 
@@ -44,6 +48,12 @@ class ForkBody(Given):
 
 class ChangesBody(Changes, forbid_unknown_fields=True):
     """What to choose; null takes a choice back, what is not named stays."""
+
+
+class CompactBody(Given):
+    """What matters in the summary, if anything in particular."""
+
+    wish: Annotated[str, msgspec.Meta(max_length=LONGEST_WISH)] = ""
 
 
 class SeenBody(Given):
@@ -79,6 +89,8 @@ class SessionChanges:
             _endpoint(
                 "POST", f"{at}/fork", _FORK, self.fork, SessionShape, body=ForkBody, links=_LINKS
             ),
+            _endpoint("POST", f"{at}/compact", _FOLD, self.compact, ReceiptShape, body=CompactBody),
+            _endpoint("POST", f"{at}/undo-compaction", _UNFOLD, self.undo_compaction, EntryShape),
             _endpoint("PATCH", at, _CHOOSE, self.choose, SessionShape, body=ChangesBody),
             _endpoint("POST", f"{at}/labels", _LABEL, self.label, SessionShape, body=LabelBody),
             _endpoint("POST", f"{at}/seen", _SEE, self.see, SessionShape, body=SeenBody),
@@ -106,8 +118,22 @@ class SessionChanges:
             return self._rooms.key(words, "to")
         return await self._rooms.entered(principal, words)
 
+    async def compact(self, call: Call[Nothing, CompactBody]) -> ReceiptShape:
+        return receipt_shape(
+            await self._rooms.compactions.ask(await self._key(call), call.body.wish)
+        )
+
+    async def undo_compaction(self, call: Call[Nothing, Nothing]) -> EntryShape:
+        return entry_shape(await self._rooms.compactions.undo(await self._key(call)))
+
     async def choose(self, call: Call[Nothing, ChangesBody]) -> SessionShape:
-        return session_shape(await self._rooms.acts.choose(await self._key(call), call.body))
+        body = call.body
+        spends = body.model is not msgspec.UNSET or body.thinking is not msgspec.UNSET
+        if spends and not call.principal.may(OPERATOR):
+            raise Problem("forbidden", "only the operator chooses a model, or how much it thinks")
+        if isinstance(body.model, str):
+            self._rooms.voices(body.model)
+        return session_shape(await self._rooms.acts.choose(await self._key(call), body))
 
     async def label(self, call: Call[Nothing, LabelBody]) -> SessionShape:
         key, body = await self._key(call), call.body
@@ -131,6 +157,8 @@ class SessionChanges:
 _STOP = "End the running turn and cancel the messages that wait"
 _RESET = "Begin a new transcript; while a turn is open, with the next one"
 _FORK = "Go on from an entry, on a new branch or in a new session"
+_FOLD = "Fold the older part of a conversation into a summary, when its lane is free"
+_UNFOLD = "Give back the view before the last compaction"
 _CHOOSE = "Choose a label, a model and the like for a session"
 _LABEL = "Label an entry"
 _SEE = "Note what people have read"
