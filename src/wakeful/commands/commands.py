@@ -23,7 +23,7 @@ class Commands:
 
     async def run(self, caller: Caller) -> Said | None:
         """Do what a message commands; None if it is no command, but something for the agent."""
-        text = clean(caller.draft.text)
+        text = caller.draft.text
         found = table.read(text, is_operator=caller.is_operator)
         if found is None:
             return None
@@ -35,7 +35,7 @@ class Commands:
             said = Said(text=f"Only the operator may use /{command.name}.")
         else:
             try:
-                said = await command.act(self._reach, caller, rest)
+                said = await command.act(self._reach, caller, clean(rest))
             except InvalidInput as error:
                 said = Said(text=f"{command.usage}: {error.rule}")
         await self._note(caller, one_line(text, LONGEST_KEPT), said)

@@ -77,6 +77,13 @@ async def test_what_a_command_says_back_is_short_and_can_be_stored():
     assert "\x00" not in broken["reply"]
 
 
+async def test_white_space_before_a_command_does_not_hide_it():
+    async with house() as home, home.client(home.operator) as client:
+        answer = await said(client, " " * 100 + "\n/whoami")
+
+    assert answer["outcome"] == "command"
+
+
 async def test_a_stranger_cannot_find_out_whether_a_stimulus_exists():
     pause = Pause("thinking")
     async with house([pause]) as home:
