@@ -33,6 +33,11 @@ SAYS = {
         "The tool shop_price says:\n3 coins",
         "but it failed: interrupted, outcome unknown: the MCP server 'shop' did not finish",
     ],
+    "07_real_model.py": [
+        "Twelve boxes are left.",
+        "1 tool call, ",
+        "the model was asked 2 times",
+    ],
 }
 
 
