@@ -6,6 +6,7 @@ import msgspec
 
 from wakeful.broker.stimuli import STIMULI
 from wakeful.store.database import Store
+from wakeful.turns.asks import Purpose
 from wakeful.turns.tool_calls import CALLS, Call
 from wakeful.turns.turns import TURNS, Turn
 from wakeful.views.sessions import SessionView
@@ -25,6 +26,7 @@ class Ask(Record):
     step: int
     attempt: int
     epoch: int
+    purpose: Purpose
     state: str
     asked_at: int
     settled_at: int | None
@@ -91,8 +93,8 @@ class WhyView:
 
     async def _asks(self, turn_id: str) -> list[Ask]:
         rows = await self._store.read(
-            "SELECT step, attempt, epoch, state, asked_at, settled_at, usage, error FROM asks "
-            "WHERE turn_id = :id ORDER BY step, attempt",
+            "SELECT step, attempt, epoch, state, asked_at, settled_at, usage, error, purpose "
+            "FROM asks WHERE turn_id = :id ORDER BY step, attempt",
             id=turn_id,
         )
         return [
@@ -100,6 +102,7 @@ class WhyView:
                 step=row[0],
                 attempt=row[1],
                 epoch=row[2],
+                purpose=Purpose(row[8]),
                 state=row[3],
                 asked_at=row[4],
                 settled_at=row[5],

@@ -221,6 +221,7 @@ async def test_why_walks_back_to_the_first_cause():
         assert why["root_id"] == receipt["stimulus_id"]
         assert [one["id"] for one in link["stimuli"]] == [receipt["stimulus_id"]]
         assert [ask["state"] for ask in link["asks"]] == ["answered", "answered"]
+        assert [ask["purpose"] for ask in link["asks"]] == ["reply", "reply"]
         assert [(tool["name"], tool["state"]) for tool in link["tools"]] == [
             ("current_time", "done")
         ]

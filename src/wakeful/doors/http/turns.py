@@ -39,6 +39,7 @@ class AskShape(Record):
     step: int
     attempt: int
     epoch: int
+    purpose: str  # what was asked for: a reply, or a summary of the conversation
     state: str
     asked_at: datetime
     settled_at: datetime | None
@@ -161,6 +162,7 @@ def _link_shape(link: Link) -> LinkShape:
                 step=ask.step,
                 attempt=ask.attempt,
                 epoch=ask.epoch,
+                purpose=ask.purpose,
                 state=ask.state,
                 asked_at=time_of(ask.asked_at),
                 settled_at=time_or_none(ask.settled_at),
