@@ -73,15 +73,19 @@ class Opening:
         if session is None and lane.ready_at is None:
             return None  # it was deleted since somebody said that its lane is ready
         assert session is not None
-        mind = self._minds.get(lane.agent_id, session.overrides)
-        assert mind is not None
         if lane.turn_id is not None:
-            return self._reopen(tx, lane, session, mind, ledger_failures)
+            return self._reopen(tx, lane, session, self._mind(session), ledger_failures)
         choice = self._choose(tx, lane, session)
         if choice is None:
             return None
         session, choice = self._begin_anew(tx, session, choice)
-        return self._open(tx, lane, session, mind, choice)
+        return self._open(tx, lane, session, self._mind(session), choice)
+
+    def _mind(self, session: Session) -> Mind:
+        """Return the mind that this session wants now; a reset may have forgotten some choices."""
+        mind = self._minds.get(session.agent_id, session.overrides)
+        assert mind is not None
+        return mind
 
     def undo(self, tx: Tx, session_key: str) -> None:
         """Give back a lane whose opening was committed but not heard of."""

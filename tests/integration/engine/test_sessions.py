@@ -194,3 +194,16 @@ async def test_what_waits_in_a_session_is_cancelled_in_steps_when_it_is_deleted(
         )
 
     assert [tuple(row) for row in rows] == [("cancelled", "session-deleted", 1201)]
+
+
+async def test_the_first_turn_of_a_new_conversation_knows_what_the_reset_forgot():
+    clock, model = ManualClock(), Scripted(well)
+    settings = Settings(reset=ResetSettings(idle_minutes=1))
+    async with in_memory(model, settings=settings, clock=clock) as runtime:
+        await say(runtime)
+        await runtime.choose("main", Changes(thinking="high"))
+        await say(runtime)
+        clock.advance(HOUR_S)
+        await say(runtime)
+
+    assert [request.thinking for request in model.requests] == [None, "high", None]
