@@ -77,23 +77,16 @@ Piece = Delta | Restart | Reply
 
 @runtime_checkable
 class Model(Protocol):
-    """Anything that can answer; must raise Transient, Garbled or Permanent when it cannot."""
+    """Anything that can answer; must raise Transient, Garbled or Permanent when it cannot.
+
+    It may have a `context_window`: how many tokens it reads at once, None while that is not known.
+    """
 
     @property
     def name(self) -> str: ...
 
     def stream(self, request: Request) -> AsyncIterator[Piece]:
         """Yield deltas, then exactly one reply, last."""
-        ...
-
-
-@runtime_checkable
-class KnowsItsWindow(Protocol):
-    """A model that can say how much it reads at once; any other is taken for an average one."""
-
-    @property
-    def context_window(self) -> int | None:
-        """Tokens; None while it is not known."""
         ...
 
 
@@ -117,7 +110,9 @@ async def asked(model: Model, request: Request) -> AsyncGenerator[AsyncIterator[
 
 def known_window(model: Model) -> int | None:
     """Return how many tokens a model reads at once, or None if it does not say."""
-    return model.context_window if isinstance(model, KnowsItsWindow) else None
+    # Asked in every turn; `isinstance` of a protocol takes many times as long.
+    window: int | None = getattr(model, "context_window", None)
+    return window
 
 
 def context_window(model: Model) -> int:
