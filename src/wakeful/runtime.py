@@ -274,7 +274,8 @@ class Runtime:
 
     async def compact(self, session: str = "main", wish: str = "") -> Receipt:
         """Fold the older part of a conversation into a summary, when its lane is free."""
-        return await self._rooms.compactions.ask(self._key(session), _text(wish, "wish"))
+        route = Route(door="library")
+        return await self._rooms.compactions.ask(self._key(session), _text(wish, "wish"), route)
 
     async def undo_compaction(self, session: str = "main") -> Entry:
         """Give back the view before the last compaction; what was said since then stays."""

@@ -45,7 +45,7 @@ async def steer(reach: Reach, caller: Caller, rest: str) -> Said:
 
 
 async def compact(reach: Reach, caller: Caller, rest: str) -> Said:
-    receipt = await reach.compactions.ask(caller.session_key, rest)
+    receipt = await reach.compactions.ask(caller.session_key, rest, caller.draft.route)
     return Said(text="The conversation will be folded.", receipt=receipt)
 
 

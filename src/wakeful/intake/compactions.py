@@ -11,6 +11,7 @@ from wakeful.vocabulary.entry import CompactionBody, Entry, Kind
 from wakeful.vocabulary.errors import InvalidInput, NotFound, Underway
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.ids import Ids
+from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.session_key import SessionKey
 from wakeful.vocabulary.stimulus import Draft, Origin, Receipt
 
@@ -24,8 +25,11 @@ class Compactions:
         self._ids = ids
         self._intake = intake
 
-    async def ask(self, session_key: SessionKey, wish: str = "") -> Receipt:
-        """File that a conversation is to be folded, as soon as its lane is free."""
+    async def ask(self, session_key: SessionKey, wish: str, route: Route | None) -> Receipt:
+        """File that a conversation is to be folded, as soon as its lane is free.
+
+        Where the wish came from, the outcome is told; not to whoever spoke there last.
+        """
         await self._store.write(lambda tx: _known(tx, session_key))
         return await self._intake.accept(
             Draft(
@@ -33,6 +37,7 @@ class Compactions:
                 text=wish.strip() or FOLD,
                 origin=Origin.SYSTEM,
                 source=COMPACTION,
+                route=route,
             )
         )
 

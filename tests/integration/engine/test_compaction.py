@@ -293,6 +293,18 @@ async def test_somebody_may_ask_for_it_and_say_what_matters():
     assert "keep the number 42" in model.summed_up[0]
 
 
+async def test_only_who_asked_for_it_hears_that_it_is_done():
+    model = Small(["one", "two"])
+    async with runtime_with(model) as runtime:
+        await runtime.wait(await runtime.send(LONG, route=Route(door="out", address="bob")))
+        turn = await runtime.wait(await runtime.compact())
+        deliveries = await runtime.store.read("SELECT text FROM deliveries")
+
+    assert turn is not None
+    assert turn.reply is not None
+    assert deliveries == [("one",)]
+
+
 async def test_text_from_outside_is_still_marked_where_it_is_summed_up():
     model = Small(["one", "two"])
     async with runtime_with(model) as runtime:

@@ -14,6 +14,7 @@ from wakeful.doors.http.shapes import EntryShape, ReceiptShape, entry_shape, rec
 from wakeful.intake.deletion import Deleted
 from wakeful.intake.sessions import Changes
 from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.session_key import SessionKey
 from wakeful.vocabulary.stimulus import OPERATOR
 
@@ -120,7 +121,9 @@ class SessionChanges:
 
     async def compact(self, call: Call[Nothing, CompactBody]) -> ReceiptShape:
         return receipt_shape(
-            await self._rooms.compactions.ask(await self._key(call), call.body.wish)
+            await self._rooms.compactions.ask(
+                await self._key(call), call.body.wish, Route(door="http")
+            )
         )
 
     async def undo_compaction(self, call: Call[Nothing, Nothing]) -> EntryShape:
