@@ -5,8 +5,8 @@ from wakeful.intake.decide import Arrival, LaneFacts, LaneState, Running
 from wakeful.sleeps.sleeps import Sleep
 from wakeful.turns.turns import Interrupt, Phase, Turn
 from wakeful.vocabulary import session_key as keys
-from wakeful.vocabulary.compacting import OWN_WORK
-from wakeful.vocabulary.stimulus import Draft, Origin, Stimulus
+from wakeful.vocabulary.compacting import is_own_work
+from wakeful.vocabulary.stimulus import Draft, Stimulus
 
 _STATES: dict[Phase, LaneState] = {
     Phase.STREAMING: LaneState.STREAMING,
@@ -60,5 +60,5 @@ def _running(turn: Turn) -> Running:
         route=turn.route,
         is_preemptible=turn.is_preemptible,
         is_ending=turn.interrupt is not Interrupt.NONE,
-        is_joinable=turn.origin is not Origin.SYSTEM or turn.source not in OWN_WORK,
+        is_joinable=not is_own_work(turn.origin, turn.source),
     )

@@ -17,6 +17,7 @@ from wakeful.turns.turns import Interrupt
 from wakeful.vocabulary import queueing
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.agent import Agents
+from wakeful.vocabulary.compacting import is_own_work
 from wakeful.vocabulary.errors import NotFound
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.failpoints import failpoint
@@ -198,7 +199,9 @@ class Intake:
 
     def _interrupt(self, tx: Tx, session_key: str, turn_id: str) -> None:
         turns.interrupt(tx, turn_id, Interrupt.STOP)
-        sessions.note_stopped(tx, session_key, True)
+        turn = turns.get(tx, turn_id)
+        if turn is not None and not is_own_work(turn.origin, turn.source):
+            sessions.note_stopped(tx, session_key, True)
         lanes.resume(tx, session_key, tx.now)  # a turn without a task needs one to end
 
     def _cancel(self, tx: Tx, session_key: str, ids: list[str], reason: str) -> None:

@@ -403,7 +403,7 @@ async def test_a_stop_ends_a_compaction_and_changes_nothing():
     assert turn is not None
     assert turn.state is TurnState.STOPPED
     assert made == []
-    assert shown(model.requests[-1])[0] == f"user: {LONG}"
+    assert shown(model.requests[-1]) == [f"user: {LONG}", "assistant: one", "user: still here?"]
 
 
 async def own_turn(runtime: Runtime) -> Turn:
