@@ -11,7 +11,9 @@ _HEAD = """\
 What you may say to the runtime itself, in any conversation: over HTTP, in `wakeful chat`, at a door
 of your own. A command is done at once, also while a turn runs, and answered at once; the transcript
 keeps a line of it that no model reads. A word after a slash that is not in this table goes to the
-agent as it is. From the operator a bare `stop` counts as `/stop`.
+agent as it is. From the operator a bare `stop` counts as `/stop`. Over HTTP, a command that is
+repeated with its key (`Idempotency-Key`, or `dedup_key`) is not done again: its first answer comes
+again.
 
 | command | what it does | while a turn runs | who |
 |---|---|---|---|
