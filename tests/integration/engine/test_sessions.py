@@ -2,6 +2,7 @@
 
 import pytest
 
+from wakeful.intake.bindings import Binding, Contact, DmScope, Match
 from wakeful.intake.deletion import BoundAutomation, Deletion
 from wakeful.intake.sessions import Changes
 from wakeful.models.model import Request
@@ -9,9 +10,12 @@ from wakeful.outbox.outbox import Delivery
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import ResetSettings, Settings
 from wakeful.testing.kit import ManualClock, Pause, Scripted, call, in_memory, says, wait_for
+from wakeful.transcript.sessions import SESSIONS
+from wakeful.turn.agent import Agent
 from wakeful.turn.ending import Ending
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.ids import Ids
+from wakeful.vocabulary.queueing import Mode, QueueOverrides, QueueSettings
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.session_key import SessionKey
 from wakeful.vocabulary.stimulus import Draft, Origin, Outcome
@@ -138,11 +142,6 @@ async def test_where_sending_is_denied_turns_run_and_nothing_is_sent():
 
 
 async def test_unified_web_chats_share_their_turns_and_are_deleted_alone():
-    async with in_memory(Scripted(well)) as runtime:
-        await say(runtime, "before", "web:1")
-        apart = await runtime.entries("web:1")
-    assert len(apart) == 2
-
     async with in_memory(Scripted(well), settings=Settings(unified=True)) as runtime:
         receipts = [await runtime.send("x", session=f"web:{number}") for number in (1, 2)]
         for receipt in receipts:
@@ -207,3 +206,29 @@ async def test_the_first_turn_of_a_new_conversation_knows_what_the_reset_forgot(
         await say(runtime)
 
     assert [request.thinking for request in model.requests] == [None, "high", None]
+
+
+async def test_a_block_of_a_binding_replaces_the_whole_block_of_its_agent():
+    agent = Agent(model=Scripted(well), queue=QueueOverrides(mode=Mode.COLLECT, debounce_ms=70))
+    bindings = (
+        Binding(match=Match(door="chat"), queue=QueueOverrides(cap=5)),
+        Binding(match=Match(door="mail")),
+    )
+    settings = Settings(
+        bindings=bindings, dm_scope=DmScope.PER_CHANNEL_PEER, queue=QueueOverrides(cap=9)
+    )
+    async with Runtime(agents=[agent], settings=settings) as runtime:
+        found: list[QueueSettings] = []
+        for door in ("chat", "mail"):
+            receipt = await runtime.receive(Contact(door=door, peer="ann"), "x")
+            await runtime.wait(receipt)
+            rows = await runtime.store.read(
+                SESSIONS.select("WHERE key = :key"), key=receipt.session_key
+            )
+            draft = Draft(session_key=receipt.session_key, text="x")
+            acceptance = runtime._rooms.intake.acceptance  # pyright: ignore[reportPrivateUsage]
+            found.append(acceptance.queue_settings(SESSIONS.read(rows[0]), draft))
+
+    given, inherited = found
+    assert (given.mode, given.debounce_ms, given.cap) == (Mode.STEER, 0, 5)
+    assert (inherited.mode, inherited.debounce_ms, inherited.cap) == (Mode.COLLECT, 70, 9)
