@@ -1,4 +1,4 @@
-"""`sessions reset`, `fork` and `rm`: what may be done to a conversation while a server runs."""
+"""`sessions reset`, `fork`, `compact`, `undo-compaction` and `rm`: conversations, changed."""
 
 from typing import Annotated, Any
 
@@ -9,6 +9,8 @@ from wakeful.cli.desk import Desk
 from wakeful.cli.exits import CommandFailed
 from wakeful.cli.look import SessionName
 from wakeful.cli.output import safe
+
+LONGEST_WAIT_S = 120
 
 At = Annotated[
     str | None,
@@ -21,6 +23,7 @@ Summary = Annotated[
     str | None,
     typer.Option("--summary", metavar="TEXT", help="What the path that is left came to."),
 ]
+Wish = Annotated[str, typer.Argument(help="What matters in the summary.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Delete the automations that run there, too.")]
 
 
@@ -38,6 +41,25 @@ def fork(
     body = {"at": at, "to": to, "summary": summary}
     row = desk.needed_server().post(f"/api/sessions/{segment(session)}/fork", body)
     desk.out.data(row, [f"{row['key']} goes on after {row['entries']} entries"])
+
+
+def compact(desk: Desk, session: SessionName, wish: Wish = "") -> None:
+    """Fold the older part of a conversation into a summary, and wait until it is done."""
+    path = f"/api/sessions/{segment(session)}"
+    desk.needed_server().get(path)  # a name that is no session's makes none
+    said = desk.needed_server().post(
+        f"{path}/messages", {"text": f"/compact {wish}"}, wait=LONGEST_WAIT_S
+    )
+    turn: dict[str, Any] = said.get("turn") or {"state": "open", "reply": None}
+    desk.out.data(said, [safe(turn["reply"] or said["reply"])])
+    if turn["state"] not in ("done", "open"):
+        raise CommandFailed("the conversation is as it was")
+
+
+def undo_compaction(desk: Desk, session: SessionName) -> None:
+    """Give back the view before the last compaction; what was said since then stays."""
+    entry = desk.needed_server().post(f"/api/sessions/{segment(session)}/undo-compaction")
+    desk.out.data(entry, [f"{safe(session)} shows again what was folded"])
 
 
 def remove(desk: Desk, session: SessionName, yes: Yes = False) -> None:

@@ -61,3 +61,26 @@ def test_a_deleted_session_is_not_found_again(awake: Home, api: httpx2.Client):
 
     assert gone == "web:d is gone\n"
     assert again.returncode == ExitCode.NOT_FOUND
+
+
+def test_a_long_conversation_is_folded_and_unfolded(awake: Home, api: httpx2.Client):
+    say(api, "web:f", f"the parcel comes on Friday. {'So it is. ' * 10_000}")
+    say(api, "web:f", "and now?")
+
+    folded = awake.ok("sessions", "compact", "web:f", "keep every date")
+    entries = api.get("/api/sessions/web:f/entries").json()["items"]
+    unfolded = awake.ok("sessions", "undo-compaction", "web:f")
+    again = awake.run("sessions", "undo-compaction", "web:f")
+
+    assert folded.startswith("Folded: about ")
+    (made,) = [entry["body"] for entry in entries if entry["kind"] == "compaction"]
+    assert "the parcel comes on Friday" in made["summary"]
+    assert unfolded == "web:f shows again what was folded\n"
+    assert "no compaction" in again.stderr
+
+
+def test_a_session_that_does_not_exist_is_not_folded_and_not_made(awake: Home):
+    refused = awake.run("sessions", "compact", "web:nowhere")
+
+    assert refused.returncode == ExitCode.NOT_FOUND
+    assert awake.run("sessions", "show", "web:nowhere").returncode == ExitCode.NOT_FOUND
