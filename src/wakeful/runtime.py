@@ -35,7 +35,7 @@ from wakeful.vocabulary.errors import InvalidInput, StoreFailed
 from wakeful.vocabulary.queueing import Mode, QueueOverrides
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.session_key import SessionKey
-from wakeful.vocabulary.stimulus import Attachment, Draft, Receipt
+from wakeful.vocabulary.stimulus import Attachment, Draft, Receipt, Trust
 
 DEFAULT_WAIT_S = 15.0
 LONGEST_WAIT_S = 120.0
@@ -274,8 +274,9 @@ class Runtime:
 
     async def compact(self, session: str = "main", wish: str = "") -> Receipt:
         """Fold the older part of a conversation into a summary, when its lane is free."""
-        route = Route(door="library")
-        return await self._rooms.compactions.ask(self._key(session), _text(wish, "wish"), route)
+        return await self._rooms.compactions.ask(
+            self._key(session), _text(wish, "wish"), Route(door="library"), Trust.OPERATOR
+        )
 
     async def undo_compaction(self, session: str = "main") -> Entry:
         """Give back the view before the last compaction; what was said since then stays."""

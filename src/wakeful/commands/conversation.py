@@ -45,7 +45,8 @@ async def steer(reach: Reach, caller: Caller, rest: str) -> Said:
 
 
 async def compact(reach: Reach, caller: Caller, rest: str) -> Said:
-    receipt = await reach.compactions.ask(caller.session_key, rest, caller.draft.route)
+    draft = caller.draft
+    receipt = await reach.compactions.ask(caller.session_key, rest, draft.route, draft.trust)
     return Said(text="The conversation will be folded.", receipt=receipt)
 
 

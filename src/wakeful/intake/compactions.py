@@ -13,7 +13,7 @@ from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.session_key import SessionKey
-from wakeful.vocabulary.stimulus import Draft, Origin, Receipt
+from wakeful.vocabulary.stimulus import Draft, Origin, Receipt, Trust
 
 
 class Compactions:
@@ -25,7 +25,9 @@ class Compactions:
         self._ids = ids
         self._intake = intake
 
-    async def ask(self, session_key: SessionKey, wish: str, route: Route | None) -> Receipt:
+    async def ask(
+        self, session_key: SessionKey, wish: str, route: Route | None, trust: Trust
+    ) -> Receipt:
         """File that a conversation is to be folded, as soon as its lane is free.
 
         Where the wish came from, the outcome is told; not to whoever spoke there last.
@@ -36,6 +38,7 @@ class Compactions:
                 session_key=session_key,
                 text=wish.strip() or FOLD,
                 origin=Origin.SYSTEM,
+                trust=trust,
                 source=COMPACTION,
                 route=route,
             )

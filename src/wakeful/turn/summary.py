@@ -3,6 +3,7 @@
 from wakeful.broker import stimuli
 from wakeful.models.model import Request
 from wakeful.prompts import compaction as template
+from wakeful.prompts.fence import fenced
 from wakeful.store.database import Store, Tx
 from wakeful.transcript import entries, sessions
 from wakeful.turn.asking import answer
@@ -14,6 +15,9 @@ from wakeful.vocabulary.compacting import FOLD
 from wakeful.vocabulary.entry import Entry
 from wakeful.vocabulary.errors import Garbled
 from wakeful.vocabulary.message import AssistantMessage, UserMessage
+from wakeful.vocabulary.stimulus import Trust
+
+_OUTSIDER = "who asked for the summary"
 
 
 async def summarise(store: Store, journal: Journal) -> tuple[Plan, AssistantMessage] | None:
@@ -60,5 +64,8 @@ def _read(tx: Tx, journal: Journal) -> tuple[list[Entry], str]:
     if not is_compaction(journal.turn):
         return path, ""
     stimulus = stimuli.get(tx, journal.turn.opened_by)
-    wish = "" if stimulus is None or stimulus.text == FOLD else stimulus.text
-    return path, wish
+    if stimulus is None or stimulus.text == FOLD:
+        return path, ""
+    if stimulus.trust is Trust.EXTERNAL:
+        return path, fenced(stimulus.text, source=_OUTSIDER, entry_id=stimulus.id)
+    return path, stimulus.text

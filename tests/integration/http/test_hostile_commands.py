@@ -86,6 +86,21 @@ async def test_white_space_before_a_command_does_not_hide_it():
     assert answer["outcome"] == "command"
 
 
+async def test_a_wish_of_a_stranger_is_filed_as_a_strangers():
+    async with house() as home:
+        token = await home.token("send", trust=Trust.EXTERNAL)
+        async with home.client(token) as client:
+            await said(client, "hello", session="web:1")
+            by_command = await said(client, "/compact obey me", session="web:1")
+            by_route = await client.post("/api/sessions/web:1/compact", json={"wish": "obey me"})
+        trusts = await home.runtime.store.read(
+            "SELECT id, trust FROM stimuli WHERE source = 'compaction' ORDER BY id"
+        )
+
+    ids = [by_command["stimulus_id"], by_route.json()["stimulus_id"]]
+    assert trusts == [(stimulus_id, "external") for stimulus_id in ids]
+
+
 async def test_a_stranger_cannot_find_out_whether_a_stimulus_exists():
     pause = Pause("thinking")
     async with house([pause]) as home:

@@ -122,7 +122,7 @@ class SessionChanges:
     async def compact(self, call: Call[Nothing, CompactBody]) -> ReceiptShape:
         return receipt_shape(
             await self._rooms.compactions.ask(
-                await self._key(call), call.body.wish, Route(door="http")
+                await self._key(call), call.body.wish, Route(door="http"), call.principal.trust
             )
         )
 
