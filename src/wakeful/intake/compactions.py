@@ -79,7 +79,7 @@ class Compactions:
             context_from=body.first_kept_depth,
             cycle=undone.previous or "",
             tokens=undone.tokens_before,
-            by=-1,
+            by=-min(session.compactions, 1),  # a fork may undo what was not folded in it
         )
         self._bus.publish(
             tx,

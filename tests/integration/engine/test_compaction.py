@@ -388,6 +388,23 @@ async def test_what_was_undone_twice_cannot_be_undone_again():
             await runtime.undo_compaction()
 
 
+async def test_a_fork_may_undo_what_was_folded_before_it():
+    model = Small(["one", "two", "three"])
+    async with runtime_with(model) as runtime:
+        await said(runtime, LONG)
+        await runtime.wait(await runtime.compact())
+        await runtime.fork(to="web:2")
+        await runtime.undo_compaction("web:2")
+        await runtime.wait(await runtime.send("and now?", session="web:2"))
+        forked = shown(model.requests[-1])
+        await said(runtime, "and here?")
+        counts = await runtime.store.read("SELECT compactions FROM sessions ORDER BY key")
+
+    assert forked == [f"user: {LONG}", "assistant: one", "user: and now?"]
+    assert "no. 1" in shown(model.requests[-1])[0]
+    assert counts == [(1,), (0,)]
+
+
 async def test_undoing_the_second_gives_back_the_view_of_the_first():
     model = Small([f"answer {n}" for n in range(4)])
     async with runtime_with(model) as runtime:
