@@ -49,7 +49,7 @@ SHARES = {
     "abort": 0.02,
     "halt": 0.003,
     "reset": 0.01,
-    "fork": 0.01,
+    "fork": 0.02,
 }
 HALTED_S = 0.03
 LATER_MS = 40
@@ -154,10 +154,10 @@ class Load:
     async def _one(self, rig: RigProcess, draft: Sent) -> None:
         client = self._client
         match self._what():
-            case "stop":
-                await client.tell(rig, "stop", session=draft["session_key"])
-            case "reset" | "fork" as what:
+            case "stop" | "reset" as what:
                 await client.tell(rig, what, session=draft["session_key"])
+            case "fork":
+                await self._fork(rig, draft["session_key"])
             case "repeat":
                 await gather(*(client.send(rig, draft) for _ in range(2)))
             case "refused":
@@ -182,6 +182,14 @@ class Load:
             if dice < 0:
                 return what
         return "send"
+
+    async def _fork(self, rig: RigProcess, session: str) -> None:
+        """Fork into a new session, which is spoken to from then on, or in the same one."""
+        name = self._chance.choice((None, f"f{len(self._sessions)}"))
+        to = None if name is None else f"agent:main:{name}"
+        told = await self._client.tell(rig, "fork", session=session, to=to)
+        if told is not None and name is not None:
+            self._sessions.append(name)
 
     async def _halt(self, rig: RigProcess) -> None:
         """Halt everything for a moment."""

@@ -126,7 +126,10 @@ class Rig:
         ]
         if not answers:
             raise InvalidInput("session", "has no answer yet")
-        return (await self._runtime.fork(command["session"], at=answers[len(answers) // 2])).branch
+        forked = await self._runtime.fork(
+            command["session"], at=answers[len(answers) // 2], to=command["to"]
+        )
+        return forked.branch
 
     async def _wait(self, command: Command) -> object:
         turn = await self._runtime.wait(command["turn"], command["timeout_s"])
