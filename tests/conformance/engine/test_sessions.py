@@ -65,7 +65,7 @@ async def test_a_reset_begins_anew_and_keeps_what_was_said(lasting: SettingsFor)
     model = Scripted(echo)
     async with in_memory(model, settings=lasting()) as runtime:
         await say(runtime, "one")
-        await runtime.choose("main", Changes(label="L", model="m", thinking="high"))
+        await runtime.choose("main", Changes(label="L", activation="always", thinking="high"))
         done = await runtime.reset()
         await say(runtime, "two")
         new, old = await runtime.transcripts()
@@ -80,7 +80,7 @@ async def test_a_reset_begins_anew_and_keeps_what_was_said(lasting: SettingsFor)
     assert (new.is_current, old.is_current, old.ended_by) == (True, False, "reset")
     assert past == ["one", "re: one"]
     assert heard(model.requests[-1]) == ["two"]
-    assert (row[0], '"model":"m"' in row[1], "high" in row[1]) == ("L", True, False)
+    assert (row[0], "always" in row[1], "high" in row[1]) == ("L", True, False)
     assert event.data == {
         "transcript_id": new.tip.transcript_id,
         "past": old.tip.transcript_id,

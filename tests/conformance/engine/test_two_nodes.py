@@ -67,7 +67,9 @@ class Node:
             file=self.intake.accept_in,
         )
         mind = Mind(agent, Scripted([]), Toolbox(()))
-        self.opening = Opening(pen, Minds({"main": mind}, lambda _name, _limits: Scripted([])), owner=name)
+        self.opening = Opening(
+            pen, Minds({"main": mind}, lambda _name, _limits: Scripted([])), owner=name
+        )
         self.recorder = Recorder(pen)
         self.ids = ids
 
