@@ -21,6 +21,7 @@ from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.queueing import QueueOverrides
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.session_key import SessionKey
+from wakeful.vocabulary.stimulus import OPERATOR
 from wakeful.vocabulary.text import clean, is_plain
 
 LONGEST_LABEL = 200
@@ -182,6 +183,9 @@ class SessionActs:
         lanes.add_missing(tx, [to])
         if sessions.get(tx, to) is not None:
             raise InvalidInput("to", f"there is a session {to!r} already")
+        past_owner = sessions.past_owners(tx, [to]).get(to, session.owner)
+        if session.owner not in (OPERATOR, past_owner):
+            raise NotFound("to", f"no session {to!r}")  # its name is kept for whoever had it
         copy = forks.copy_of(session, to, tx.now)
         forked = forks.onto_branch(tx, copy, at, self._ids.new("br"))
         forked = replace(forked, seen_depth=at.depth)

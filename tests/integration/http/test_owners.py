@@ -176,6 +176,8 @@ async def test_the_name_of_a_deleted_session_stays_with_its_owner():
         await a.post(f"{path}/messages?wait=10", json={"text": "mine"})
         deleted = await a.delete(path)
         foreign = await b.post(f"{path}/messages", json={"text": "x"})
+        await b.post("/api/sessions/api:b/messages?wait=10", json={"text": "x"})
+        forked = await b.post("/api/sessions/api:b/fork", json={"to": "api:x"})
         seen = await b.get("/api/stimuli?session=api:x")
         own = await a.post(f"{path}/messages?wait=10", json={"text": "again"})
 
@@ -184,7 +186,7 @@ async def test_the_name_of_a_deleted_session_stays_with_its_owner():
             "blocked_by_automations": False,
             "automations": [],
         }
-        assert (foreign.status_code, own.status_code) == (404, 200)
+        assert (foreign.status_code, forked.status_code, own.status_code) == (404, 404, 200)
         assert seen.json()["items"] == []
 
 
