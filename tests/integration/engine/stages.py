@@ -57,7 +57,7 @@ class CountingClock(ManualClock):
         self.asleep = asyncio.Event()  # somebody waits for another try
 
     async def sleep(self, seconds: float) -> None:
-        if seconds <= RETRY_S:
+        if seconds == RETRY_S:
             self.asleep.set()
         await super().sleep(seconds)
 
