@@ -4,6 +4,7 @@ import inspect
 import itertools
 
 import pytest
+from msgspec.structs import replace
 
 from wakeful.broker import stimuli
 from wakeful.intake.decide import (
@@ -282,3 +283,14 @@ def test_the_broker_counts_the_same_origins_as_the_vocabulary():
 
     assert source.count("IN ('user', 'hub', 'a2a')") == 2
     assert sorted(CAPPED) == ["a2a", "hub", "user"]
+
+
+@pytest.mark.parametrize("mode", [Mode.STEER, Mode.STEER_BACKLOG])
+def test_nobody_joins_what_the_runtime_does_for_itself(mode: Mode):
+    own_work = replace(running(), is_joinable=False)
+
+    decision = decide(
+        arrival(Origin.USER), lane(LaneState.TOOLS, own_work), QueueSettings(mode=mode)
+    )
+
+    assert decision.action is Action.QUEUE
