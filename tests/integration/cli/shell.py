@@ -24,7 +24,8 @@ class Home:
             for name, value in os.environ.items()
             if "WAKEFUL" not in name and not name.endswith("_API_KEY")
         }
-        self.environ = {**kept, "WAKEFUL_HOME": str(folder), "COLUMNS": "200", **environ}
+        own = {"WAKEFUL_HOME": str(folder), "WAKEFUL_PORT": "0", "COLUMNS": "200"}
+        self.environ = {**kept, **own, **environ}
 
     def run(self, *arguments: str, said: str | None = None) -> subprocess.CompletedProcess[str]:
         """Run a command to its end."""
