@@ -11,7 +11,9 @@ from typing import Any, Self
 import msgspec
 
 from wakeful.access.credentials import Credentials, Made
-from wakeful.assembly import Assembly, HttpDoor, Listener, Plan, assemble
+from wakeful.assembly.assemble import assemble
+from wakeful.assembly.assembly import Assembly
+from wakeful.assembly.plan import HttpDoor, Listener, Plan
 from wakeful.bus.bus import Bus, Subscription
 from wakeful.doors.sender import Door
 from wakeful.intake.bindings import Contact

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from wakeful.assembly import DATABASE_NAME
+from wakeful.assembly.plan import DATABASE_NAME
 from wakeful.cli.desk import Desk
 from wakeful.cli.exits import CommandFailed
 from wakeful.cli.output import GREEN, RED, YELLOW

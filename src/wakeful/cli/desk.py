@@ -5,7 +5,7 @@ from datetime import tzinfo
 from functools import cached_property
 from pathlib import Path
 
-from wakeful.assembly import DATABASE_NAME
+from wakeful.assembly.plan import DATABASE_NAME
 from wakeful.cli import running
 from wakeful.cli.client import Client
 from wakeful.cli.exits import Unreachable

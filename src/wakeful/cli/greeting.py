@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from wakeful import __version__
-from wakeful.assembly import DATABASE_NAME
+from wakeful.assembly.plan import DATABASE_NAME
 from wakeful.cli.desk import Desk
 from wakeful.cli.output import BOLD
 from wakeful.cli.voices import found_voices

@@ -1,0 +1,52 @@
+"""The minds of agents: model, tools, and the servers that some of the tools come from."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from wakeful.assembly.plan import Plan
+from wakeful.models.catalog import voice
+from wakeful.tools.builtin import default_tools
+from wakeful.tools.mcp.server import McpServer
+from wakeful.tools.toolbox import Toolbox
+from wakeful.turn.agent import Agent, Mind
+from wakeful.views.agents import AgentCard
+from wakeful.vocabulary.clock import Clock
+from wakeful.vocabulary.errors import InvalidInput
+
+
+def mcp_servers(plan: Plan) -> dict[str, McpServer]:
+    """Return the servers whose tools some agent has; the others are not even started."""
+    known, home = plan.settings.mcp_servers, plan.settings.home or Path()
+    used = {name: agent.id for agent in plan.agents.values() for name in agent.mcp}
+    for name, agent_id in used.items():
+        if name not in known:
+            rule = f"must be one of {', '.join(sorted(known)) or 'none'}, not {name[:60]!r}"
+            raise InvalidInput(f"agents.{agent_id}.mcp", rule)
+    return {
+        name: McpServer(
+            name,
+            known[name],
+            folder=home / Path(known[name].folder or "").expanduser(),
+            clock=plan.clock,
+        )
+        for name in sorted(used)
+    }
+
+
+def mind_of(agent: Agent, servers: Mapping[str, McpServer], clock: Clock) -> Mind:
+    own = {tool.name for tool in agent.tools}
+    builtin = default_tools() if agent.has_default_tools else ()
+    tools = [*agent.tools, *(tool for tool in builtin if tool.name not in own)]
+    toolbox = Toolbox(tools, [servers[name] for name in agent.mcp])
+    models = (agent.model, *agent.fallback_models)
+    return Mind(agent, voice(models, agent.config.limits, clock), toolbox)
+
+
+def card_of(mind: Mind) -> AgentCard:
+    return AgentCard(
+        config=mind.config,
+        model=mind.model.name,
+        fallback_models=mind.fallback_models,
+        tools=tuple(mind.toolbox.all()),
+        mcp=mind.toolbox.statuses(),
+    )
