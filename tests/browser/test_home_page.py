@@ -47,3 +47,24 @@ async def test_a_link_signs_in_once_and_the_agent_answers_in_the_page():
     assert said == [HOSTILE, HOSTILE]
     assert told == "this link was used before, or is too old"
     assert wrong == []
+
+
+async def test_a_link_in_an_open_page_signs_in_and_a_command_is_answered_for_good():
+    async with house() as home, chromium() as context:
+        page = await context.new_page()
+        wrong = watch(page)
+        await page.goto(f"{home.url}/")
+        await page.wait_for_selector("#outside:not([hidden])")
+        await page.goto(await link_to(home))
+        await page.wait_for_selector("body.awake")
+        for number, text in enumerate(("hello", "/stop"), start=1):
+            await page.fill("#text", text)
+            await page.press("#text", "Enter")
+            await page.wait_for_selector(f"#chat li:nth-child({2 * number}):not(.waiting)")
+        said = await page.locator("#chat li").all_inner_texts()
+        await page.reload()
+        await page.wait_for_selector("#chat li:nth-child(4)")
+        recalled = await page.locator("#chat li").all_inner_texts()
+
+    assert said == recalled == ["hello", "well", "/stop", "Nothing was running."]
+    assert wrong == []

@@ -64,6 +64,11 @@ async function start() {
 function recall(entry) {
   const body = entry.body;
   if (body.type === "user") say(body.text, "mine");
+  if (body.type === "note" && body.topic === "command") {
+    const [command, ...answer] = body.text.split("\n");
+    say(command, "mine");
+    say(answer.join("\n"));
+  }
   if (body.type !== "assistant") return;
   const texts = body.message.content.filter((block) => block.type === "text");
   if (texts.length) say(texts.map((block) => block.text).join(""));
@@ -121,9 +126,12 @@ async function send(event) {
     return;
   }
   sessionKey = told.session_key;
-  line.className = told.turn ? "" : "waiting";
-  line.textContent = told.turn ? told.turn.reply || "(no answer)" : "It is still at work; look at the events.";
+  const words = told.turn ? told.turn.reply || "(no answer)" : told.reply;
+  line.className = words ? "" : "waiting";
+  line.textContent = words || "It is still at work; look at the events.";
 }
 
 at("form").addEventListener("submit", send);
+// A link that is opened where this page is open already does not load it again.
+addEventListener("hashchange", () => location.hash && location.reload());
 start();
