@@ -11,6 +11,7 @@ from wakeful.cli.desk import Desk
 from wakeful.cli.exits import Missing
 from wakeful.cli.output import BOLD, DIM, safe, safe_lines
 from wakeful.cli.verb import verb
+from wakeful.vocabulary.stimulus import WAITING
 
 sessions = typer.Typer(help="Conversations.", no_args_is_help=True)
 agents = typer.Typer(help="Agents.", no_args_is_help=True)
@@ -31,22 +32,23 @@ def status(desk: Desk) -> None:
     server = running.find(desk.home)
     reader = desk.reader()
     found: list[dict[str, Any]] = reader.get("/api/agents")["items"]
-    waiting: list[dict[str, Any]] = reader.get("/api/stimuli", state="pending", limit=500)["items"]
+    waiting = sum(len(reader.get("/api/stimuli", state=one, limit=500)["items"]) for one in WAITING)
     data = {
         "is_running": desk.server() is not None,
         "url": desk.url,
         "pid": None if server is None else server.pid,
         "home": str(desk.home),
-        "waiting": len(waiting),
+        "waiting": waiting,
         "agents": found,
     }
     if server is not None:
-        head = f"running at {server.url} (process {server.pid}), {desk.how_long(server.started_at)}"
+        since = desk.how_long(server.started_at)
+        head = f"running at {server.url} (process {server.pid}), started {since}"
     else:
         head = f"running at {desk.url}" if desk.url else f"no server runs in {desk.home}"
     lines = [
         head,
-        f"{len(waiting)} waiting",
+        f"{waiting} waiting",
         *desk.out.table(_AGENT_HEAD, _agent_rows(desk, found)),
         *_server_lines(found),
     ]
@@ -178,6 +180,8 @@ def _said(body: dict[str, Any], kind: str) -> tuple[str, str]:
         case "tool":
             message: dict[str, Any] = body.get("message", {})
             return f"tool {message.get('name', '')}".strip(), str(message.get("text", ""))
+        case "note":
+            return str(body.get("topic") or "note"), str(body.get("text", ""))
         case _:
             return kind, str(body.get("text") or body.get("summary") or "")
 

@@ -1,6 +1,7 @@
 """`chat`, `send`: talking to an agent."""
 
 import readline
+import sys
 from typing import Annotated, Any
 
 import typer
@@ -16,6 +17,7 @@ HISTORY = "history"
 LONGEST_HISTORY = 1000
 LONGEST_WAIT_S = 120
 FINE = ("done", "open")  # how a turn may be when its stream ends
+PUT_OFF = ("parked", "held")  # what a receipt says when nobody works now
 
 Session = Annotated[str, typer.Option("--session", "-s", help="The session to talk in.")]
 Text = Annotated[str, typer.Argument(help="What to say; - reads standard input.")]
@@ -48,11 +50,12 @@ def send(
         f"/api/sessions/{segment(session)}/messages", body, wait=wait or None
     )
     turn = receipt.get("turn")
-    lines = [_receipt_line(receipt)]
+    is_command = receipt.get("outcome") == "command"
+    lines = [safe_lines(receipt["reply"]) if is_command else _receipt_line(receipt)]
     if turn is not None:
         lines.append(safe_lines(turn.get("reply") or f"({turn.get('state')})"))
     desk.out.data(receipt, lines)
-    if wait and turn is None:
+    if wait and turn is None and receipt.get("stimulus_id"):
         raise CommandFailed(
             f"no answer within {wait:g} s; the message is safe and will be answered"
         )
@@ -85,14 +88,19 @@ class Conversation:
         self._server = server
         self._path = f"/api/sessions/{segment(session)}"
 
-    def say(self, text: str) -> bool:
-        """Send a message and show the answer as it is written; True if the turn ended well."""
+    def say(self, text: str, *, waits: bool = True) -> bool:
+        """Send a message and show the answer as it is written; True if the turn ended well.
+
+        Without `waits` a message that is put off is left to be answered later.
+        """
         answer = Answer(self)
         try:
             body = {"text": text}
             with self._server.events("POST", f"{self._path}/stream", body=body) as frames:
                 for frame in frames:
                     answer.show(frame)
+                    if answer.is_put_off and not waits:
+                        break
         except KeyboardInterrupt:
             self._server.post(f"{self._path}/stop")
             self.note("stopped", begins_line=answer.is_inside_line)
@@ -128,13 +136,21 @@ class Answer:
         self.is_inside_line = False
         self._has_words = False
 
+    @property
+    def is_put_off(self) -> bool:
+        """Whether nobody knows when the answer comes: the agent is halted, or sleeps."""
+        return (self.receipt or {}).get("outcome") in PUT_OFF
+
     def show(self, frame: Frame) -> None:
         self._conversation.frame(frame)
         match frame.kind:
             case "receipt":
                 self.receipt = frame.data
                 if frame.data.get("outcome") not in ("started", "debouncing", "command"):
-                    self._note(_receipt_line(frame.data))
+                    later = (
+                        "; it is kept, and answered when that is over" if self.is_put_off else ""
+                    )
+                    self._note(f"{_receipt_line(frame.data)}{later}")
                 if frame.data.get("outcome") == "command":
                     self._write(str(frame.data.get("reply", "")) + "\n")
                     self.state = "done"
@@ -178,12 +194,15 @@ class Answer:
 
 
 def _converse(desk: Desk, conversation: Conversation) -> None:
-    desk.out.note("Ctrl-C stops the agent, Ctrl-D ends the conversation.")
+    is_person = sys.stdin.isatty()
+    if is_person:
+        desk.out.note("Ctrl-C stops the agent, Ctrl-D ends the conversation, /help lists commands.")
     while True:
         try:
-            text = clean(input("> ")).strip()
+            text = clean(input("> " if is_person else "")).strip()
         except EOFError:
-            desk.out.line()
+            if is_person:
+                desk.out.line()
             return
         except KeyboardInterrupt:
             desk.out.line()
@@ -191,9 +210,14 @@ def _converse(desk: Desk, conversation: Conversation) -> None:
         if not text:
             continue
         try:
-            conversation.say(text)
+            # Who waited here could not even say `/resume`.
+            conversation.say(text, waits=False)
         except KeyboardInterrupt:
             continue
+        except CommandFailed as error:
+            if not is_person:
+                raise
+            desk.out.complain(f"wakeful: {error}")
 
 
 def _said(text: str) -> str:

@@ -126,3 +126,60 @@ def test_a_terminal_has_a_prompt_and_a_history(awake: Home):
     history = awake.folder / "history"
     assert "hello there" in history.read_text()
     assert stat.S_IMODE(history.stat().st_mode) == 0o600
+
+
+def test_a_command_that_is_sent_is_answered_and_not_waited_for(awake: Home):
+    awake.ok("send", "hello", "--session", "told", "--wait", "10")
+
+    said = awake.ok("send", "/stop", "--session", "told", "--wait", "10")
+    shown = awake.ok("sessions", "show", "told")
+
+    assert said == "Nothing was running.\n"
+    assert "\ncommand 20" in shown
+
+
+def test_a_program_that_talks_is_shown_no_prompt(awake: Home):
+    said = awake.ok("chat", "-s", "piped", said="what is 3*4\n")
+
+    assert said == "3*4 = 12\n"
+
+
+def test_a_halt_does_not_lock_its_conversation(awake: Home):
+    said = awake.ok("chat", "-s", "halted", said="/halt\nwhat is 3*4\n/resume\n")
+
+    assert "Halted everything.\n(parked, halted: st_" in said
+    assert "it is kept, and answered when that is over)\nResumed everything." in said
+
+
+def test_what_waits_for_the_end_of_a_halt_is_counted(awake: Home):
+    awake.ok("halt")
+    awake.ok("send", "hello", "--session", "counted")
+    waiting = awake.json("status")["waiting"]
+    awake.ok("resume")
+
+    assert waiting == 1
+
+
+def test_a_conversation_outlives_what_the_server_refuses(awake: Home):
+    terminal, inside = pty.openpty()
+    talking = subprocess.Popen(
+        [*COMMAND, "chat", "-s", "Nobody!"],
+        env={**awake.environ, "TERM": "xterm"},
+        stdin=inside,
+        stdout=inside,
+        stderr=inside,
+    )
+    os.close(inside)
+    try:
+        heard(terminal, "> ")
+        os.write(terminal, b"hello\n")
+        heard(terminal, "wakeful: session_key: must be")
+        heard(terminal, "> ")
+        os.write(terminal, b"\x04")
+        code = talking.wait(PATIENCE_S)
+    finally:
+        talking.kill()
+        talking.wait()
+        os.close(terminal)
+
+    assert code == 0
