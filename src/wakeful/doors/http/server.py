@@ -1,6 +1,7 @@
 """The server: listens for one app until it is cancelled."""
 
 import asyncio
+import errno
 import ipaddress
 import socket
 from collections.abc import Callable, Coroutine, Generator
@@ -69,6 +70,7 @@ class HttpServer:
                 ws="none",
                 lifespan="off",
                 log_config=None,
+                log_level="warning",  # its starts and stops are the runtime's, which tells them
                 access_log=False,
                 proxy_headers=False,
                 server_header=False,
@@ -132,7 +134,9 @@ def _bound(options: HttpOptions) -> socket.socket:
     except OSError as error:
         listener.close()
         where = f"{options.host}:{options.port}"
-        raise Permanent(f"cannot listen on {where}: {error.strerror or error}") from error
+        advice = "; stop what runs there, or choose another `server.port`"
+        hint = advice if error.errno == errno.EADDRINUSE else ""
+        raise Permanent(f"cannot listen on {where}: {error.strerror or error}{hint}") from error
     return listener
 
 
