@@ -4,6 +4,7 @@ import logging
 import logging.handlers
 import sys
 import threading
+from datetime import datetime
 from pathlib import Path
 
 from wakeful.telemetry.redaction import Redaction
@@ -21,6 +22,11 @@ class Redacting(logging.Formatter):
     def __init__(self, redaction: Redaction) -> None:
         super().__init__("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
         self._redaction = redaction
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
+        """Return when it happened, with the offset of the machine's zone."""
+        happened = datetime.fromtimestamp(record.created).astimezone()
+        return happened.isoformat(sep=" ", timespec="milliseconds")
 
     def format(self, record: logging.LogRecord) -> str:
         return self._redaction.hide(super().format(record))

@@ -6,6 +6,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -131,3 +132,11 @@ def test_a_line_that_cannot_be_written_is_told_without_its_words(
     logging.getLogger("anybody").error("%d %d", SECRET)
 
     assert capsys.readouterr().err.count("a log line of anybody is lost: TypeError\n") == 2
+
+
+def test_a_line_tells_its_time_with_an_offset(begin: Begin):
+    file = begin()
+
+    logging.getLogger("wakeful.test").warning("here")
+
+    assert datetime.fromisoformat(file.read_text()[:29]).utcoffset() is not None
