@@ -216,7 +216,7 @@ def _why_lines(desk: Desk, answer: Any) -> Iterator[str]:
         turn = link["turn"]
         if depth:
             yield "which was caused by"
-        yield f"{turn['id']} in {turn['session_key']}: {turn['state']}, {turn['steps']} steps"
+        yield f"{turn['id']} in {turn['session_key']}: {turn['state']}, {_steps(turn['steps'])}"
         for stimulus in link["stimuli"]:
             yield (
                 f"  {stimulus['origin']} of {safe(stimulus['source'], 80)}, "
@@ -226,3 +226,7 @@ def _why_lines(desk: Desk, answer: Any) -> Iterator[str]:
             yield f"  tool {safe(call['name'], 80)}: {call['state']}"
         if turn.get("reply"):
             yield f"  reply: {safe(turn['reply'], 200)}"
+
+
+def _steps(count: int) -> str:
+    return f"{count} step{'' if count == 1 else 's'}"

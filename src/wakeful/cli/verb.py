@@ -57,7 +57,8 @@ def verb(
         ]
         command.__signature__ = inspect.Signature(parameters)
         command.__doc__ = act.__doc__
-        app.command(name)(command)
+        # Told whole in the list of verbs, where a help text alone would be cut.
+        app.command(name, short_help=inspect.getdoc(act))(command)
         return act
 
     return register

@@ -34,3 +34,4 @@ def test_rich_is_loaded_only_for_a_terminal():
 
     assert answer.stderr == "False"
     assert "Usage: wakeful" in answer.stdout
+    assert "..." not in answer.stdout.partition("Commands:")[2]  # no sentence is cut
