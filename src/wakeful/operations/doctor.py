@@ -142,7 +142,9 @@ def _database(patient: Patient, clock: Clock) -> Iterator[Finding]:
     if complaints:
         yield _broken("database", f"{complaints[0]}; `wakeful backup restore` brings back a copy")
     else:
-        yield _ok("database", f"{database} is whole, schema {facts.schema} of {len(packaged())}")
+        yield _ok(
+            "database", f"{database} is whole, schema {facts.schema} of {packaged()[-1].number}"
+        )
     yield _clock(clock, facts.newest_event_at)
     yield _sqlite(facts.sqlite)
     yield _log(beside(database, "-wal"))
@@ -198,7 +200,7 @@ def _sqlite(version: str) -> Finding:
 
 def _log(wal: Path) -> Finding:
     size = wal.stat().st_size if wal.exists() else 0
-    told = f"{size // 1024} KiB"
+    told = f"{size // 1024} KiB of write-ahead log"
     if size > LARGE_LOG:
         return _warning("log", f"{told}: a long reader may keep it from being copied back")
     return _ok("log", told)

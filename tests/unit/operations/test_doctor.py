@@ -9,6 +9,7 @@ import pytest
 
 from wakeful.operations.doctor import Finding, Health, Patient, examine
 from wakeful.runtime import Runtime
+from wakeful.store.migrations import packaged
 from wakeful.store.opening import open_store
 from wakeful.timers import timers
 from wakeful.timers.timers import Timer
@@ -48,6 +49,12 @@ def test_a_healthy_home_has_nothing_to_mend(home: Path):
     assert [one for one in findings if one.health is not Health.OK] == []
     assert {one.subject for one in findings} >= {"home", "files", "token", "disk", "database"}
     assert {one.subject for one in findings} >= {"clock", "sqlite", "log", "server"}
+
+
+def test_a_database_of_this_release_has_its_newest_schema(home: Path):
+    newest = packaged()[-1].number
+
+    assert found(home, "database").told.endswith(f"schema {newest} of {newest}")
 
 
 def test_a_missing_home_is_made_only_on_request(tmp_path: Path):
