@@ -11,8 +11,9 @@ const WAIT_S = 110;
 const KINDS = [
   ...["accepted", "claimed", "pending", "done", "merged", "failed", "cancelled", "suppressed", "expired", "parked", "held"].map((state) => "stimulus." + state),
   ...["started", "resumed", "left", "tool", "finished"].map((state) => "turn." + state),
-  ...["queued", "acknowledged", "failed", "expired"].map((state) => "delivery." + state),
-  "session.created", "timer.fired", "timer.failed", "sleep.woken",
+  ...["queued", "sent", "retry", "acknowledged", "failed", "expired"].map((state) => "delivery." + state),
+  ...["created", "reset", "forked", "changed", "deleted", "imported", "compacted", "compaction_failed", "compaction_undone"].map((what) => "session." + what),
+  "timer.fired", "timer.failed", "sleep.woken",
   "storm.started", "loop.cut", "halt.set", "halt.lifted",
 ];
 
