@@ -9,12 +9,18 @@ import subprocess
 from tests.integration.cli.shell import COMMAND, PATIENCE_S, Home, each
 
 
-def heard(terminal: int, words: str) -> str:
-    """Return what a terminal shows, up to these words."""
-    shown = b""
-    while words.encode() not in shown:
-        shown += os.read(terminal, 4096)
-    return shown.decode(errors="replace")
+class Ear:
+    """Listens to a terminal; what came too early is heard next time."""
+
+    def __init__(self, terminal: int) -> None:
+        self._terminal = terminal
+        self._shown = b""
+
+    def heard(self, words: str) -> None:
+        """Wait until the terminal shows these words."""
+        while words.encode() not in self._shown:
+            self._shown += os.read(self._terminal, 4096)
+        self._shown = self._shown.partition(words.encode())[2]
 
 
 def test_one_message_is_answered(awake: Home):
@@ -103,6 +109,7 @@ def test_two_shells_talk_at_once(awake: Home):
 
 def test_a_terminal_has_a_prompt_and_a_history(awake: Home):
     terminal, inside = pty.openpty()
+    ear = Ear(terminal)
     talking = subprocess.Popen(
         [*COMMAND, "chat", "-s", "terminal"],
         env={**awake.environ, "TERM": "xterm"},
@@ -112,10 +119,10 @@ def test_a_terminal_has_a_prompt_and_a_history(awake: Home):
     )
     os.close(inside)
     try:
-        heard(terminal, "> ")
+        ear.heard("> ")
         os.write(terminal, b"hello there\n")
-        heard(terminal, "demo model")
-        heard(terminal, "> ")
+        ear.heard("demo model")
+        ear.heard("> ")
         os.write(terminal, b"\x04")
         assert talking.wait(PATIENCE_S) == 0
     finally:
@@ -162,6 +169,7 @@ def test_what_waits_for_the_end_of_a_halt_is_counted(awake: Home):
 
 def test_a_conversation_outlives_what_the_server_refuses(awake: Home):
     terminal, inside = pty.openpty()
+    ear = Ear(terminal)
     talking = subprocess.Popen(
         [*COMMAND, "chat", "-s", "Nobody!"],
         env={**awake.environ, "TERM": "xterm"},
@@ -171,10 +179,10 @@ def test_a_conversation_outlives_what_the_server_refuses(awake: Home):
     )
     os.close(inside)
     try:
-        heard(terminal, "> ")
+        ear.heard("> ")
         os.write(terminal, b"hello\n")
-        heard(terminal, "wakeful: session_key: must be")
-        heard(terminal, "> ")
+        ear.heard("wakeful: session_key: must be")
+        ear.heard("> ")
         os.write(terminal, b"\x04")
         code = talking.wait(PATIENCE_S)
     finally:
