@@ -128,7 +128,7 @@ def _engine(
         store,
         clock,
         Opening(pen, minds, owner=ids.new("node")),
-        Thinker(store, bus, Recorder(pen), clock, Random()),
+        Thinker(store, bus, Recorder(pen), clock, Random(), plan.settings.timezone),
         interrupts,
     )
     return Dispatcher(

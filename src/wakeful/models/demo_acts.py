@@ -65,8 +65,9 @@ def use_a_tool(ask: Ask) -> Answer:
 
 def tell_time(ask: Ask) -> Answer:
     if not ask.results:
-        zone = ask.words["zone"].rstrip(".?!,;") or "UTC"
-        return Use(text="I look at the clock.", calls=(("current_time", {"timezone": zone}),))
+        zone = ask.words["zone"].rstrip(".?!,;")
+        where = {"timezone": zone} if zone else {}
+        return Use(text="I look at the clock.", calls=(("current_time", where),))
     return Say(
         text=f"It is {ask.results[0].text}. I asked the tool current_time; I know no time myself."
     )

@@ -22,7 +22,10 @@ class Intent(Record):
 
 _PATH = r"[`'\"]?(?P<path>[^\s`'\"?]+\.\w{1,8})[`'\"]?"
 _NAMED = r"(?:the\s+)?(?:file\s+)?"
-_ZONE = r"(?:.*?\bin\s+(?P<zone>[A-Z][\w+/-]*))?"
+_ZONE = (
+    r"(?:.*?\bin\s+(?P<zone>[A-Z][\w+/-]*"
+    r"(?:\s+(?!(?:and|or|now|please|right|today)\b)[A-Z][\w-]*)?))?"
+)
 
 # The first that fits answers; the narrow ones come first.
 INTENTS: tuple[Intent, ...] = (

@@ -44,6 +44,7 @@ class ToolContext(Record):
     clock: Clock
     trust: Trust = Trust.EXTERNAL  # how far whoever caused the turn is trusted
     store: Store | None = None  # to look at, never to write to; None where a tool is tried alone
+    timezone: str = "UTC"  # the user's; empty: the machine's
 
 
 class LedgerContext(Record):

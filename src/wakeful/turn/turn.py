@@ -39,13 +39,20 @@ class Thinker:
     """Runs turns; everything it does is first allowed by a commit."""
 
     def __init__(
-        self, store: Store, bus: Bus, recorder: Recorder, clock: Clock, random: Random
+        self,
+        store: Store,
+        bus: Bus,
+        recorder: Recorder,
+        clock: Clock,
+        random: Random,
+        timezone: str = "UTC",
     ) -> None:
         self._store = store
         self._bus = bus
         self._recorder = recorder
         self._clock = clock
         self._random = random
+        self._timezone = timezone
 
     async def think(self, journal: Journal, next: Next) -> Next:
         """Go on with a turn, from wherever its journal stands, until it ends or is left."""
@@ -231,6 +238,7 @@ class Thinker:
             clock=self._clock,
             trust=turn.trust,
             store=self._store,
+            timezone=self._timezone,
         )
         result = await run(tool, call, context)
         state = CallState.FAILED if result.is_error else CallState.DONE

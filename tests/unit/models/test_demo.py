@@ -154,6 +154,22 @@ async def test_the_time_comes_from_the_tool() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("asked", "used"),
+    [
+        ("what time is it?", {}),
+        ("what time is it in tokyo right now?", {"timezone": "tokyo"}),
+        ("What's the time in New York?", {"timezone": "New York"}),
+    ],
+)
+async def test_the_time_is_asked_for_where_it_was_named(asked: str, used: dict[str, str]) -> None:
+    talk = Talk({"current_time": "noon"})
+
+    await talk.say(asked)
+
+    assert talk.used == [("current_time", used)]
+
+
 async def test_a_fact_is_written_to_memory() -> None:
     talk = Talk()
 

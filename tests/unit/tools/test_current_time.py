@@ -1,3 +1,6 @@
+import time
+
+import msgspec
 import pytest
 
 from tests.unit.tools.calls import call, failure, make_context
@@ -24,6 +27,35 @@ async def test_the_time_comes_from_the_clock_in_any_zone(timezone: str, said: st
     context = make_context(clock=ManualClock(NOON))
 
     assert (await call(current_time, context, timezone=timezone)).text == said
+
+
+@pytest.mark.parametrize(
+    ("city", "zone"),
+    [("tokyo", "Asia/Tokyo"), ("New York", "America/New_York"), ("Berlin", "Europe/Berlin")],
+)
+async def test_a_city_will_do(city: str, zone: str) -> None:
+    result = await call(current_time, make_context(), timezone=city)
+
+    assert result.text.endswith(f", {zone})")
+
+
+async def test_without_a_zone_it_is_the_users() -> None:
+    context = msgspec.structs.replace(make_context(), timezone="Europe/Berlin")
+
+    assert (await call(current_time, context)).text.endswith(", Europe/Berlin)")
+
+
+async def test_a_user_without_a_zone_is_where_the_machine_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    context = msgspec.structs.replace(make_context(clock=ManualClock(NOON)), timezone="")
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("TZ", "XST-5:30")  # needs no zone files
+        time.tzset()
+        said = (await call(current_time, context)).text
+    time.tzset()
+
+    assert said == "2026-07-09T17:30:00+05:30 (Thursday, XST)"
 
 
 async def test_without_a_zone_it_is_utc() -> None:
