@@ -14,7 +14,7 @@ AGAIN_AFTER_S = 1.0
 
 Topics = Annotated[str, typer.Option("--topics", help="Kinds, with commas: turn.*,stimulus.*")]
 Since = Annotated[
-    str | None, typer.Option("--since", help="A position that an earlier run printed.")
+    str | None, typer.Option("--since", help="A position: the last `id` that --json printed.")
 ]
 
 

@@ -103,4 +103,6 @@ def _described(queue: QueueOverrides) -> str:
         for name in QueueOverrides.__struct_fields__
         if (value := getattr(queue, name)) is not None
     ]
-    return f"This session: {', '.join(chosen)}." if chosen else "This session queues by default."
+    if chosen:
+        return f"This session: {', '.join(chosen)}."
+    return f"This session queues as its agent does. Modes: {', '.join(Mode)}."

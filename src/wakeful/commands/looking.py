@@ -110,6 +110,6 @@ def _told(link: Link) -> str:
         for one in link.stimuli
     )
     return (
-        f"{turn.id} ({turn.state.value}) because of {woken}; {len(link.asks)} questions, "
-        f"{len(link.tools)} tool calls, {turn.cost:.4f} spent"
+        f"{turn.id} ({turn.state.value}) because of {woken}; questions: {len(link.asks)}, "
+        f"tool calls: {len(link.tools)}, {turn.cost:.4f} spent"
     )

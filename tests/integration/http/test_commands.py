@@ -109,7 +109,10 @@ async def test_the_queue_of_a_session_is_shown_and_set():
         wrong = await said(client, "/queue sideways")
         after = await said(client, "/queue default")
 
-    assert before["reply"] == "This session queues by default."
+    assert before["reply"] == (
+        "This session queues as its agent does. "
+        "Modes: steer, followup, collect, steer-backlog, queue, interrupt."
+    )
     assert done["reply"] == "This session: mode collect, debounce_ms 2000, cap 5, drop old."
     assert "must be one of steer" in wrong["reply"]
     assert after["reply"] == before["reply"]
