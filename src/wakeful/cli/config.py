@@ -36,7 +36,7 @@ def get(desk: Desk, key: Annotated[str, typer.Argument(help="A key; all without.
     if isinstance(shown, dict | list):
         text = yaml.safe_dump(shown, sort_keys=False, allow_unicode=True).rstrip()
     else:
-        text = "" if shown is None else str(cast("object", shown))
+        text = "null" if shown is None else str(cast("object", shown))
     desk.out.data(shown, [text])
 
 
@@ -44,7 +44,7 @@ def get(desk: Desk, key: Annotated[str, typer.Argument(help="A key; all without.
 def set_(desk: Desk, key: Key, value: Annotated[str, typer.Argument(help="YAML.")]) -> None:
     """Change one key in the file, after checking all of it; a running server follows at once."""
     before = desk.file.read_text(encoding="utf-8") if desk.file.exists() else ""
-    after = with_value(before, key, value)
+    after = with_value(before, key, value, str(desk.file))
     load_text(after, desk.file, desk.environ)
     _replace(desk.file, after)
     server = running.find(desk.home)

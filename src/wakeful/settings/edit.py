@@ -10,7 +10,7 @@ from wakeful.vocabulary.errors import InvalidInput
 LONGEST_LINE = 1_000_000  # a value stays on one line
 
 
-def with_value(content: str, key: str, value: str) -> str:
+def with_value(content: str, key: str, value: str, file: str = "the settings file") -> str:
     """Return the text with `key` (`agents.main.model`) set to a value, which is written as YAML.
 
     The result is only text: whoever writes it to a file must load it first.
@@ -19,7 +19,7 @@ def with_value(content: str, key: str, value: str) -> str:
     if not all(names) or any(sign in key for sign in "[]{}:,#&*!|>'\"%@` \n\t"):
         raise InvalidInput("key", f"must be words with dots between them, not {key[:80]!r}")
     written = _one_line(value)
-    root = yaml_text.parsed(content, "the settings file")
+    root = yaml_text.parsed(content, file)
     if root is None or _is_empty(root):
         return _on_a_new_line(content, "", _nested(names, written))
     return _changed(content, root, names, written)

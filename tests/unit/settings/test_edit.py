@@ -62,6 +62,11 @@ def test_a_block_is_not_replaced_by_a_word():
         with_value("drain_s: 1\n", "drain_s.x", "1")
 
 
+def test_a_broken_file_is_named():
+    with pytest.raises(BadSettings, match=r"^mine.yaml:2: not YAML"):
+        with_value("drain_s: [1\n", "drain_s", "1", "mine.yaml")
+
+
 @given(st.text(min_size=1, max_size=40))
 def test_whatever_the_value_is_the_file_stays_one_that_can_be_read(value: str):
     before = "agents:\n  main:\n    model: demo # mine\nserver: {port: 1}\n"
