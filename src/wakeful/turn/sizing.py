@@ -1,5 +1,8 @@
 """How full a conversation is, and what is filed for later because of it."""
 
+import os
+from pathlib import Path
+
 from wakeful.models.model import context_window
 from wakeful.transcript.sessions import Session
 from wakeful.turn.agent import Mind
@@ -72,9 +75,14 @@ def _needs_flush(turn: Turn, mind: Mind, session: Session) -> bool:
         and not is_flush(turn)  # one that folded the conversation must not call for the next
         and turn.origin not in _NO_FLUSH
         and keys.pool_of(session.key) == "main"
-        and mind.workspace is not None
         and mind.toolbox.get("memory_write", turn.trust) is not None
+        and _can_write(mind.workspace)
     )
+
+
+def _can_write(workspace: Path | None) -> bool:
+    """Tell whether memories could be kept; a folder that is not there yet is made."""
+    return workspace is not None and (not workspace.exists() or os.access(workspace, os.W_OK))
 
 
 def cycle_of(session: Session) -> str:

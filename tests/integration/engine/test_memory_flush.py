@@ -3,6 +3,8 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from tests.integration.engine.looking import shown
 from tests.integration.engine.small import Small, counted, runtime_with, said
 from wakeful.models.scripted import Line
@@ -169,3 +171,15 @@ async def test_nothing_is_asked_of_a_conversation_that_was_reset_meanwhile(tmp_p
     assert turn.state is TurnState.DONE
     assert len(model.requests) == 1
     assert entries == []
+
+
+async def test_an_agent_that_cannot_write_is_not_asked_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    # Said by the system, since whoever runs the tests may be one who can write everywhere.
+    monkeypatch.setattr("os.access", lambda path, _mode: Path(path) != tmp_path)
+    async with talk(Small([counted("one", 710)]), tmp_path) as runtime:
+        await said(runtime)
+        asked_for = await flushes(runtime)
+
+    assert asked_for == []
