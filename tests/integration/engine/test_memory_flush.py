@@ -176,8 +176,11 @@ async def test_nothing_is_asked_of_a_conversation_that_was_reset_meanwhile(tmp_p
 async def test_an_agent_that_cannot_write_is_not_asked_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    # Said by the system, since whoever runs the tests may be one who can write everywhere.
-    monkeypatch.setattr("os.access", lambda path, _mode: Path(path) != tmp_path)
+    def may(path: str | Path, _mode: int) -> bool:
+        return Path(path) != tmp_path
+
+    # Whoever runs the tests may be one who can write everywhere.
+    monkeypatch.setattr("os.access", may)
     async with talk(Small([counted("one", 710)]), tmp_path) as runtime:
         await said(runtime)
         asked_for = await flushes(runtime)
