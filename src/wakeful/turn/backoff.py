@@ -2,19 +2,16 @@
 
 from random import Random
 
-from wakeful.vocabulary.errors import Garbled, Transient
+from wakeful.vocabulary.errors import Transient
 
 FIRST_WAIT_S = 1.0
 LONGEST_WAIT_S = 300.0
 LONGEST_RETRY_AFTER_S = 86_400.0  # whoever names a later time is asked after a day
 LEAST_PART = 0.5  # of a wait, so that those who failed together do not come back together
-GARBLED_RETRIES = 1
 
 
 def next_try(error: Transient, retries: int, limit: int, now: int, random: Random) -> int | None:
     """Return when to try again, or None if it has been tried often enough."""
-    if isinstance(error, Garbled):
-        return now if retries < GARBLED_RETRIES else None
     if retries >= limit:
         return None
     wait_s = min(FIRST_WAIT_S * 2**retries, LONGEST_WAIT_S) * random.uniform(LEAST_PART, 1)

@@ -28,10 +28,11 @@ from wakeful.turns import asks, turns
 from wakeful.turns.asks import Purpose
 from wakeful.turns.turns import ENDS, End, Interrupt, Phase, Turn, TurnState
 from wakeful.vocabulary.entry import AssistantBody, Entry
+from wakeful.vocabulary.errors import Garbled, Transient
 from wakeful.vocabulary.message import AssistantMessage, StopReason, Text, ToolCall
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import Place, State, Stimulus
-from wakeful.vocabulary.text import clean
+from wakeful.vocabulary.text import clean, told
 
 STEER_LIMIT = 100  # waiting stimuli looked at by one boundary
 
@@ -210,13 +211,16 @@ class Page:
         self.sheet.pen.ending.end_turn(self.tx, self.turn, how, self.sheet.attempt.epoch)
         return Ended(state=how.state)
 
-    def leave(self, reason: str, resume_at: int | None, ask_error: str | None = None) -> Left:
+    def leave(self, reason: str, resume_at: int | None, failure: Transient | None = None) -> Left:
         """Leave the turn open without a task; the attempt is given back."""
-        turn = self.turn
+        turn, is_garbled = self.turn, isinstance(failure, Garbled)
+        ask_error = None if failure is None else told(failure)
         if ask_error is not None:
-            asks.failed(self.tx, turn.id, turn.step, ask_error)
+            settle = asks.garbled if is_garbled else asks.failed
+            settle(self.tx, turn.id, turn.step, ask_error)
+        failed_ask = failure is not None and not is_garbled
         used_ms = round(self._used_s() * 1000)
-        turns.leave(self.tx, turn.id, failed_ask=ask_error is not None, used_ms=used_ms)
+        turns.leave(self.tx, turn.id, failed_ask=failed_ask, used_ms=used_ms)
         lanes.release(self.tx, turn.session_key, resume_at=resume_at, keeps_turn=True)
         self.sheet.publish(
             "turn.left",

@@ -17,7 +17,7 @@ from wakeful.turn.resume import load_step
 from wakeful.turn.sheet import Pen
 from wakeful.turns import turns
 from wakeful.turns.turns import End, Interrupt, Turn, TurnState
-from wakeful.vocabulary.errors import Invariant
+from wakeful.vocabulary.errors import Invariant, Transient
 
 
 class Recorder:
@@ -54,7 +54,7 @@ class Recorder:
         *,
         reason: str,
         resume_at: int | None,
-        ask_error: str | None = None,
+        failure: Transient | None = None,
     ) -> Advanced:
         """Leave a turn open without a task, to go on at `resume_at`; the attempt is given back."""
         page = self.page(tx, journal)
@@ -64,7 +64,7 @@ class Recorder:
             page.write_facts(journal)
             return page.close(page.interrupted())
         page.write_outcomes(journal.finished)
-        return page.close(page.leave(reason, resume_at, ask_error))
+        return page.close(page.leave(reason, resume_at, failure))
 
     def on_page(self, tx: Tx, journal: Journal, act: Callable[[Page], Next]) -> Advanced:
         """Make a commit of another kind: `act` writes it and decides what comes next."""

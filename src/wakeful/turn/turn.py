@@ -22,6 +22,7 @@ from wakeful.turn.page import Advanced, Page
 from wakeful.turn.record import Recorder
 from wakeful.turn.sizing import is_flush
 from wakeful.turn.summary import summarise
+from wakeful.turns import asks
 from wakeful.turns.asks import Purpose
 from wakeful.turns.tool_calls import CallState, call_key
 from wakeful.turns.turns import End, TurnState
@@ -165,14 +166,24 @@ class Thinker:
 
     async def _wait_for_model(self, journal: Journal, error: Transient) -> Next | None:
         """Leave the turn open until the model may answer; None after enough tries."""
-        retries, limit = journal.turn.retries, journal.mind.config.limits.retries
-        resume_at = next_try(error, retries, limit, self._clock.now(), self._random)
+        resume_at = await self._next_try(journal, error)
         if resume_at is None:
             return None
         journal.partial.clear()
         return await self._leave(
-            journal, reason="waiting for the model", resume_at=resume_at, ask_error=told(error)
+            journal, reason="waiting for the model", resume_at=resume_at, failure=error
         )
+
+    async def _next_try(self, journal: Journal, error: Transient) -> int | None:
+        """Return when to ask again; an answer that nobody could use has one more try of its own."""
+        turn, now = journal.turn, self._clock.now()
+        if isinstance(error, Garbled):
+            was_garbled = await self._store.write(
+                lambda tx: asks.was_garbled(tx, turn.id, turn.step)
+            )
+            return None if was_garbled else now
+        limit = journal.mind.config.limits.retries
+        return next_try(error, turn.retries, limit, now, self._random)
 
     async def _compact(self, journal: Journal, purpose: Purpose) -> Next:
         """Fold the older part of the conversation; on failure nothing of it is changed."""
@@ -266,12 +277,12 @@ class Thinker:
         return await self._write(journal, lambda tx: self._recorder.end(tx, journal, how))
 
     async def _leave(
-        self, journal: Journal, *, reason: str, resume_at: int, ask_error: str | None = None
+        self, journal: Journal, *, reason: str, resume_at: int, failure: Transient | None = None
     ) -> Next:
         return await self._write(
             journal,
             lambda tx: self._recorder.leave(
-                tx, journal, reason=reason, resume_at=resume_at, ask_error=ask_error
+                tx, journal, reason=reason, resume_at=resume_at, failure=failure
             ),
         )
 

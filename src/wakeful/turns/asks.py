@@ -70,6 +70,21 @@ def failed(tx: Tx, turn_id: str, step: int, error: str) -> None:
     _settle(tx, turn_id, step, "failed", usage=None, error=error)
 
 
+def garbled(tx: Tx, turn_id: str, step: int, error: str) -> None:
+    """Note an answer that nobody could use, and that is asked for once more."""
+    _settle(tx, turn_id, step, "garbled", usage=None, error=error)
+
+
+def was_garbled(tx: Tx, turn_id: str, step: int) -> bool:
+    """Tell whether a step has been asked once more because of an answer that nobody could use."""
+    row = tx.one(
+        "SELECT 1 FROM asks WHERE turn_id = :turn_id AND step = :step AND state = 'garbled'",
+        turn_id=turn_id,
+        step=step,
+    )
+    return row is not None
+
+
 def _settle(
     tx: Tx, turn_id: str, step: int, state: str, *, usage: str | None, error: str | None
 ) -> None:

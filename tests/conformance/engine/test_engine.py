@@ -12,6 +12,7 @@ from wakeful.timers import timers
 from wakeful.timers.timers import Timer
 from wakeful.tools.tool import ToolResult, tool
 from wakeful.turns.turns import TurnState
+from wakeful.vocabulary.errors import Garbled
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.stimulus import Draft, Origin, Outcome
 
@@ -185,6 +186,23 @@ async def test_a_question_cut_off_by_a_stop_is_asked_again(lasting: SettingsFor)
     assert turn.reply == "whole answer"
     assert [row[0] for row in asks] == ["abandoned", "answered"]
     assert len(entries) == 2
+
+
+async def test_a_garbled_answer_is_asked_for_once_more_whatever_comes_between(
+    lasting: SettingsFor,
+):
+    pause = Pause("half an ans")
+    async with in_memory([Garbled("cut"), pause], settings=lasting(drain_s=0)) as runtime:
+        receipt = await runtime.send("question")
+        await pause.reached.wait()
+
+    async with in_memory([Garbled("cut again")], settings=lasting()) as runtime:
+        turn = await runtime.wait(receipt)
+        asks = await runtime.store.read("SELECT state FROM asks ORDER BY attempt")
+
+    assert turn is not None
+    assert (turn.state, turn.error) == (TurnState.FAILED, "cut again")
+    assert [row[0] for row in asks] == ["garbled", "abandoned", "failed"]
 
 
 async def test_a_tool_that_is_gone_says_so_on_resume(lasting: SettingsFor):

@@ -301,6 +301,33 @@ async def test_a_garbled_answer_is_asked_for_once_more_and_then_fails(
     assert len(entries) == 4
 
 
+async def test_a_garbled_answer_has_a_try_of_its_own():
+    """Neither takes the other's: a provider that was busy may stutter, and be busy again."""
+    clock = ManualClock()
+    lines = [Transient("busy"), Garbled("cut"), Transient("busy"), "clear"]
+    agent = Agent(model=Scripted(lines), limits=Limits(retries=2))
+    async with Runtime(agents=[agent], clock=clock) as runtime:
+        receipt = await runtime.send("hello")
+        for epoch in (1, 3):
+            await wait_for(runtime, "turn.left", lambda e, n=epoch: e.data["epoch"] == n)
+            clock.advance(2)
+        turn = await runtime.wait(receipt)
+        rows = await runtime.store.read("SELECT state FROM asks ORDER BY attempt")
+
+    assert turn is not None
+    assert turn.reply == "clear"
+    assert [row[0] for row in rows] == ["failed", "garbled", "failed", "answered"]
+
+
+async def test_each_step_has_a_try_for_a_garbled_answer():
+    log: list[str] = []
+    lines = [Garbled("cut"), says("", call("act", what="it")), Garbled("cut"), "clear"]
+    async with in_memory(lines, tools=[recorder(log)]) as runtime:
+        turn = await answered(runtime)
+
+    assert (turn.reply, log) == ("clear", ["it"])
+
+
 @pytest.mark.parametrize(
     ("error", "kind"),
     [

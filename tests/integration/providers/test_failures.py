@@ -238,7 +238,7 @@ async def test_a_garbled_answer_is_asked_for_once_more(wire: str, fault: str, st
     assert once.reply == "better now"
     assert (twice.state, twice.error_kind) == (TurnState.FAILED, "provider")
     assert after.reply == "better now"
-    assert states == ["failed", "answered", "failed", "failed", "answered"]
+    assert states == ["garbled", "answered", "garbled", "failed", "answered"]
     assert stand_in.lines("refused") == []
 
 

@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from wakeful.turn.backoff import next_try
-from wakeful.vocabulary.errors import Garbled, Transient
+from wakeful.vocabulary.errors import Transient
 
 
 class Unlucky(Random):
@@ -39,8 +39,3 @@ def test_an_absurd_wait_ends_after_a_day(absurd: float):
     later = next_try(Transient("busy", retry_after_s=absurd), 0, 5, 0, Random(1))
 
     assert later == 86_400_000
-
-
-def test_a_garbled_answer_is_asked_for_once_more_at_once():
-    assert next_try(Garbled(), 0, 5, 7, Random(1)) == 7
-    assert next_try(Garbled(), 1, 5, 7, Random(1)) is None

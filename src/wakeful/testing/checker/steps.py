@@ -24,7 +24,7 @@ def one_answer_per_step(history: History, finding: Finding) -> None:
         resumes = history.resumes(turn.id)
         for step in sorted({*asks, *seen}):
             rows, answered = asks[step], [ask for ask in asks[step] if ask.state == "answered"]
-            failed = sum(ask.state == "failed" for ask in rows)
+            failed = sum(ask.state in ("failed", "garbled") for ask in rows)
             finding.expect(
                 len(answered) <= 1,
                 f"{turn.id} step {step} was answered {len(answered)} times",
