@@ -7,19 +7,17 @@ import typer
 from wakeful.cli.desk import Desk
 from wakeful.cli.look import Limit
 from wakeful.cli.output import BOLD, DIM, safe
+from wakeful.transcript.search import Role
 
 Words = Annotated[list[str], typer.Argument(help="Words, '\"a phrase\"', prefix*.")]
 Session = Annotated[
     str | None, typer.Option("--session", "-s", metavar="KEY", help="Only in this session.")
 ]
-Role = Annotated[
-    str | None,
-    typer.Option("--role", help="Only of user, assistant, tool, note or summary."),
-]
+Speaker = Annotated[Role | None, typer.Option("--role", help="Only what they said.")]
 
 
 def search(
-    desk: Desk, words: Words, session: Session = None, role: Role = None, limit: Limit = 20
+    desk: Desk, words: Words, session: Session = None, role: Speaker = None, limit: Limit = 20
 ) -> None:
     """Find what was said with all these words, the newest first."""
     page = desk.reader().get(

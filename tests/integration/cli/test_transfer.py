@@ -76,3 +76,11 @@ def test_what_was_said_is_found(story: Home):
 
     assert found[0].startswith("agent:main:story user 2026-01-22")
     assert found[1] == "  a story"
+
+
+def test_a_search_knows_who_can_have_said_something(story: Home):
+    answer = story.run("sessions", "search", "story", "--role", "nobody")
+
+    assert answer.returncode == 2
+    assert "is not one of 'user', 'assistant', 'tool', 'note', 'summary'" in answer.stderr
+    assert story.ok("sessions", "search", "story", "--role", "user")
