@@ -144,7 +144,7 @@ def test_a_taken_port_is_told(home: Home):
 
     assert answer.returncode == 1
     assert f"cannot listen on 127.0.0.1:{port}" in answer.stderr
-    assert "choose another `server.port`" in answer.stderr
+    assert "choose another (`server.port`, WAKEFUL_PORT)" in answer.stderr
 
 
 def test_a_bad_file_stops_the_start_with_its_line(home: Home):

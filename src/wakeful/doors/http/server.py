@@ -134,7 +134,7 @@ def _bound(options: HttpOptions) -> socket.socket:
     except OSError as error:
         listener.close()
         where = f"{options.host}:{options.port}"
-        advice = "; stop what runs there, or choose another `server.port`"
+        advice = "; stop what runs there, or choose another (`server.port`, WAKEFUL_PORT)"
         hint = advice if error.errno == errno.EADDRINUSE else ""
         raise Permanent(f"cannot listen on {where}: {error.strerror or error}{hint}") from error
     return listener
