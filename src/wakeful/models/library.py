@@ -29,7 +29,7 @@ from wakeful.models.model import LONGEST_REPLY, Delta, Piece, Reply, Request
 from wakeful.models.rehearsal import rehearse
 from wakeful.models.sorting import sorted_error
 from wakeful.models.thinking import levels, nearest
-from wakeful.models.translation import content, history, parameters, stop_reason
+from wakeful.models.translation import content, has_ended, history, parameters, stop_reason
 from wakeful.models.transport import provider_of, takes_client
 from wakeful.vocabulary.agent import ThinkingLevel
 from wakeful.vocabulary.errors import Garbled, Permanent, WakefulError
@@ -37,6 +37,7 @@ from wakeful.vocabulary.message import Usage
 from wakeful.vocabulary.text import clean
 
 SIGN_OF_LIFE = Delta(text="")
+ENDLESS = ("snowflake",)  # providers that do not say when an answer is over
 
 log = logging.getLogger(__name__)
 
@@ -50,12 +51,15 @@ class Connection:
             self._model: Model = infer_model(name, provider_of)
         except Exception as error:
             raise sorted_error(error, name) from error
-        if takes_client(name.partition(":")[0]):
+        provider = name.partition(":")[0]
+        if takes_client(provider):
             with suppress(Exception):  # most of them do not understand the answer
                 asyncio.run(rehearse(name))
         self._levels = levels(self._model.profile)
         self._told: set[str] = set()  # warnings that were given already
         _retry_nothing(self._model)
+        if provider not in ENDLESS:
+            _expect_an_end(self._model)
 
     @property
     def context_window(self) -> int | None:
@@ -108,9 +112,9 @@ class Connection:
         return level
 
     def _reply(self, response: ModelResponse) -> Reply:
-        blocks = content(response)
-        if response.finish_reason is None:
+        if not has_ended(response):
             raise Garbled(f"the answer of {self._name} broke off")
+        blocks = content(response)
         if response.finish_reason == "content_filter" and not any(blocks):
             raise Permanent(f"{self._name} refuses to answer this.")
         return Reply(
@@ -149,6 +153,12 @@ def _retry_nothing(model: Model) -> None:
     client: Any = None if model.provider is None else model.provider.client
     if isinstance(getattr(client, "max_retries", None), int):
         client.max_retries = 0
+
+
+def _expect_an_end(model: Model) -> None:
+    """Let no stream of Chat Completions that just stops pass for a whole answer."""
+    profile: dict[str, Any] = model.profile  # pyright: ignore[reportAssignmentType]
+    profile["openai_chat_streaming_requires_finish_reason"] = True
 
 
 def _grown(event: ModelResponseStreamEvent) -> tuple[str, int]:

@@ -68,6 +68,12 @@ def content(response: ModelResponse) -> tuple[Block, ...]:
     return tuple(block for block in blocks if block is not None)
 
 
+def has_ended(response: ModelResponse) -> bool:
+    """Tell whether the model said that it is done, be it for a reason that nobody here knows."""
+    said = (response.provider_details or {}).get("finish_reason")
+    return response.finish_reason is not None or bool(said)
+
+
 def stop_reason(response: ModelResponse) -> StopReason:
     """Return why a model stopped."""
     if any(isinstance(part, ToolCallPart) for part in response.parts):

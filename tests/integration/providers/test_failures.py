@@ -207,6 +207,11 @@ GARBLED = {
         text="hello you",
         drop=("message_delta", "message_stop", "response.completed", "delta", "finish", "usage"),
     ),
+    "no end after words": Step(
+        text="hello you",
+        pieces=3,
+        drop=("message_delta", "message_stop", "response.completed", "finish", "usage", "done"),
+    ),
     "same ids": Step(calls=(PlannedCall(name="look", id="x"), PlannedCall(name="look", id="x"))),
     "no name": Step(calls=(PlannedCall(name=""),)),
     "broken arguments": Step(calls=(PlannedCall(name="look", raw='{"at": '),)),
@@ -288,6 +293,16 @@ async def test_an_odd_answer_leaves_a_transcript_that_can_be_sent(
     assert (turn.state, turn.reply) == (TurnState.DONE, "hello you")
     assert after.reply == "better now"
     assert stand_in.lines("refused") == []
+
+
+@pytest.mark.parametrize("wire", [ANTHROPIC, CHAT])
+async def test_an_end_for_a_reason_that_nobody_knows_is_an_end(wire: str, stand_in: Providers):
+    stand_in.plan(eos=[Step(text="hello you", stop="eos_token")])
+    async with talking(wire) as runtime:
+        turn = await answered(runtime, "{eos}")
+        states = await asks(runtime)
+
+    assert (turn.reply, states) == ("hello you", ["answered"])
 
 
 @pytest.mark.parametrize("wire", [ANTHROPIC, CHAT])
