@@ -25,6 +25,7 @@ from wakeful.runtime import Runtime
 from wakeful.testing.kit import ManualClock, in_memory
 from wakeful.transcript.entries import ENTRIES
 from wakeful.transcript.jsonl.importing import Importer, Work
+from wakeful.transcript.jsonl.reading import DEEPEST_LINE
 from wakeful.transcript.sessions import SESSIONS, Session
 from wakeful.vocabulary.clock import SystemClock
 from wakeful.vocabulary.entry import (
@@ -204,6 +205,36 @@ TROUBLES: list[tuple[str, Sequence[Any], list[str]]] = [
         [{**HEADER, "version": 9}, user("00000001", None), user("00000002", "00000001")],
         ["1: version 9 is unknown: read as 3"],
     ),
+    (
+        "other encodings",
+        [
+            HEADER,
+            user("00000001", None),
+            json.dumps(user("3", "00000001")).encode("utf-16"),
+            json.dumps(user("4", "00000001", "QQ")).encode().replace(b"QQ", b"\xed\xa0\x80"),
+            user("00000002", "00000001"),
+        ],
+        ["3: not JSON: left out", "4: not JSON: left out"],
+    ),
+    *(
+        (
+            f"nested {depth} deep",
+            [
+                HEADER,
+                user("00000001", None),
+                json.dumps(entry("3", None, "custom", customType="x", data="QQ")).replace(
+                    '"QQ"', "[" * depth + "]" * depth
+                ),
+                user("00000002", "00000001"),
+            ],
+            [f"3: {why}: left out"],
+        )
+        for depth, why in (
+            (DEEPEST_LINE, f"nested deeper than {DEEPEST_LINE}"),
+            (985, f"nested deeper than {DEEPEST_LINE}"),
+            (100_000, "not JSON"),
+        )
+    ),
 ]
 
 
@@ -320,6 +351,46 @@ async def test_a_compaction_keeps_nothing_of_another_branch():
 
         rows = await one.store.read("SELECT leaf_depth, context_from FROM sessions")
         assert tuple(rows[0]) == (4, 4)
+        assert await one.get(report.session_key) == file
+
+
+@pytest.mark.parametrize(
+    "ours",
+    [
+        {"kind": "compaction"},
+        {"body": {"type": "compaction", "summary": "", "first_kept_depth": 0, "tokens_before": 0}},
+        {"kind": "custom_message"},
+        {"body": {"type": "note", "topic": ""}},
+    ],
+)
+async def test_no_file_makes_an_entry_whose_kind_and_content_disagree(ours: dict[str, Any]):
+    file = written(HEADER, {**user("00000001", None), "wakeful": ours})
+
+    async with in_memory(Scripted(["well"])) as runtime:
+        one = Desk(runtime.store, _importer(runtime))
+        report = await one.put(file)
+        turn = await runtime.wait(await runtime.send("go on", session=report.session_key))
+        await runtime.fork(report.session_key)
+
+        assert turn is not None
+        assert turn.reply == "well"
+        assert (await one.get(report.session_key)).startswith(file)
+
+
+async def test_a_compaction_from_a_file_never_names_an_entry_of_another_session():
+    folded = {"summary": "s", "tokensBefore": 1, "firstKeptEntryId": "00000001"}
+
+    async with in_memory(Scripted(["well"])) as runtime:
+        one = Desk(runtime.store, _importer(runtime))
+        await one.put(written(HEADER, entry("00000001", None, "compaction", **folded)))
+        (other,) = (await one.store.read("SELECT id FROM entries"))[0]
+        names = {"previous": other, "undoes": other}
+        line = entry("00000001", None, "compaction", **folded, wakeful={"body": names})
+        file = written(HEADER, line)
+        report = await one.put(file)
+        rows = await one.store.read("SELECT body FROM entries WHERE id <> :id", id=other)
+
+        assert other not in rows[0][0]
         assert await one.get(report.session_key) == file
 
 

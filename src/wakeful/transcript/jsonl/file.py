@@ -2,6 +2,7 @@
 
 import re
 from array import array
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
@@ -217,13 +218,30 @@ class File:
         return number, self._name_of(number) != name
 
     def _kept(self, number: int, line: Object, body: CompactionBody) -> tuple[CompactionBody, str]:
-        """Return a compaction with the depth of the first line it keeps, and that line's name."""
+        """Return a compaction with the depth of the first line it keeps, and that line's name.
+
+        Of the compactions that it names, only those above it count: whoever undoes it goes there.
+        """
         name = line.get("firstKeptEntryId")
         kept = self._numbers.get(name) if isinstance(name, str) else None
         if kept is None or kept == _ROOT or not self.tree.is_above(kept, number):
             kept = number  # as elsewhere: nothing before it is kept
-        depth = self.tree.depth_of[kept]
-        return msgspec.structs.replace(body, first_kept_depth=depth), self._name_of(kept)
+        body = msgspec.structs.replace(
+            body,
+            first_kept_depth=self.tree.depth_of[kept],
+            previous=body.previous if self._is_folded(body.previous, number) else None,
+            undoes=body.undoes if self._is_folded(body.undoes, number) else None,
+        )
+        return body, self._name_of(kept)
+
+    def _is_folded(self, name: str | None, line: int) -> bool:
+        """Tell whether a name is that of a compaction above a line."""
+        number = None if name is None else self._numbers.get(name)
+        if number is None or number == _ROOT:
+            return False
+        place = bisect_left(self.compactions, number)
+        is_one = place < len(self.compactions) and self.compactions[place] == number
+        return is_one and self.tree.is_above(number, line)
 
     def _our_ids(self, kind: Kind, body: Body) -> dict[str, str]:
         known = {name: self._numbers.get(name) for name in references(kind, body)}

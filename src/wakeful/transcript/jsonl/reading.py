@@ -26,10 +26,11 @@ from wakeful.vocabulary.message import (
     ToolMessage,
     Usage,
 )
-from wakeful.vocabulary.text import clean_json
+from wakeful.vocabulary.text import DEEPEST_JSON, clean_json
 
 OURS = "wakeful"  # the field with what their format has no field for
 LARGEST_NUMBER = 2**53
+DEEPEST_LINE = 2 * DEEPEST_JSON  # whoever reads an entry later has less stack than an import
 
 # Kinds of lines that say how a conversation was set up; nobody here acts on them.
 SETTINGS = {"thinking_level_change": "thinkingLevel", "session_info": "name"}
@@ -60,6 +61,8 @@ def parse(line: bytes) -> Object:
         value = _mended(line)
     if not isinstance(value, dict):
         raise Unreadable("not a JSON object")
+    if line.count(b"{") + line.count(b"[") > DEEPEST_LINE and _is_deep(value):
+        raise Unreadable(f"nested deeper than {DEEPEST_LINE}")
     return cast("Object", value)
 
 
@@ -115,11 +118,29 @@ def text_of(content: Any) -> str:
 
 
 def _mended(line: bytes) -> Any:
-    """Read JSON with lone surrogates, which msgspec refuses; they are replaced."""
+    """Read JSON with lone surrogates, which msgspec refuses; they are replaced.
+
+    From text: of bytes, json would guess an encoding.
+    """
     try:
-        return clean_json(json.loads(line))
+        return clean_json(json.loads(line.decode().removeprefix("\ufeff")))
     except (ValueError, RecursionError):
         raise Unreadable("not JSON") from None
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(DEEPEST_LINE):
+        level = [inner for outer in level for inner in _inside(outer)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(value: Any) -> list[Any]:
+    """Return the objects and lists in one."""
+    values = cast("Object", value).values() if isinstance(value, dict) else cast("list[Any]", value)
+    return [one for one in values if isinstance(one, dict | list)]
 
 
 def _message(line: Object) -> Said:
@@ -246,9 +267,20 @@ def _with_ours(said: Said, ours: Any) -> Said:
     try:
         kind = Kind(told.get("kind", kind))
         merged = _merged(msgspec.to_builtins(body), _object(told.get("body")))
-        return kind, msgspec.convert(merged, Body)
+        body = msgspec.convert(merged, Body)
+        return (kind, body) if _agree(kind, body) else said
     except (ValueError, msgspec.ValidationError):
         return said  # somebody else's field of the same name
+
+
+def _agree(kind: Kind, body: Body) -> bool:
+    match body:
+        case CompactionBody():
+            return kind is Kind.COMPACTION
+        case NoteBody():
+            return kind not in (Kind.COMPACTION, Kind.MESSAGE)
+        case _:
+            return kind is Kind.MESSAGE
 
 
 def _merged(base: Any, more: Any) -> Any:
