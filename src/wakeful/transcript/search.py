@@ -136,15 +136,19 @@ def add(
 
 
 def sweep(tx: Tx, after: str, limit: int) -> str | None:
-    """Forget branches whose entries are gone; takes and returns a cursor, None at the end."""
+    """Forget entries that are gone; takes and returns a cursor, None at the end.
+
+    Of a branch that others stand on, the end alone may be gone.
+    """
     rows = tx.all(
-        "SELECT branch, EXISTS (SELECT 1 FROM entries WHERE entries.branch = search_heads.branch) "
+        "SELECT branch, depth, COALESCE((SELECT MAX(entries.depth) FROM entries "
+        "WHERE entries.branch = search_heads.branch), -1) "
         "FROM search_heads WHERE branch > :after ORDER BY branch LIMIT :limit",
         after=after,
         limit=limit,
     )
-    for branch, is_there in rows:
-        if not is_there and not _forget(tx, branch, limit):
+    for branch, head, last in rows:
+        if last < head and not _forget(tx, branch, last, limit):
             return after
     return rows[-1][0] if rows else None
 
@@ -183,10 +187,12 @@ def _last_taken(tx: Tx, first: int) -> int:
     return _last_taken(tx, end) if taken >= end - MOST_TOGETHER else taken
 
 
-def _forget(tx: Tx, branch: str, limit: int) -> bool:
-    """Remove some lines of a branch; True when none are left."""
+def _forget(tx: Tx, branch: str, last: int, limit: int) -> bool:
+    """Remove some lines of a branch whose entries are gone; True when none are left."""
     rows = tx.all(
-        "SELECT id FROM search_lines WHERE branch = :branch LIMIT :limit",
+        "SELECT id FROM search_lines WHERE branch = :branch "
+        "AND NOT EXISTS (SELECT 1 FROM entries WHERE entries.id = search_lines.entry_id) "
+        "ORDER BY id DESC LIMIT :limit",
         branch=branch,
         limit=limit,
     )
@@ -195,5 +201,10 @@ def _forget(tx: Tx, branch: str, limit: int) -> bool:
         tx.many("DELETE FROM search_words WHERE rowid = :id", [{"id": one} for one in ids])
         tx.many("DELETE FROM search_lines WHERE id = :id", [{"id": one} for one in ids])
         return False
-    tx.run("DELETE FROM search_heads WHERE branch = :branch", branch=branch)
+    if last < 0:
+        tx.run("DELETE FROM search_heads WHERE branch = :branch", branch=branch)
+    else:
+        tx.run(
+            "UPDATE search_heads SET depth = :last WHERE branch = :branch", branch=branch, last=last
+        )
     return True

@@ -171,6 +171,19 @@ async def test_what_is_deleted_or_not_yet_whole_is_not_found_and_is_swept_from_t
         assert (await store.read(f"SELECT COUNT(*) FROM {table}"))[0][0] == 0
 
 
+async def test_the_end_of_a_branch_that_others_stand_on_is_swept_from_the_index(store: Store):
+    await filled(store)
+    await store.write(lambda tx: tx.run("DELETE FROM entries WHERE depth > 2"))
+    after: str | None = ""
+    while after is not None:
+        after = await store.write(lambda tx, after=after: search.sweep(tx, after, 2))
+
+    assert numbers(await SearchView(store).page("harbour", limit=50)) == [1, 0]
+    assert (await store.read("SELECT depth FROM search_heads"))[0][0] == 2
+    for table in ("search_lines", "search_words"):
+        assert (await store.read(f"SELECT COUNT(*) FROM {table}"))[0][0] == 3
+
+
 async def test_two_indexers_add_nothing_twice(store: Store):
     await filled(store, is_indexed=False)
 
