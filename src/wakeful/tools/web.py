@@ -1,12 +1,13 @@
 """Reading a page of the web, off by default: what comes back was written by anybody."""
 
 import asyncio
+import codecs
 import re
-from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
 from wakeful.net.target import parse
 from wakeful.prompts.fence import fenced
+from wakeful.tools.html_text import text_of
 from wakeful.tools.tool import Effect, ToolContext, ToolResult, tool
 from wakeful.vocabulary.text import one_line
 
@@ -20,14 +21,8 @@ TIMEOUT_S = 40.0  # the client gives up before
 
 _TEXT = re.compile(r"text/|application/(?:[\w.-]+\+)?(?:json|xml|yaml)\b")
 _CHARSET = re.compile(r"charset=[\"']?([\w.:-]{1,40})")
-_HIDDEN = frozenset({"script", "style", "noscript", "template", "svg", "head"})
-_BLOCKS = frozenset(
-    re.findall(
-        r"\w+",
-        "address article aside blockquote br dd div dl dt footer form h1 h2 h3 h4 h5 h6 header hr "
-        "li main nav ol p pre section table td th tr ul",
-    )
-)
+# Of Python's own making, never of a page's: some of these take for ever over a long text.
+_NO_CHARSETS = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"})
 
 
 @tool(effect=Effect.READ, timeout_s=TIMEOUT_S)
@@ -68,51 +63,15 @@ async def fetched(client: "Client", url: str, key: str) -> ToolResult:
 
 
 def _readable(body: bytes, kind: str) -> str:
-    found = _CHARSET.search(kind)
-    try:
-        text = body.decode(found[1] if found else "utf-8", "replace")
-    except LookupError:
-        text = body.decode("utf-8", "replace")
+    text = body.decode(_charset(kind), "replace")
     return text_of(text) if "html" in kind else text
 
 
-def text_of(page: str) -> str:
-    """Return what a reader of an HTML page sees: its words, its headings, its links' addresses."""
-    reader = _Reader()
-    reader.feed(page)
-    reader.close()
-    lines = (" ".join(line.split()) for line in "".join(reader.parts).split("\n"))
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
-
-
-class _Reader(HTMLParser):
-    """Gathers the words of a page."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.parts: list[str] = []
-        self._hidden: list[str] = []
-        self._links: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag in _HIDDEN:
-            self._hidden.append(tag)
-        elif tag in _BLOCKS:
-            self.parts.append("\n- " if tag == "li" else "\n")
-        if tag == "a":
-            self._links.append(dict(attrs).get("href") or "")
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in self._hidden:
-            while self._hidden.pop() != tag:
-                pass  # left open inside
-        elif tag in _BLOCKS:
-            self.parts.append("\n")
-        if tag == "a" and self._links:
-            link = self._links.pop()
-            if link.startswith(("http://", "https://")) and not self._hidden:
-                self.parts.append(f" ({link[:500]})")
-
-    def handle_data(self, data: str) -> None:
-        if not self._hidden:
-            self.parts.append(data)
+def _charset(kind: str) -> str:
+    found = _CHARSET.search(kind)
+    try:
+        name = codecs.lookup(found[1]).name if found else "utf-8"
+        "".encode(name)  # refuses what is a codec, but not of text
+    except (LookupError, UnicodeError):
+        return "utf-8"
+    return "utf-8" if name.replace("_", "-") in _NO_CHARSETS else name

@@ -1,12 +1,15 @@
 """Pages of the web are read as text, marked as somebody else's words, and never from inside."""
 
+import time
+
 import pytest
 
 from tests.integration.net.receiver import PUBLIC, Network, Resolver, answers, receiving
 from tests.unit.tools.calls import failure, make_context
 from wakeful.net.client import Client
+from wakeful.tools.html_text import text_of
 from wakeful.tools.tool import ToolResult
-from wakeful.tools.web import LARGEST_PAGE, fetched, text_of, web_fetch
+from wakeful.tools.web import LARGEST_PAGE, fetched, web_fetch
 from wakeful.vocabulary.clock import SystemClock
 
 PAGE = """<!doctype html><html><head><title>T</title><style>a{}</style></head><body>
@@ -44,6 +47,9 @@ async def test_a_page_is_its_words_inside_a_fence():
         (200, "application/json", '{"a": 1}', '{"a": 1}'),
         (200, "text/plain; charset=latin-1", "caf\u00e9", "caf"),
         (200, "text/plain; charset=nonsense", "plain", "plain"),
+        (200, "text/plain; charset=zip", "packed", "packed"),
+        (200, "text/plain; charset=idna", "named", "named"),
+        (200, "text/plain; charset=punycode", "a" * 100_000 + "-" + "b9a" * 100_000, "b9ab9a"),
         (404, "text/plain", "not here", "[404]\nThe block below"),
         (200, "image/png", "xxxx", "[200: 4 bytes of image/png, not shown]"),
     ],
@@ -84,3 +90,33 @@ async def test_what_is_no_address_is_refused(url: str):
 )
 def test_a_broken_page_breaks_nothing(page: str) -> None:
     assert isinstance(text_of(page), str)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["<a ", "<a b=", "<!--", "<?", "</", "<a '", "<svg></head>", "<script>x</", "&#9", "<a href=h"],
+)
+def test_a_page_that_was_made_to_be_hard_is_read_about_as_fast_as_any(piece: str) -> None:
+    began = time.process_time()
+
+    text_of(piece * (LARGEST_PAGE // len(piece)))
+
+    assert time.process_time() - began < 10
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ('<img alt="a > b">c', "c"),
+        (f'<img src="data:{"x" * 10_000}">c', "c"),
+        ("1 < 2 and 2 <3", "1 < 2 and 2 <3"),
+        ("<svg><template></svg>seen", "seen"),
+        ("<svg/>seen", "seen"),
+        ("a<script>if (a < b) '</p>'</SCRIPT>b", "ab"),
+        ("<a href='http://a.example/?b&amp;c'>d</a>", "d (http://a.example/?b&c)"),
+        ("a<!-- <p>b --> c", "a c"),
+        ("a &lt;b&gt; &#" + "9" * 5_000 + ";", "a &lt;b&gt; &#" + "9" * 5_000 + ";"),
+    ],
+)
+def test_of_a_page_its_readers_words_are_kept(page: str, text: str) -> None:
+    assert text_of(page) == text
