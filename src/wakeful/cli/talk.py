@@ -16,6 +16,7 @@ from wakeful.vocabulary.text import clean
 HISTORY = "history"
 LONGEST_HISTORY = 1000
 LONGEST_WAIT_S = 120
+GOODBYE = frozenset({"exit", "quit", "bye"})  # typed by a person who wants to leave
 FINE = ("done", "open")  # how a turn may be when its stream ends
 PUT_OFF = ("parked", "held")  # what a receipt says when nobody works now
 
@@ -209,6 +210,8 @@ def _converse(desk: Desk, conversation: Conversation) -> None:
             continue
         if not text:
             continue
+        if is_person and text.lower().lstrip("/") in GOODBYE:
+            return
         try:
             # Who waited here could not even say `/resume`.
             conversation.say(text, waits=False)

@@ -78,7 +78,7 @@ def refuse_unusable(name: str, environ: Mapping[str, str], field: str = "model")
     """Raise for a name that no provider could answer under, as far as that is cheap to tell."""
     prefix, separator, model = name.partition(":")
     if not separator or not model:
-        rule = f"must be 'demo', 'provider:model' or a Model object, not {name[:80]!r}"
+        rule = f"must be 'demo' or 'provider:model', not {name[:80]!r}"
         raise InvalidInput(field, rule)
     provider = PROVIDERS.get(prefix)
     if provider is None:

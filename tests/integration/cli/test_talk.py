@@ -123,7 +123,7 @@ def test_a_terminal_has_a_prompt_and_a_history(awake: Home):
         os.write(terminal, b"hello there\n")
         ear.heard("demo model")
         ear.heard("> ")
-        os.write(terminal, b"\x04")
+        os.write(terminal, b"/quit\n")
         assert talking.wait(PATIENCE_S) == 0
     finally:
         talking.kill()
