@@ -58,8 +58,7 @@ def parse_query(text: str, field: str = "q") -> list[Term]:
 def snippet(text: str, terms: Sequence[Term]) -> list[Part]:
     """Return the surroundings of the first match, with every match in them marked."""
     plain = _plain(text)
-    found = list(_words(plain))
-    spans = sorted(span for term in terms for span in _spans(found, term))
+    spans = sorted(_spans(plain, terms))
     start = max(0, spans[0][0] - SNIPPET_BEFORE) if spans else 0
     end = min(len(plain), start + SNIPPET)
     parts = [Part(text="…", is_match=False)] if start else []
@@ -107,15 +106,25 @@ def _words(plain: str) -> Iterator[tuple[str, int, int]]:
             yield word[place:].casefold()[:LONGEST_WORD], start + place, match.end()
 
 
-def _spans(found: Sequence[tuple[str, int, int]], term: Term) -> Iterator[tuple[int, int]]:
-    size = len(term.words)
-    for place in range(len(found) - size + 1):
-        here = [word for word, _, _ in found[place : place + size]]
-        is_same = here[:-1] == list(term.words[:-1]) and (
-            here[-1].startswith(term.words[-1]) if term.is_prefix else here[-1] == term.words[-1]
-        )
-        if is_same:
-            yield found[place][1], found[place + size - 1][2]
+def _spans(plain: str, terms: Sequence[Term]) -> list[tuple[int, int]]:
+    """Return where terms begin and end, as far as the snippet of the first one may go."""
+    whole: dict[str, list[Term]] = {}
+    for term in terms:
+        if not term.is_prefix:
+            whole.setdefault(term.words[-1], []).append(term)
+    prefixes = [term for term in terms if term.is_prefix]
+    seen: list[tuple[str, int, int]] = []
+    spans: list[tuple[int, int]] = []
+    for word, start, end in _words(plain):
+        if spans and start > spans[0][0] + SNIPPET:
+            break
+        seen.append((word, start, end))
+        begun = [term for term in prefixes if word.startswith(term.words[-1])]
+        for term in [*whole.get(word, ()), *begun]:
+            here = seen[-len(term.words) :]
+            if [one for one, _, _ in here[:-1]] == list(term.words[:-1]):
+                spans.append((here[0][1], end))
+    return spans
 
 
 def _part(text: str, start: int, end: int, is_match: bool) -> Part:

@@ -1,8 +1,10 @@
 """Look for what was said."""
 
+import asyncio
 from collections.abc import Sequence
 
 from wakeful.store.database import Row, Store
+from wakeful.store.full_text import Term
 from wakeful.transcript.entries import ENTRIES
 from wakeful.transcript.search import Role, first_number, spoken_of
 from wakeful.transcript.words import Part, parse_query, snippet
@@ -102,10 +104,15 @@ class SearchView:
             "ORDER BY search_words.rowid DESC LIMIT :limit",
             **params,
         )
-        return [_hit(row, query) for row in rows]
+        # Off the loop: texts may be long, and there may be hundreds of them.
+        return await asyncio.to_thread(_hits, rows, terms)
 
 
-def _hit(row: Row, query: str) -> Hit:
+def _hits(rows: Sequence[Row], terms: Sequence[Term]) -> list[Hit]:
+    return [_hit(row, terms) for row in rows]
+
+
+def _hit(row: Row, terms: Sequence[Term]) -> Hit:
     entry = ENTRIES.read(row[3:])
     spoken = spoken_of(entry.kind, entry.content())
     return Hit(
@@ -113,7 +120,7 @@ def _hit(row: Row, query: str) -> Hit:
         session_key=row[2],
         role=Role(row[1]),
         entry=entry,
-        snippet=snippet(spoken[1] if spoken else "", parse_query(query)),
+        snippet=snippet(spoken[1] if spoken else "", terms),
     )
 
 

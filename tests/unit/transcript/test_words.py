@@ -1,5 +1,7 @@
 """Words are parted in one way, and queries are read in one way."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -64,6 +66,20 @@ def test_a_snippet_surrounds_the_first_match_and_marks_all_of_them():
     assert [part.text for part in parts if part.is_match] == ["Harbour", "harbour"]
     assert parts[0].text == parts[-1].text == "…"
     assert sum(len(part.text) for part in parts) == SNIPPET + 2
+
+
+def test_a_snippet_costs_no_more_the_longer_its_text_goes_on():
+    terms = parse_query("harbour " + " ".join(f"word{number}*" for number in range(19)))
+
+    def taken(text: str) -> float:
+        begun = time.process_time()
+        for _ in range(20):
+            snippet(text, terms)
+        return time.process_time() - begun
+
+    short, long = (taken("a harbour " * count) for count in (100, 20_000))
+
+    assert long < 20 * short  # where all of it was looked at, two hundred times
 
 
 @given(st.text(max_size=60), st.sampled_from(["a", "aa*", '"a b"', "ß", "東"]))
