@@ -2,6 +2,7 @@
 
 import readline
 import sys
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
@@ -198,6 +199,20 @@ def _converse(desk: Desk, conversation: Conversation) -> None:
     is_person = sys.stdin.isatty()
     if is_person:
         desk.out.note("Ctrl-C stops the agent, Ctrl-D ends the conversation, /help lists commands.")
+    for text in _lines(desk, is_person=is_person):
+        try:
+            # Who waited here could not even say `/resume`.
+            conversation.say(text, waits=False)
+        except KeyboardInterrupt:
+            continue
+        except CommandFailed as error:
+            if not is_person:
+                raise
+            desk.out.complain(f"wakeful: {error}")
+
+
+def _lines(desk: Desk, *, is_person: bool) -> Iterator[str]:
+    """Yield what is typed until its end, or until a person says goodbye."""
     while True:
         try:
             text = clean(input("> " if is_person else "")).strip()
@@ -208,19 +223,10 @@ def _converse(desk: Desk, conversation: Conversation) -> None:
         except KeyboardInterrupt:
             desk.out.line()
             continue
-        if not text:
-            continue
         if is_person and text.lower().lstrip("/") in GOODBYE:
             return
-        try:
-            # Who waited here could not even say `/resume`.
-            conversation.say(text, waits=False)
-        except KeyboardInterrupt:
-            continue
-        except CommandFailed as error:
-            if not is_person:
-                raise
-            desk.out.complain(f"wakeful: {error}")
+        if text:
+            yield text
 
 
 def _said(text: str) -> str:
