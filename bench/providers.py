@@ -123,13 +123,15 @@ class _Bare:
         from pydantic_ai.direct import model_request_stream
         from pydantic_ai.models import infer_model
 
+        from wakeful.models.thoughts import takes_back
         from wakeful.models.translation import history, parameters
 
         self._ask = model_request_stream
         self._model = infer_model(MODEL)
         tools = Toolbox(list(default_tools())).specs(Trust.OPERATOR)
         requests = [Request(system="s", messages=_talk(turn)) for turn in range(TURNS_EACH)]
-        self._questions = [history(request) for request in requests]
+        takes = takes_back(self._model)
+        self._questions = [history(request, takes) for request in requests]
         self._parameters = parameters(Request(system="s", messages=(), tools=tools))
 
     async def calls(self, sessions: int) -> None:

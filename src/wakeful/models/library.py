@@ -29,6 +29,7 @@ from wakeful.models.model import LONGEST_REPLY, Delta, Piece, Reply, Request
 from wakeful.models.rehearsal import rehearse
 from wakeful.models.sorting import sorted_error
 from wakeful.models.thinking import levels, nearest
+from wakeful.models.thoughts import takes_back
 from wakeful.models.translation import content, has_ended, history, parameters, stop_reason
 from wakeful.models.transport import provider_of, takes_client
 from wakeful.vocabulary.agent import ThinkingLevel
@@ -55,6 +56,7 @@ class Connection:
         if takes_client(provider):
             with suppress(Exception):  # most of them do not understand the answer
                 asyncio.run(rehearse(name))
+        self._takes = takes_back(self._model)
         self._levels = levels(self._model.profile)
         self._told: set[str] = set()  # warnings that were given already
         _retry_nothing(self._model)
@@ -71,7 +73,7 @@ class Connection:
         try:
             async with model_request_stream(
                 self._model,
-                history(request),
+                history(request, self._takes),
                 model_settings=self._settings(request),
                 model_request_parameters=parameters(request),
             ) as streamed:

@@ -23,6 +23,7 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 
 from wakeful.models.model import Request, ToolSpec
+from wakeful.models.thoughts import Takes
 from wakeful.vocabulary.errors import Garbled
 from wakeful.vocabulary.message import (
     AssistantMessage,
@@ -47,13 +48,16 @@ def parameters(request: Request) -> ModelRequestParameters:
     return ModelRequestParameters(function_tools=[_tool(spec) for spec in request.tools])
 
 
-def history(request: Request) -> list[ModelMessage]:
-    """Return the messages of a request; what people and tools say in a row goes out together."""
+def history(request: Request, takes: Takes) -> list[ModelMessage]:
+    """Return the messages of a request; what people and tools say in a row goes out together.
+
+    Thoughts that the model does not take back are left out.
+    """
     said: list[ModelMessage] = []
     heard: list[ModelRequestPart] = []
     for message in request.messages:
         if isinstance(message, AssistantMessage):
-            if parts := _answer(message):
+            if parts := _answer(message, takes):
                 _close(said, heard, request.system)
                 said.append(_response(message, parts))
         else:
@@ -106,8 +110,13 @@ def _heard(message: UserMessage | ToolMessage) -> ModelRequestPart:
     )
 
 
-def _answer(message: AssistantMessage) -> list[ModelResponsePart]:
-    parts = (_part(block, message.provider or None) for block in message.content)
+def _answer(message: AssistantMessage, takes: Takes) -> list[ModelResponsePart]:
+    blocks = (
+        block
+        for block in message.content
+        if not isinstance(block, Thinking) or takes(message, block)
+    )
+    parts = (_part(block, message.provider or None) for block in blocks)
     return [part for part in parts if part is not None]
 
 

@@ -99,6 +99,24 @@ async def test_anthropic_gets_its_thoughts_back_with_the_results(stand_in: Provi
     assert [call["id"] for call in calls] == [result["tool_use_id"] for result in results]
 
 
+@pytest.mark.parametrize("first", WIRES)
+@pytest.mark.parametrize("second", WIRES)
+async def test_thoughts_go_back_to_whom_they_came_from_and_to_nobody_else(
+    first: str, second: str, stand_in: Providers, tmp_path: Path
+):
+    steps = [Step(text="so", thinking="deep", calls=TWO_LOOKS), Step(text="done")]
+    stand_in.plan(private=steps)
+    for model in (first, second):
+        agent = Agent(model=model, tools=[Tool(look, effect=Effect.READ)], has_default_tools=False)
+        async with Runtime(agents=[agent], home=tmp_path / "a home") as runtime:
+            turn = await answered(runtime, "{private}")
+            assert turn.state is TurnState.DONE
+
+    _, _, third = stand_in.bodies("private")[-3:]
+    assert ("deep" in json.dumps(third)) is (first == second)
+    assert stand_in.lines("refused") == []
+
+
 async def test_openai_gets_its_sealed_thoughts_back(stand_in: Providers):
     stand_in.plan(sealed=[Step(text="", thinking="deep", calls=TWO_LOOKS), Step(text="done")])
     async with talking(RESPONSES, thinking="low") as runtime:

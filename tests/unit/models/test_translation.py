@@ -34,7 +34,7 @@ DONE = ToolMessage(call_id="c1", name="look", text="blue")
 
 
 def sent(*messages: Message, system: str = "be kind") -> list[ModelMessage]:
-    return history(Request(system=system, messages=messages))
+    return history(Request(system=system, messages=messages), lambda message, thought: True)
 
 
 def parts(message: ModelMessage) -> list[type]:

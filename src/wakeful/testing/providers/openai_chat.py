@@ -6,6 +6,8 @@ from wakeful.testing.providers.plan import Step, in_pieces
 from wakeful.testing.providers.wire import Body, Frame, Question, unnamed, unpaired
 from wakeful.vocabulary.message import encode_message
 
+_FIELDS = ("role", "content", "tool_calls", "tool_call_id", "reasoning_content")
+
 
 class OpenAIChat:
     """How OpenAI and its many likenesses speak."""
@@ -22,7 +24,7 @@ class OpenAIChat:
             )
             for message in messages
         ]
-        return Question(said=said, problem=unpaired(pairs))
+        return Question(said=said, problem=_unknown(messages) or unpaired(pairs))
 
     def write(self, body: Body, step: Step, new_id: str) -> list[Frame]:
         def chunk(kind: str, delta: dict[str, Any], finish: str | None = None) -> Frame:
@@ -51,6 +53,14 @@ class OpenAIChat:
         codes = {400: "invalid_request", 401: "invalid_api_key", 429: "rate_limit_exceeded"}
         error = {"message": message, "type": "error", "code": codes.get(status), "param": None}
         return {"error": error}
+
+
+def _unknown(messages: list[dict[str, Any]]) -> str | None:
+    """Return which message has a field that there is not."""
+    for at, message in enumerate(messages):
+        if strange := [field for field in message if field not in _FIELDS]:
+            return f"messages.{at}: additional properties are not allowed: {strange[0]}"
+    return None
 
 
 def _calls(step: Step, new_id: str) -> list[dict[str, Any]]:
