@@ -36,21 +36,32 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
                     port=request.url.port,
                     target=request.url.raw_path,
                 ),
-                headers=request.headers.raw,
+                headers=_unpacked_wanted(request.headers.raw),
                 content=request.stream,
             )
         )
-        kind = dict(answer.headers).get(b"content-type", b"").decode("latin-1").lower()
+        headers = httpx2.Headers(answer.headers)  # whatever their capitals
+        packing = headers.get("content-encoding", "identity")
+        if packing.lower() not in ("", "identity"):
+            # Unpacked, a few bytes may be gigabytes.
+            await answer.aclose()
+            raise Transient(f"the answer is packed ({packing[:40]!r}), which nobody asked for")
+        kind = headers.get("content-type", "").lower()
         # A stream of events goes on for ever; whoever reads it bounds each of them.
         most = None if kind.startswith(EVENT_STREAM) else self._most_bytes
         return httpx2.Response(
             status_code=answer.status,
-            headers=answer.headers,
+            headers=headers,
             stream=_Bounded(answer, most),
         )
 
     async def aclose(self) -> None:
         await self._pool.aclose()
+
+
+def _unpacked_wanted(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    others = [(name, value) for name, value in headers if name.lower() != b"accept-encoding"]
+    return [*others, (b"Accept-Encoding", b"identity")]
 
 
 class _Bounded(httpx2.AsyncByteStream):

@@ -1,11 +1,12 @@
 """An honest server over HTTP, which may die and come back, and the guard before it."""
 
 import asyncio
+import gzip
 import os
 import signal
 import subprocess
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -94,3 +95,25 @@ async def test_headers_and_the_token_are_sent_and_an_endless_answer_is_cut():
     assert b"authorization: bearer t0ken\r\n" in heard[0].lower()
     assert b"x-team: red\r\n" in heard[0].lower()
     assert status.problems == ("the answer has more than 4194304 bytes",)
+
+
+async def test_an_answer_that_was_packed_is_not_unpacked():
+    heard: list[bytes] = []
+    packed = gzip.compress(bytes(1024))
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append(await reader.readuntil(b"\r\n\r\n"))
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\n"
+        writer.write(b"%bContent-Length: %d\r\n\r\n%b" % (head, len(packed), packed))
+        with suppress(ConnectionError):
+            await writer.drain()
+        writer.close()
+
+    listener = await asyncio.start_server(talk, "127.0.0.1", 0)
+    async with listener:
+        port = listener.sockets[0].getsockname()[1]
+        async with serving(url=f"http://127.0.0.1:{port}/mcp", allow_private=True) as server:
+            status = server.status()
+
+    assert b"accept-encoding: identity\r\n" in heard[0].lower()
+    assert status.problems == ("the answer is packed ('gzip'), which nobody asked for",)

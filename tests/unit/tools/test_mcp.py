@@ -1,5 +1,6 @@
 """What an operator says of MCP servers, and what the servers say, is checked before it is used."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,9 +12,11 @@ from wakeful.tools.mcp.options import (
     RemoteTool,
     refuse_bad_server,
 )
+from wakeful.tools.mcp.server import McpServer
 from wakeful.tools.tool import Effect, Tool, ToolContext
 from wakeful.tools.toolbox import Toolbox
 from wakeful.views.agents import ServerStatus
+from wakeful.vocabulary.clock import ManualClock
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.stimulus import Trust
 
@@ -65,6 +68,7 @@ def test_the_operator_says_what_tools_do_by_server_or_one_by_one() -> None:
         ({"type": "string"}, "does not describe an object"),
         ({}, "does not describe an object"),
         ({"type": "object", "properties": []}, "has a bad schema: [] is not of type 'object'"),
+        ({"type": "object", "properties": {"a": {"pattern": "b{%s}" % ("9" * 20)}}}, "bad schema"),
         ({"type": "object", "x": {1, 2}}, None),
     ],
 )
@@ -118,3 +122,12 @@ async def test_an_agents_own_tools_hide_those_of_its_servers_and_it_is_told() ->
 def test_a_tool_with_a_schema_of_its_own_takes_its_arguments_as_they_are() -> None:
     assert make("a").parse({"someThing": [1]}) == {"arguments": {"someThing": [1]}}
     assert make("a").spec.parameters == {"type": "object"}
+
+
+@pytest.mark.parametrize("name", ["notes_a b", "notes_\u00fc", "notes_" + "x" * 100, "notes_\n"])
+def test_what_cannot_be_a_tools_name_is_not_found_while_a_server_is_away(name: str) -> None:
+    settings = McpServerSettings(command=("true",))
+    server = McpServer("notes", settings, folder=Path(), clock=ManualClock())
+
+    assert server.find("notes_add") is not None
+    assert server.find(name) is None

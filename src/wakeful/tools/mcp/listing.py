@@ -93,6 +93,8 @@ def _is_no_schema(schema: Mapping[str, Any]) -> str | None:
         return f"has a bad schema: {one_line(error.message, 200)}"
     except RecursionError:
         return "has a schema that is nested too deeply"
+    except OverflowError as error:  # a pattern that counts too far
+        return f"has a bad schema: {error}"
     return None
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from wakeful.tools.mcp.listing import Listed, Listing, checked, name_of
 from wakeful.tools.mcp.options import McpServerSettings
 from wakeful.tools.running import is_cancelled
-from wakeful.tools.tool import Tool, ToolContext, ToolResult
+from wakeful.tools.tool import NAME, Tool, ToolContext, ToolResult
 from wakeful.views.agents import ServerStatus
 from wakeful.vocabulary.clock import Clock, time_limit
 from wakeful.vocabulary.errors import Permanent, WakefulError
@@ -86,7 +86,8 @@ class McpServer:
 
     def find(self, name: str) -> Tool | None:
         tool = self.tools.get(name)
-        is_ours = name.startswith(f"{self.name}_")
+        # As a model spells it: it may be no name at all.
+        is_ours = name.startswith(f"{self.name}_") and NAME.fullmatch(name) is not None
         if tool is None and is_ours and self._state is not State.UP and not self.tools:
             # A turn goes on after a restart with a call that an earlier list knew.
             return self._tool(name, Listed(name=self._own_name(name), description="", schema={}))
