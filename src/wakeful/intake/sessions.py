@@ -175,6 +175,9 @@ class SessionActs:
             past = resets.take_back(tx, session.key, at.transcript_id)
             session = replace(session, started_at=past.started_at)
         forked = forks.onto_branch(tx, session, at, self._ids.new("br"))
+        # A reset that only waited for a turn to end is overtaken; one of a message comes with it.
+        waiting = tuple(reset for reset in session.resets if reset.from_seq > 0)
+        forked = replace(forked, resets=waiting)
         sessions.begin(tx, forked)
         return forked
 

@@ -112,6 +112,23 @@ async def test_a_reset_that_a_stop_took_the_message_of_comes_with_the_next():
     assert row[0] == "[]"
 
 
+async def test_a_fork_is_not_thrown_away_by_a_reset_that_was_asked_for_before_it():
+    pause = Pause("slow")
+    async with in_memory(Scripted(["one", pause, "three"])) as runtime:
+        await say(runtime, "one")
+        at = (await runtime.entries())[-1].id
+        two = await runtime.send("two")
+        await pause.reached.wait()
+        await runtime.reset("main")
+        pause.go_on.set()
+        await runtime.wait(two)
+        await runtime.fork("main", at=at)
+        await say(runtime, "three")
+
+        assert [entry.depth for entry in await runtime.entries()] == [0, 1, 2, 3]
+        assert await count(runtime) == 1
+
+
 @pytest.mark.parametrize("daily", ["4:00", "24:00", "noon"])
 def test_a_time_that_is_none_is_refused(daily: str):
     with pytest.raises(InvalidInput, match=r"reset\.daily: must be a time of the day"):
