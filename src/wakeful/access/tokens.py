@@ -111,8 +111,7 @@ def revoke(tx: Tx, name_or_id: str) -> Token:
         id=token.id,
         now=tx.now,
     )
-    tx.run("DELETE FROM logins WHERE token_id = :id", id=token.id)
-    tx.run("DELETE FROM login_codes WHERE token_id = :id", id=token.id)
+    _forget_logins(tx, token.id)
     tx.notify(CHANGED, token.id)
     return token
 
@@ -128,7 +127,7 @@ def renew(tx: Tx, name: str, secret: str) -> Token:
         id=token.id,
         hash=digest(secret),
     )
-    tx.run("DELETE FROM logins WHERE token_id = :id", id=token.id)
+    _forget_logins(tx, token.id)
     tx.notify(CHANGED, token.id)
     return msgspec.structs.replace(token, hash=digest(secret), revoked_at=None)
 
@@ -180,6 +179,7 @@ def exchange(tx: Tx, code: str, cookie: str) -> bool:
     )
     if row is None:
         return False
+    tx.run("DELETE FROM logins WHERE expires_at <= :now", now=tx.now)
     tx.run(
         "INSERT INTO logins (hash, token_id, expires_at) VALUES (:hash, :id, :expires_at)",
         hash=digest(cookie),
@@ -191,6 +191,12 @@ def exchange(tx: Tx, code: str, cookie: str) -> bool:
 
 def every(tx: Tx) -> Sequence[Token]:
     return [TOKENS.read(row) for row in tx.all(TOKENS.select("ORDER BY id"))]
+
+
+def _forget_logins(tx: Tx, token_id: str) -> None:
+    """Forget who came in with a token, and who still could with a code of it."""
+    tx.run("DELETE FROM logins WHERE token_id = :id", id=token_id)
+    tx.run("DELETE FROM login_codes WHERE token_id = :id", id=token_id)
 
 
 def _check_secret(secret: str) -> None:

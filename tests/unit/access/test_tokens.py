@@ -126,3 +126,24 @@ def test_an_owner_sees_its_own_and_the_operator_everything():
 
 def test_scopes_are_kept_once_and_in_order():
     assert checked_scopes(("send", "read", "send")) == ("read", "send")
+
+
+async def test_a_new_secret_makes_the_codes_of_the_old_one_worthless():
+    store, credentials, _ = await opened()
+    made = await credentials.add(NewToken(name="n", scopes=("operator",)), by="t")
+    code = await credentials.login_code(made.token.id)
+    await store.write(lambda tx: tokens.renew(tx, "n", tokens.new_secret()))
+
+    assert await credentials.exchange(code) is None
+    await store.close()
+
+
+async def test_a_login_that_has_expired_is_forgotten_at_the_next_one():
+    store, credentials, clock = await opened()
+    made = await credentials.add(NewToken(name="n", scopes=("operator",)), by="t")
+    await credentials.exchange(await credentials.login_code(made.token.id))
+    clock.advance(tokens.LOGIN_SECONDS + 1)
+    await credentials.exchange(await credentials.login_code(made.token.id))
+
+    assert len(await store.read("SELECT hash FROM logins")) == 1
+    await store.close()
