@@ -24,6 +24,7 @@ from wakeful.operations.janitor import Janitor
 from wakeful.runtime import Runtime
 from wakeful.testing.kit import ManualClock, in_memory
 from wakeful.transcript.entries import ENTRIES
+from wakeful.transcript.jsonl import imports
 from wakeful.transcript.jsonl.importing import Importer, Work
 from wakeful.transcript.jsonl.reading import DEEPEST_LINE
 from wakeful.transcript.sessions import SESSIONS, Session
@@ -39,7 +40,7 @@ from wakeful.vocabulary.entry import (
     UserBody,
     encode_body,
 )
-from wakeful.vocabulary.errors import InvalidInput
+from wakeful.vocabulary.errors import InvalidInput, Permanent
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.message import (
     AssistantMessage,
@@ -426,6 +427,26 @@ async def test_an_import_that_nobody_finishes_is_swept_away_when_an_hour_has_pas
         await janitor.sweep()
 
         for table in ("entries", "imports", "branches", "entry_lines"):
+            assert await one.count_of(table) == 0
+
+
+@pytest.mark.parametrize("rest", [b"", written(user("0000ffff", "00000001"))])
+async def test_an_import_that_the_sweep_has_begun_to_undo_never_becomes_a_session(rest: bytes):
+    clock = ManualClock()
+
+    async with in_memory(clock=clock) as runtime:
+
+        async def rests() -> AsyncIterator[bytes]:
+            yield written(HEADER, *(user(f"{number:08x}", None) for number in range(1, 400)))
+            clock.advance(3601)
+            await runtime.store.write(lambda tx: imports.sweep(tx, 10))
+            yield rest
+
+        with pytest.raises(Permanent, match="swept away"):
+            await _importer(runtime).run(rests(), SessionKey("agent:main:x"), is_trial=False)
+
+        one = Desk(runtime.store, _importer(runtime))
+        for table in ("sessions", "entries", "imports", "branches", "entry_lines"):
             assert await one.count_of(table) == 0
 
 

@@ -100,7 +100,8 @@ class Importer:
         session = SESSIONS.params(work.session(key, tx.now))
         if not tx.run(f"{SESSIONS.insert} ON CONFLICT DO NOTHING", **session):
             return False
-        imports.finish(tx, work.transcript_id, work.file.header)
+        if not imports.finish(tx, work.transcript_id, work.file.header):
+            raise _swept()
         entries = len(work.file.tree)
         event = Event(kind="session.imported", session_key=key, data={"entries": entries})
         self._bus.publish(tx, event)
@@ -191,7 +192,7 @@ class Work:
 
         def write(tx: Tx) -> None:
             if not imports.touch(tx, self.transcript_id):
-                raise Permanent("the import took a rest of an hour and was swept away; repeat it")
+                raise _swept()
             tx.many(_ADD_BRANCH, [{**branch, "created_at": tx.now} for branch in branches])
             tx.many(ENTRIES.insert, [ENTRIES.params(entry) for entry in entries])
             imports.add_lines(tx, kept)
@@ -212,6 +213,8 @@ class Work:
         rows = await self._store.read(
             "SELECT id, hash FROM entries WHERE id IN :ids", ids=list(ids)
         )
+        if len(rows) < len(ids):
+            raise _swept()
         return {ids[row[0]]: row[1] for row in rows}
 
     def _entries(self, found: Sequence[Found], hashes: dict[int, str]) -> list[Entry]:
@@ -282,3 +285,7 @@ def _key(agent_id: str, work: Work) -> SessionKey:
 
 def _taken(key: str) -> InvalidInput:
     return InvalidInput("session", f"there is a session {key!r} already: name another")
+
+
+def _swept() -> Permanent:
+    return Permanent("the import took a rest of an hour and was swept away; repeat it")

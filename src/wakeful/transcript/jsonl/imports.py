@@ -31,6 +31,9 @@ class EntryLine(Record):
 IMPORTS = Table("imports", Import)
 ENTRY_LINES = Table("entry_lines", EntryLine)
 
+# What the sweep may have begun to undo never goes on, though its row is removed last.
+_GOES_ON = "transcript_id = :transcript_id AND state = 'running' AND touched_at >= :stale"
+
 
 def begin(tx: Tx, transcript_id: str) -> None:
     row = Import(transcript_id=transcript_id, state="running", header=None, touched_at=tx.now)
@@ -38,24 +41,28 @@ def begin(tx: Tx, transcript_id: str) -> None:
 
 
 def touch(tx: Tx, transcript_id: str) -> bool:
-    """Keep that an import goes on; False if it was swept away meanwhile."""
+    """Keep that an import goes on; False if it may have been swept away meanwhile."""
     return bool(
         tx.run(
-            "UPDATE imports SET touched_at = :now "
-            "WHERE transcript_id = :transcript_id AND state = 'running'",
+            f"UPDATE imports SET touched_at = :now WHERE {_GOES_ON}",  # noqa: S608 (ours)
             transcript_id=transcript_id,
             now=tx.now,
+            stale=tx.now - STALE_MS,
         )
     )
 
 
-def finish(tx: Tx, transcript_id: str, header: str | None) -> None:
-    tx.run(
-        "UPDATE imports SET state = 'done', header = :header, touched_at = :now "
-        "WHERE transcript_id = :transcript_id",
-        transcript_id=transcript_id,
-        header=header,
-        now=tx.now,
+def finish(tx: Tx, transcript_id: str, header: str | None) -> bool:
+    """Keep that an import is whole; False if it may have been swept away meanwhile."""
+    return bool(
+        tx.run(
+            "UPDATE imports SET state = 'done', header = :header, touched_at = :now "  # noqa: S608
+            f"WHERE {_GOES_ON}",
+            transcript_id=transcript_id,
+            header=header,
+            now=tx.now,
+            stale=tx.now - STALE_MS,
+        )
     )
 
 
