@@ -29,4 +29,4 @@ def voice(models: Sequence[str | Model], limits: Limits, clock: Clock) -> Model:
     first, *others = models
     found = [find(first), *(find(one, "fallback_models") for one in others)]
     patient = [Patient(one, limits, clock) for one in found]
-    return Fallback(patient) if others else patient[0]
+    return Fallback(patient, clock) if others else patient[0]

@@ -15,8 +15,12 @@ from wakeful.models.model import (
     asked,
     known_window,
 )
+from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import Garbled, Permanent, Transient
 from wakeful.vocabulary.text import told
+
+LONGEST_REST_S = 86_400.0  # whoever names a later time is asked after a day
+EARLY_S = 0.1  # who comes back at the time that was named may be early by so much
 
 log = logging.getLogger(__name__)
 
@@ -25,11 +29,14 @@ class Fallback:
     """The first of several models that can answer.
 
     A failure that only a human can mend ends the question if it is the first model's: nobody
-    should find out from the bill that another one has answered for weeks.
+    should find out from the bill that another one has answered for weeks. A model that said when
+    to come back is passed over until then.
     """
 
-    def __init__(self, models: Sequence[Model]) -> None:
+    def __init__(self, models: Sequence[Model], clock: Clock) -> None:
         self._models = tuple(models)
+        self._clock = clock
+        self._rests: dict[int, tuple[float, str]] = {}  # until when, and what was said
 
     @property
     def name(self) -> str:
@@ -41,7 +48,11 @@ class Fallback:
 
     async def stream(self, request: Request) -> AsyncGenerator[Piece, None]:
         errors: list[Transient | Permanent] = []
-        for model in self._models:
+        for at, model in enumerate(self._models):
+            resting = self._resting(at)
+            if resting is not None:
+                errors.append(resting)
+                continue
             if errors:
                 yield Restart(model=model.name, failure=told(errors[-1]))
             try:
@@ -56,12 +67,25 @@ class Fallback:
                     raise
                 log.warning("%s could not answer: %s", model.name, told(error))
                 errors.append(error)
+                self._note(at, error)
         raise _all_failed(errors)
 
     async def aclose(self) -> None:
         for model in self._models:
             if isinstance(model, Closeable):
                 await model.aclose()
+
+    def _note(self, at: int, error: Transient | Permanent) -> None:
+        wait_s = error.retry_after_s if isinstance(error, Transient) else None
+        if wait_s is not None:
+            until = self._clock.monotonic() + min(wait_s, LONGEST_REST_S)
+            self._rests[at] = (until, told(error))
+
+    def _resting(self, at: int) -> Transient | None:
+        """Return what a model said that does not want to be asked yet."""
+        until, said = self._rests.get(at, (0.0, ""))
+        left_s = until - self._clock.monotonic()
+        return Transient(said, retry_after_s=left_s) if said and left_s > EARLY_S else None
 
 
 def _with_failures(piece: Piece, errors: Sequence[Exception]) -> Piece:

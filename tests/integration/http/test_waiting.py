@@ -6,6 +6,7 @@ from tests.integration.http.serving import Frame, frames, house
 from wakeful.models.fallback import Fallback
 from wakeful.models.model import Model
 from wakeful.models.scripted import Scripted
+from wakeful.vocabulary.clock import SystemClock
 from wakeful.vocabulary.errors import Transient
 
 BUSY = Transient("the model is busy", retry_after_s=0.01)
@@ -32,7 +33,9 @@ async def test_a_model_that_is_waited_for_is_told_with_the_time_and_the_reason()
 
 
 async def test_another_model_that_answers_is_told_with_the_reason():
-    restart, answer = await watched(Fallback([Scripted([BUSY]), Scripted(["me instead"])]))
+    restart, answer = await watched(
+        Fallback([Scripted([BUSY]), Scripted(["me instead"])], SystemClock())
+    )
 
     assert restart.kind == "restart"
     assert restart.data == {"model": "scripted", "failure": "the model is busy"}

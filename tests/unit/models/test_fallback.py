@@ -3,10 +3,12 @@
 import logging
 
 import pytest
+from msgspec.structs import replace
 
 from wakeful.models.fallback import Fallback
 from wakeful.models.model import Delta, Piece, Reply, Request, Restart, context_window
 from wakeful.models.scripted import Line, Scripted, says
+from wakeful.testing.kit import ManualClock
 from wakeful.vocabulary.errors import ContextOverflow, Garbled, Permanent, Transient
 
 REQUEST = Request(system="", messages=())
@@ -15,7 +17,7 @@ BUSY = Transient("busy", retry_after_s=30)
 
 async def heard(*scripts: Line) -> list[Piece]:
     models = [Scripted([line]) for line in scripts]
-    return [piece async for piece in Fallback(models).stream(REQUEST)]
+    return [piece async for piece in Fallback(models, ManualClock()).stream(REQUEST)]
 
 
 async def test_the_first_model_answers_if_it_can():
@@ -68,5 +70,41 @@ async def test_a_fallback_that_nobody_can_use_leaves_time_to_the_first():
     assert failure.value.retry_after_s == 30
 
 
+async def test_a_model_is_not_asked_before_the_time_that_it_named():
+    clock = ManualClock()
+    first, second = Scripted([BUSY, "one"]), Scripted(["two", Transient("down"), "two again"])
+    model = Fallback([first, second], clock)
+
+    async def reply() -> Reply:
+        *_, last = [piece async for piece in model.stream(REQUEST)]
+        assert isinstance(last, Reply)
+        return last
+
+    await reply()
+    clock.advance(20)
+    with pytest.raises(Transient, match="busy down"):
+        await reply()
+    passed_over = await reply()
+    clock.advance(10)
+    back = await reply()
+
+    assert passed_over == replace(says("two again"), failures=("busy",))
+    assert back == says("one")
+    assert (len(first.requests), len(second.requests)) == (2, 3)
+
+
+async def test_when_all_have_named_a_time_nobody_is_asked_before_the_soonest():
+    clock = ManualClock()
+    models = [Scripted([BUSY]), Scripted([Transient("full", retry_after_s=float("inf"))])]
+    model = Fallback(models, clock)
+    for wait_s in (30, 25):
+        with pytest.raises(Transient) as failure:
+            _ = [piece async for piece in model.stream(REQUEST)]
+        assert failure.value.retry_after_s == pytest.approx(wait_s)
+        clock.advance(5)
+
+    assert [len(one.requests) for one in models] == [1, 1]
+
+
 def test_a_model_that_does_not_say_is_taken_for_an_average_one():
-    assert context_window(Fallback([Scripted([]), Scripted([])])) == 128_000
+    assert context_window(Fallback([Scripted([]), Scripted([])], ManualClock())) == 128_000
