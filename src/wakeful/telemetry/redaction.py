@@ -7,7 +7,7 @@ from urllib.parse import quote
 HIDDEN = "(hidden)"
 SHORTEST = 8  # of a variable's value: a shorter one would hide half of every line
 
-_SECRET_VARIABLES = re.compile(r"(?i).*(?:_API_KEY|_TOKEN|_SECRET|_PASSWORD)")
+_SECRET_VARIABLES = re.compile(r"(?i).*(?:_KEY|_TOKEN|_SECRET|_PASSWORD)|AWS_BEARER_TOKEN_BEDROCK")
 
 # Whatever looks like a credential, also one that nobody told us. Each keeps what names the secret.
 _LOOKS = (

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wakeful.access.tokens import new_secret
+from wakeful.models.providers import PROVIDERS
 from wakeful.telemetry.redaction import HIDDEN, Redaction, secrets_in
 
 SECRET = "canary/secret+1"
@@ -99,3 +100,12 @@ def test_secrets_of_the_environment_are_found_by_their_names():
     }
 
     assert secrets_in(environ) == ["key-key-key", "token-token", "hook-hook-hook"]
+
+
+def test_the_keys_of_all_providers_are_secrets():
+    keys = {key for provider in PROVIDERS.values() for key in provider.keys}
+    keys |= {"AWS_SECRET_ACCESS_KEY", "AWS_BEARER_TOKEN_BEDROCK"}
+
+    shown = {key for key in keys if not secrets_in({key: "canary-canary"})}
+
+    assert {key for key in shown if not key.endswith("_BASE_URL")} == set()
