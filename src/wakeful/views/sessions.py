@@ -19,8 +19,8 @@ class SessionView:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._owners: OrderedDict[str, str] = OrderedDict()
-        store.listen(DELETED, self._forget)
+        self._owners: OrderedDict[str, str] | None = None  # None: nobody asked for one yet
+        self._deletions = 0
 
     async def get(self, key: str, owner: str = OPERATOR) -> Session:
         rows = await self._store.read(SESSIONS.select("WHERE key = :key"), key=key)
@@ -31,18 +31,36 @@ class SessionView:
 
     async def owner_of(self, key: str) -> str | None:
         """Return who made a session; an owner never changes as long as there is the session."""
+        if self._owners is None:
+            self._owners = OrderedDict()
+            self._store.listen(DELETED, self._forget)
         known = self._owners.get(key)
-        if known is None:
-            rows = await self._store.read("SELECT owner FROM sessions WHERE key = :key", key=key)
-            if not rows:
-                return None
-            known = self._owners[key] = rows[0][0]
+        if known is not None:
+            return known
+        deletions = self._deletions
+        rows = await self._store.read("SELECT owner FROM sessions WHERE key = :key", key=key)
+        if not rows:
+            return None
+        if deletions == self._deletions:  # else it may be gone since it was read
+            self._owners[key] = rows[0][0]
             while len(self._owners) > REMEMBERED:
                 self._owners.popitem(last=False)
-        return known
+        return rows[0][0]
+
+    async def last_owner_of(self, key: str) -> str | None:
+        """Return who made a session, or, when it was deleted, whose it was."""
+        owner = await self.owner_of(key)
+        if owner is not None:
+            return owner
+        rows = await self._store.read(
+            "SELECT owner FROM deleted_sessions WHERE key = :key", key=key
+        )
+        return rows[0][0] if rows else None
 
     def _forget(self, key: str) -> None:
-        self._owners.pop(key, None)
+        self._deletions += 1
+        if self._owners is not None:
+            self._owners.pop(key, None)
 
     async def of_agent(
         self,

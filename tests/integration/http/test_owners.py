@@ -247,6 +247,29 @@ async def test_a_stream_carries_nothing_of_another_owner():
     assert {frame.data["session_key"] for frame in seen} == {"agent:main:web:b"}
 
 
+async def test_an_owner_hears_that_its_session_was_deleted_and_nothing_of_the_next_one():
+    async with (
+        house() as home,
+        home.client(await home.token("send", name="a")) as a,
+        home.client(home.operator) as operator,
+        following(a, "?topics=session.*") as told,
+    ):
+        path = "/api/sessions/api:x"
+        await a.post(f"{path}/messages?wait=10", json={"text": "mine"})
+        await operator.delete(path)
+        seen = await take(told, 2)
+        await operator.post(f"{path}/messages?wait=10", json={"text": "not yours"})
+        await operator.delete(path)
+        await a.post("/api/sessions/api:y/messages?wait=10", json={"text": "mine"})
+        seen += await take(told, 1)
+
+    assert [(frame.kind, frame.data["session_key"]) for frame in seen] == [
+        ("session.created", "agent:main:api:x"),
+        ("session.deleted", "agent:main:api:x"),
+        ("session.created", "agent:main:api:y"),
+    ]
+
+
 async def test_a_replay_carries_nothing_of_another_owner():
     async with house() as home:
         start = (await home.runtime.cursor()).rpartition("-")[0] + "-0"

@@ -1,9 +1,14 @@
 """Views show an owner what it made, and the operator everything."""
 
+import weakref
+from contextlib import suppress
+from typing import cast
+
 import pytest
 
 from wakeful.models.scripted import call, says
 from wakeful.runtime import Runtime
+from wakeful.store.database import Store
 from wakeful.testing.kit import in_memory
 from wakeful.views.ledger import ANY, Filter, LedgerView
 from wakeful.views.sessions import SessionView, place
@@ -79,3 +84,40 @@ async def test_why_walks_from_cause_to_cause_and_stops_at_the_border_of_an_owner
         assert [call.name for call in chain[-1].tools] == ["current_time"]
         assert len(chain[-1].asks) == 2
         assert [link.turn.id for link in await why.chain(third, "tk_a")] == [third]
+
+
+class DeletedMeanwhile:
+    """The store of a runtime where a session is deleted right after it was looked at."""
+
+    def __init__(self, runtime: Runtime, session: str) -> None:
+        self._runtime = runtime
+        self._session = session
+        self.listen = runtime.store.listen
+
+    async def read(self, sql: str, **params: object) -> object:
+        rows = await self._runtime.store.read(sql, **params)
+        with suppress(NotFound):
+            await self._runtime.delete(self._session)
+        return rows
+
+
+async def test_an_owner_is_not_remembered_for_a_session_that_went_while_it_was_looked_up():
+    async with in_memory(["a", "b"]) as runtime:
+        await said(runtime, "tk_a", "web:a")
+        sessions = SessionView(cast("Store", DeletedMeanwhile(runtime, "web:a")))
+        first = await sessions.owner_of("agent:main:web:a")
+        await said(runtime, "operator", "web:a")
+
+        assert first == "tk_a"
+        assert await sessions.owner_of("agent:main:web:a") == "operator"
+
+
+async def test_nothing_holds_on_to_a_view_that_somebody_looked_through_once():
+    async with in_memory(["a"]) as runtime:
+        await said(runtime, "operator", "main")
+        view = SessionView(runtime.store)
+        await view.get("agent:main:main")
+        kept = weakref.ref(view)
+        del view
+
+        assert kept() is None

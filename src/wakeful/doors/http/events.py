@@ -106,7 +106,7 @@ class EventSource:
     async def _may_see(self, event: Event) -> bool:
         if event.session_key is None:
             return event.kind in _ABOUT_THE_STREAM
-        return await self._sessions.owner_of(event.session_key) == self._principal.owner
+        return await self._sessions.last_owner_of(event.session_key) == self._principal.owner
 
 
 class Frames:
