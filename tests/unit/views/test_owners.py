@@ -104,7 +104,8 @@ class DeletedMeanwhile:
 async def test_an_owner_is_not_remembered_for_a_session_that_went_while_it_was_looked_up():
     async with in_memory(["a", "b"]) as runtime:
         await said(runtime, "tk_a", "web:a")
-        sessions = SessionView(cast("Store", DeletedMeanwhile(runtime, "web:a")))
+        store: object = DeletedMeanwhile(runtime, "web:a")
+        sessions = SessionView(cast("Store", store))
         first = await sessions.owner_of("agent:main:web:a")
         await said(runtime, "operator", "web:a")
 
