@@ -2,13 +2,11 @@
 
 import weakref
 from contextlib import suppress
-from typing import cast
 
 import pytest
 
 from wakeful.models.scripted import call, says
 from wakeful.runtime import Runtime
-from wakeful.store.database import Store
 from wakeful.testing.kit import in_memory
 from wakeful.views.ledger import ANY, Filter, LedgerView
 from wakeful.views.sessions import SessionView, place
@@ -104,8 +102,8 @@ class DeletedMeanwhile:
 async def test_an_owner_is_not_remembered_for_a_session_that_went_while_it_was_looked_up():
     async with in_memory(["a", "b"]) as runtime:
         await said(runtime, "tk_a", "web:a")
-        store: object = DeletedMeanwhile(runtime, "web:a")
-        sessions = SessionView(cast("Store", store))
+        store = DeletedMeanwhile(runtime, "web:a")
+        sessions = SessionView(store)  # pyright: ignore[reportArgumentType] (what it asks of one)
         first = await sessions.owner_of("agent:main:web:a")
         await said(runtime, "operator", "web:a")
 
