@@ -13,7 +13,7 @@ from wakeful.vocabulary.errors import InvalidInput, NotFound
 from wakeful.vocabulary.record import Record
 
 LARGEST_PAGE = 1000
-MOST_LABELS = 1000
+MOST_LABELS = 1000  # that are looked at, the newest of them
 
 _MARKS = "kind = 'label' AND kind IN ('compaction', 'label')"  # as the index of them says it
 _LAST = "SELECT id, depth FROM entries WHERE branch = :branch ORDER BY depth DESC LIMIT 1"
@@ -111,22 +111,27 @@ class TranscriptView:
     async def labels(self, session_key: str) -> dict[str, str]:
         """Return the labels of the session's path, by entry; the last one of each counts."""
         tip = await self._tip(session_key, None)
+        segments = [] if tip is None else await self._segments(tip)
         found: dict[str, str] = {}
-        for segment in [] if tip is None else await self._segments(tip):
+        left = MOST_LABELS
+        for segment in reversed(segments):  # the newest first: those are the ones that count
             rows = await self._store.read(
                 ENTRIES.select(
                     f"WHERE branch = :branch AND {_MARKS} AND depth >= :first AND depth <= :last "
-                    "ORDER BY depth LIMIT :limit"
+                    "ORDER BY depth DESC LIMIT :limit"
                 ),
                 branch=segment.branch,
                 first=segment.first,
                 last=segment.last,
-                limit=MOST_LABELS,
+                limit=left,
             )
             for row in rows:
                 body = ENTRIES.read(row).content()
                 if isinstance(body, NoteBody):
-                    found[body.topic] = body.text
+                    found.setdefault(body.topic, body.text)
+            left -= len(rows)
+            if left == 0:
+                break
         return {entry_id: label for entry_id, label in found.items() if label}
 
     async def _branches(self, transcript_id: str, session_key: str) -> list[Tip]:

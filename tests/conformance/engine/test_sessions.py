@@ -11,6 +11,7 @@ from wakeful.runtime import Runtime
 from wakeful.testing.kit import Pause, Scripted, call, in_memory, says, wait_for
 from wakeful.tools.tool import tool
 from wakeful.turns.turns import TurnState
+from wakeful.views import transcripts
 from wakeful.vocabulary.entry import AssistantBody, Entry, NoteBody, UserBody, chain
 from wakeful.vocabulary.errors import InvalidInput, NotFound, Underway
 from wakeful.vocabulary.queueing import Mode, QueueOverrides
@@ -264,6 +265,21 @@ async def test_labels_and_what_was_seen_are_kept(lasting: SettingsFor):
 
     assert (left, nothing) == (1, 0)
     assert labels == {second.id: "good"}
+
+
+async def test_of_very_many_labels_the_newest_count(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(transcripts, "MOST_LABELS", 3)
+    async with in_memory(Scripted(echo)) as runtime:
+        await say(runtime, "one")
+        first, second = await runtime.entries()
+        await runtime.label("main", first.id, "first")
+        for number in range(3):
+            await runtime.label("main", second.id, str(number))
+        await runtime.fork("main")
+        await runtime.label("main", second.id, "last")
+        labels = await runtime._rooms.transcripts.labels(MAIN)  # pyright: ignore[reportPrivateUsage]
+
+    assert labels == {second.id: "last"}
 
 
 @pytest.mark.parametrize("is_running", [False, True])
