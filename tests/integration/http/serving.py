@@ -102,8 +102,9 @@ async def frames(response: httpx2.Response) -> AsyncIterator[Frame | str]:
         elif line:
             name, _, value = line.partition(": ")
             lines[name] = value
-        elif lines:
-            yield Frame(lines["event"], msgspec.json.decode(lines["data"]), lines.get("id"))
+        else:
+            if "data" in lines:
+                yield Frame(lines["event"], msgspec.json.decode(lines["data"]), lines.get("id"))
             lines = {}
 
 
