@@ -27,7 +27,7 @@ from wakeful.lanes.interrupts import Interrupts
 from wakeful.lanes.lane import LaneRunner
 from wakeful.lanes.opening import Opening
 from wakeful.lanes.recovery import Recovery
-from wakeful.models.catalog import voice
+from wakeful.models.catalog import find, voice
 from wakeful.operations.janitor import Janitor
 from wakeful.outbox import outbox
 from wakeful.settings.settings import Settings
@@ -89,7 +89,7 @@ async def assemble(plan: Plan, stack: AsyncExitStack) -> Assembly:
         credentials=Credentials(store, ids),
         intake=intake,
         compactions=Compactions(store, bus, ids, intake),
-        acts=SessionActs(store, bus, ids),
+        acts=SessionActs(store, bus, ids, find),
         deletion=deletion,
         dispatcher=dispatcher,
         turns=TurnView(store, bus, clock),

@@ -14,7 +14,6 @@ from wakeful.commands.commands import Commands
 from wakeful.doors.http.rooms import Rooms
 from wakeful.doors.sender import Door
 from wakeful.doors.signing import read_keys
-from wakeful.models.catalog import find
 from wakeful.net.addresses import NOBODY, allow
 from wakeful.net.target import parse
 from wakeful.settings.settings import OutboundSettings
@@ -71,7 +70,6 @@ def _door_rooms(assembly: Assembly, plan: Plan, minds: Mapping[str, Mind]) -> Ro
         lanes=assembly.lanes,
         agents=agents,
         why=why,
-        voices=find,
         commands=Commands(
             Reach(
                 store=store,
@@ -81,7 +79,6 @@ def _door_rooms(assembly: Assembly, plan: Plan, minds: Mapping[str, Mind]) -> Ro
                 intake=assembly.intake,
                 compactions=assembly.compactions,
                 acts=assembly.acts,
-                voices=find,
                 sessions=sessions,
                 lanes=assembly.lanes,
                 agents=agents,

@@ -57,9 +57,6 @@ class Said(Record):
     receipt: Receipt | None = None  # of a text that was filed for the agent
 
 
-Voices = Callable[[str], object]  # raises InvalidInput for a name that means no model
-
-
 @dataclass(frozen=True, kw_only=True)
 class Reach:
     """What commands reach of the runtime."""
@@ -71,7 +68,6 @@ class Reach:
     intake: Intake
     compactions: Compactions
     acts: SessionActs
-    voices: Voices
     sessions: SessionView
     lanes: LaneView
     agents: AgentView

@@ -25,8 +25,6 @@ async def resume(reach: Reach, _caller: Caller, rest: str) -> Said:
 async def model(reach: Reach, caller: Caller, rest: str) -> Said:
     card = reach.agents.card(keys.agent_of(caller.session_key))
     if rest:
-        if rest != DEFAULT:
-            reach.voices(rest)
         wanted = None if rest == DEFAULT else rest
         await reach.acts.choose(caller.session_key, Changes(model=wanted))
         return Said(text=f"From the next turn on: {wanted or card.model}.")

@@ -1,5 +1,6 @@
 """What people do to whole sessions: reset, fork, label, choose, see. Each is one commit."""
 
+from collections.abc import Callable
 from typing import Literal
 
 from msgspec import UNSET, UnsetType
@@ -28,6 +29,8 @@ LONGEST_LABEL = 200
 LONGEST_SUMMARY = 100_000
 LONGEST_MODEL = 256
 
+CheckModel = Callable[[str], object]  # raises InvalidInput for a name that means no model
+
 
 class Changes(Record):
     """What somebody chooses for a session; None takes a choice back, UNSET leaves it."""
@@ -50,10 +53,11 @@ class ResetDone(Record):
 class SessionActs:
     """Changes sessions, under the locks of their lanes."""
 
-    def __init__(self, store: Store, bus: Bus, ids: Ids) -> None:
+    def __init__(self, store: Store, bus: Bus, ids: Ids, check_model: CheckModel) -> None:
         self._store = store
         self._bus = bus
         self._ids = ids
+        self._check_model = check_model
 
     async def reset(self, key: SessionKey, by: str = "reset") -> ResetDone:
         """Begin a new transcript: now, or with the next turn while one is open."""
@@ -125,6 +129,8 @@ class SessionActs:
     async def choose(self, key: SessionKey, changes: Changes) -> Session:
         """Keep what somebody chose for a session; what waits in its lane follows at once."""
         _check(changes)
+        if isinstance(changes.model, str):
+            self._check_model(changes.model)
         given = {
             name: value
             for name in Changes.__struct_fields__

@@ -42,6 +42,17 @@ async def beat(runtime: Runtime) -> None:
     assert await runtime.wait(await runtime.accept(draft)) is not None
 
 
+async def test_a_model_that_nobody_knows_cannot_be_chosen():
+    async with in_memory(Scripted(["a"])) as runtime:
+        await runtime.wait(await runtime.send("make it"))
+        with pytest.raises(InvalidInput, match="model"):
+            await runtime.choose("main", Changes(model="nobody:knows", label="L"))
+        chosen = await runtime.choose("main", Changes(model="demo"))
+
+    assert chosen.overrides.model == "demo"
+    assert chosen.label is None
+
+
 async def test_only_people_keep_a_conversation_alive_and_only_they_end_it():
     clock = ManualClock()
     settings = Settings(reset=ResetSettings(idle_minutes=True))

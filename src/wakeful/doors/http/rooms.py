@@ -1,6 +1,5 @@
 """What the door reaches of the runtime: the way in, the views, and who may use them."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from wakeful.access.credentials import Credentials
@@ -59,7 +58,6 @@ class Rooms:
     lanes: LaneView
     agents: AgentView
     why: WhyView
-    voices: Callable[[str], object] = lambda _: None  # raises for a name that means no model
     commands: Commands | None = None  # None where nothing can be said
 
     def key(self, words: str, field: str = "session_key") -> SessionKey:

@@ -134,8 +134,6 @@ class SessionChanges:
         spends = body.model is not msgspec.UNSET or body.thinking is not msgspec.UNSET
         if spends and not call.principal.may(OPERATOR):
             raise Problem("forbidden", "only the operator chooses a model, or how much it thinks")
-        if isinstance(body.model, str):
-            self._rooms.voices(body.model)
         return session_shape(await self._rooms.acts.choose(await self._key(call), body))
 
     async def label(self, call: Call[Nothing, LabelBody]) -> SessionShape:
