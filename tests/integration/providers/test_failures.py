@@ -18,6 +18,7 @@ from tests.integration.providers.scenes import (
     left,
     talking,
 )
+from wakeful.models.library import Connection
 from wakeful.testing.kit import ManualClock, wait_for
 from wakeful.testing.providers.plan import PlannedCall, Step, Tokens
 from wakeful.testing.providers.process import Providers
@@ -366,6 +367,16 @@ async def test_nobody_is_there(stand_in: Providers, monkeypatch: pytest.MonkeyPa
         await runtime.send("hello")
 
         assert await left(runtime) > clock.now()
+
+
+def test_getting_ready_to_ask_is_not_logged_as_an_answer(
+    stand_in: Providers, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.DEBUG, "httpx2")
+
+    Connection(CHAT)
+
+    assert caplog.text == ""
 
 
 async def test_another_model_answers_when_the_first_is_busy(
