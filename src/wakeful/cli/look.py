@@ -222,6 +222,10 @@ def _why_lines(desk: Desk, answer: Any) -> Iterator[str]:
                 f"  {stimulus['origin']} of {safe(stimulus['source'], 80)}, "
                 f"{desk.when(stimulus['created_at'])}: {safe(stimulus['text'], 200)}"
             )
+        for ask in link.get("asks", []):
+            if ask.get("error"):
+                when, told = desk.when(ask["settled_at"]), safe(ask["error"], 300)
+                yield f"  question of step {ask['step']} {ask['state']}, {when}: {told}"
         for call in link.get("tools", []):
             yield f"  tool {safe(call['name'], 80)}: {call['state']}"
         if turn.get("reply"):

@@ -1,7 +1,10 @@
 """Commands that only look: what the session is doing, what it cost, why it did what it did."""
 
+from datetime import UTC, datetime
+
 from wakeful.commands.command import Caller, Reach, Said
 from wakeful.transcript.sessions import Session
+from wakeful.views.lanes import LaneStatus
 from wakeful.views.why import Link
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.errors import NotFound
@@ -19,7 +22,7 @@ async def status(reach: Reach, caller: Caller, _rest: str) -> Said:
     session = await _session(reach, caller)
     lines = [f"{caller.session_key}: {lane.state}", f"agent {agent_id}, model {card.model}"]
     if lane.waits_for is not None:
-        lines.append(f"waits for {lane.waits_for}")
+        lines.append(f"waits for {lane.waits_for}{_until(lane)}")
     if lane.turn_id is not None:
         lines.append(f"open turn {lane.turn_id}")
     if lane.waiting:
@@ -94,6 +97,14 @@ async def _turn_id(reach: Reach, caller: Caller, word: str) -> str:
 async def _is_own(reach: Reach, caller: Caller, session_key: str) -> bool:
     owner = caller.principal.owner
     return owner in (OPERATOR, await reach.sessions.owner_of(session_key))
+
+
+def _until(lane: LaneStatus) -> str:
+    """Say until when a model is waited for, and why."""
+    if lane.failure is None or lane.ready_at is None:
+        return ""
+    until = datetime.fromtimestamp(lane.ready_at // 1000, UTC)
+    return f" until {until:%Y-%m-%d %H:%M:%S} UTC: {lane.failure}"
 
 
 def _used(session: Session) -> str:

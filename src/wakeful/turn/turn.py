@@ -170,6 +170,8 @@ class Thinker:
         if resume_at is None:
             return None
         journal.partial.clear()
+        wait_s = (resume_at - self._clock.now()) / 1000
+        log.warning("%s waits %.1f s for its model: %s", journal.turn.id, wait_s, told(error))
         return await self._leave(
             journal, reason="waiting for the model", resume_at=resume_at, failure=error
         )

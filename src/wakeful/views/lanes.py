@@ -17,6 +17,7 @@ class LaneStatus(Record):
     turn_id: str | None = None
     holder: str | None = None  # the node that runs it
     ready_at: int | None = None
+    failure: str | None = None  # of the model that is waited for
     waiting: int = 0  # stimuli in line
 
 
@@ -50,8 +51,16 @@ class LaneView:
             turn_id=lane.turn_id,
             holder=lane.owner,
             ready_at=lane.ready_at,
+            failure=await self._failure(lane.turn_id) if state == Phase.WAITING else None,
             waiting=count,
         )
+
+    async def _failure(self, turn_id: str | None) -> str | None:
+        rows = await self._store.read(
+            "SELECT error FROM asks WHERE turn_id = :id ORDER BY step DESC, attempt DESC LIMIT 1",
+            id=turn_id,
+        )
+        return rows[0][0] if rows else None
 
     async def _state(
         self, session_key: str, agent_id: str, turn_id: str | None

@@ -10,6 +10,10 @@ import pytest
 from tests.integration.cli.shell import Home, snapshot
 from wakeful.cli import running
 from wakeful.cli.running import Running
+from wakeful.models.scripted import Scripted
+from wakeful.runtime import Runtime
+from wakeful.turn.agent import Agent
+from wakeful.vocabulary.errors import Garbled, Permanent
 
 LOOKING = [
     ["sessions", "list"],
@@ -44,6 +48,20 @@ def test_a_verb_that_looks_says_the_same_without_a_server(
 
     assert found == while_up[number]
     assert snapshot(home.folder) == before
+
+
+async def test_why_tells_which_questions_failed_and_how(tmp_path: Path):
+    agent = Agent(model=Scripted([Garbled("half a word"), Permanent("the key is wrong")]))
+    async with Runtime(agents=[agent], home=tmp_path / "home") as runtime:
+        await runtime.wait(await runtime.send("hello"))
+
+    told = Home(tmp_path / "home").ok("why", "last").splitlines()
+
+    first, second = [line.strip() for line in told if line.startswith("  question")]
+    assert first.startswith("question of step 1 garbled, ")
+    assert first.endswith(": half a word")
+    assert second.startswith("question of step 1 failed, ")
+    assert second.endswith(": the key is wrong")
 
 
 def test_the_status_tells_that_no_server_runs(seen: tuple[Home, list[object]]):

@@ -467,6 +467,7 @@ async def test_a_lane_says_what_it_is_doing_and_what_it_waits_for():
     assert (queued.state, queued.waits_for) == ("queued", "a free lane in the pool 'main'")
     assert in_tools.state == "tools"
     assert (waiting.state, waiting.waits_for) == ("waiting", "the model")
+    assert waiting.failure == "busy"
     assert (halted.state, halted.waits_for) == ("halted", "resume")
 
 

@@ -1,5 +1,6 @@
 """What slash commands promise: done at once, told at once, and never shown to the model."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx2
@@ -9,7 +10,9 @@ from tests.integration.http.serving import Frame, frames, house
 from wakeful.commands.table import TABLE
 from wakeful.models.model import Request
 from wakeful.models.scripted import Pause, Scripted
+from wakeful.testing.kit import wait_for
 from wakeful.vocabulary.entry import Kind
+from wakeful.vocabulary.errors import Transient
 from wakeful.vocabulary.message import UserMessage
 from wakeful.vocabulary.stimulus import Trust
 
@@ -33,6 +36,21 @@ async def test_a_command_is_answered_at_once_and_files_no_stimulus():
     assert answer["outcome"] == "command"
     assert "agent:main:main: idle" in answer["reply"]
     assert stimuli == []
+
+
+async def test_the_status_tells_until_when_the_model_is_waited_for_and_why(
+    caplog: pytest.LogCaptureFixture,
+):
+    model = Scripted([Transient("nobody is there", retry_after_s=3600)])
+    async with house(model) as home, home.client(home.operator) as client:
+        await home.runtime.send("hello")
+        left = await wait_for(home.runtime, "turn.left")
+        answer = await said(client, "/status")
+
+    until = datetime.fromtimestamp(left.data["resume_at"] // 1000, UTC)
+    told = f"waits for the model until {until:%Y-%m-%d %H:%M:%S} UTC: nobody is there"
+    assert told in answer["reply"]
+    assert "waits 3600.0 s for its model: nobody is there" in caplog.text
 
 
 async def test_a_command_stands_in_the_transcript_where_no_model_reads_it():
