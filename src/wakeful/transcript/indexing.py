@@ -23,27 +23,26 @@ TOGETHER = 16  # branches that are read at once
 PAGE = 200  # entries of one branch that are read at once, and lines that one write adds
 REMEMBERED = 4096  # branches
 MOST_WORDS = 20_000  # that one write adds
-BRANCHES = 500  # that are looked at together when the runtime starts
+BRANCHES = 1000  # that are looked at together when the runtime starts
 
 log = logging.getLogger(__name__)
 
-# What a kill, or a release without an index, left behind; each takes and orders by a cursor.
-_BEHIND = (
-    "SELECT sessions.key, sessions.branch FROM sessions "
-    "LEFT JOIN search_heads ON search_heads.branch = sessions.branch "
-    "WHERE sessions.key > :after AND sessions.leaf_depth > COALESCE(search_heads.depth, -1) "
-    "ORDER BY sessions.key LIMIT :limit",
-    *(
-        f"SELECT {key}, {branch} FROM {table} "  # noqa: S608 (ours)
-        f"LEFT JOIN search_heads ON search_heads.branch = {branch} WHERE {key} > :after AND "
-        f"COALESCE((SELECT MAX(depth) FROM entries WHERE entries.branch = {branch}), -1) "
-        f"> COALESCE(search_heads.depth, -1) ORDER BY {key} LIMIT :limit"
-        for table, key, branch in (
-            ("sessions", "sessions.key", "sessions.transcript_id"),
-            ("branches", "branches.id", "branches.id"),
-            ("past_transcripts", "past_transcripts.id", "past_transcripts.id"),
-        )
-    ),
+_LAST = "COALESCE((SELECT MAX(entries.depth) FROM entries WHERE entries.branch = {}), -1)"
+
+# Where a kill, or a release without an index, may have left something behind: pages of names,
+# their branches and whether those are behind. A page is of what is looked at, not of what is
+# found: with nothing behind, one statement would look at everything.
+_BEHIND = tuple(
+    "SELECT page.name, page.branch, page.depth > COALESCE(search_heads.depth, -1) FROM "  # noqa: S608
+    f"(SELECT {name} AS name, {branch} AS branch, {depth} AS depth FROM {table} "
+    f"WHERE {name} > :after ORDER BY {name} LIMIT :limit) AS page "
+    "LEFT JOIN search_heads ON search_heads.branch = page.branch ORDER BY page.name"
+    for table, name, branch, depth in (
+        ("sessions", "key", "branch", "leaf_depth"),
+        ("sessions", "key", "transcript_id", _LAST.format("sessions.transcript_id")),
+        ("branches", "id", "id", _LAST.format("branches.id")),
+        ("past_transcripts", "id", "id", _LAST.format("past_transcripts.id")),
+    )
 )
 
 
@@ -94,8 +93,9 @@ class Indexer:
             after = ""
             while rows := await self._store.read(sql, after=after, limit=BRANCHES):
                 after = rows[-1][0]
-                for _, branch in rows:
-                    self._note(branch)
+                for _, branch, is_behind in rows:
+                    if is_behind:
+                        self._note(branch)
                 await self.catch_up()
 
     async def _follow(self, branches: Sequence[str]) -> None:

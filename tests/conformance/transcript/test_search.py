@@ -7,8 +7,8 @@ import pytest
 
 from tests.integration.transcript.files import HEADER, entry, pieces, written
 from wakeful.bus.bus import Bus
-from wakeful.store.database import Store
-from wakeful.transcript import search
+from wakeful.store.database import Row, Store
+from wakeful.transcript import indexing, search
 from wakeful.transcript.indexing import Indexer
 from wakeful.transcript.jsonl.importing import Importer
 from wakeful.transcript.search import Role
@@ -98,10 +98,10 @@ async def filled(
     importer = Importer(store, bus, ids, "main")
     await importer.run(pieces(written(HEADER, *lines), 4096), SessionKey(key), is_trial=False)
     if is_indexed:
-        await indexing(store)
+        await caught_up(store)
 
 
-async def indexing(store: Store) -> None:
+async def caught_up(store: Store) -> None:
     """Run an indexer until it has nothing left to do."""
     indexer = Indexer(store, SystemClock())
     await indexer.find_behind()
@@ -184,9 +184,36 @@ async def test_the_end_of_a_branch_that_others_stand_on_is_swept_from_the_index(
         assert (await store.read(f"SELECT COUNT(*) FROM {table}"))[0][0] == 3
 
 
+class Recording:
+    """A store that keeps how many rows were read at a time."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.sizes: list[int] = []
+
+    async def read(self, sql: str, **params: object) -> Sequence[Row]:
+        rows = await self._store.read(sql, **params)
+        self.sizes.append(len(rows))
+        return rows
+
+
+async def test_a_start_with_nothing_to_add_looks_at_a_bounded_number_of_sessions_at_a_time(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    for number in range(3):
+        await filled(store, f"agent:main:x{number}")
+    monkeypatch.setattr(indexing, "BRANCHES", 2)
+    recording = Recording(store)
+
+    await Indexer(recording, SystemClock()).find_behind()  # pyright: ignore[reportArgumentType]
+
+    twice = [2, 1, 0] * 2  # for the branches that go on, and for those that began
+    assert recording.sizes == [*twice, 0, 0]
+
+
 async def test_two_indexers_add_nothing_twice(store: Store):
     await filled(store, is_indexed=False)
 
-    await asyncio.gather(indexing(store), indexing(store))
+    await asyncio.gather(caught_up(store), caught_up(store))
 
     assert (await store.read("SELECT COUNT(*) FROM search_lines"))[0][0] == len(SAID)
