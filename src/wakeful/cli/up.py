@@ -26,7 +26,7 @@ from wakeful.settings.exposure import refuse_exposed
 from wakeful.settings.load import Loaded, load, reload
 from wakeful.store.opening import is_postgres
 from wakeful.telemetry import log as log_file
-from wakeful.telemetry.redaction import Redaction, secrets_in
+from wakeful.telemetry.redaction import SHORTEST, Redaction, secrets_in
 from wakeful.vocabulary.errors import WakefulError
 
 ON_THE_SPOT = frozenset({"telemetry"})  # keys that need no new start of the runtime
@@ -230,8 +230,18 @@ def _refuse_exposed(loaded: Loaded) -> None:
 
 def _start_log(loaded: Loaded, environ: Mapping[str, str]) -> None:
     """Begin to log; none of the secrets that are known here will stand in it."""
+    redaction = Redaction(secrets_of(loaded, environ))
+    log_file.start(loaded.home, loaded.telemetry.log_level, redaction)
+
+
+def secrets_of(loaded: Loaded, environ: Mapping[str, str]) -> list[str]:
+    """Return the secrets that the settings and the environment hold."""
     address = loaded.settings.database
     secrets = [key for one in loaded.outbound.values() for key in (one.secret or "").split()]
     secrets += [loaded.token or "", token_file.read(loaded.home) or "", *secrets_in(environ)]
     secrets.append(address.partition("@")[0].rpartition(":")[2] if "@" in address else "")
-    log_file.start(loaded.home, loaded.telemetry.log_level, Redaction(secrets))
+    for server in loaded.mcp_servers.values():
+        # What a server says when it ends is logged, and it knows these.
+        headers = (value for value in server.headers.values() if len(value) >= SHORTEST)
+        secrets += [server.bearer or "", *secrets_in(server.env), *headers]
+    return secrets

@@ -2,22 +2,28 @@
 
 import logging
 import logging.handlers
+import re
 import sys
 import threading
 from datetime import datetime
 from pathlib import Path
 
 from wakeful.telemetry.redaction import Redaction
+from wakeful.vocabulary.text import REPLACEMENT
 
 NAME = "wakeful.log"
 LARGEST_LOG = 10 * 1024 * 1024
 OLD_LOGS = 3
+LONGEST_LINE = 100_000  # characters of one record: hiding secrets in more would hold up the loop
+LONGEST_SECRET = 4096
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 
 log = logging.getLogger(__name__)
 
 
 class Redacting(logging.Formatter):
-    """Writes lines, tracebacks included, in which no secret stands."""
+    """Writes lines, tracebacks included, in which no secret stands and which nobody can forge."""
 
     def __init__(self, redaction: Redaction) -> None:
         super().__init__("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
@@ -29,7 +35,13 @@ class Redacting(logging.Formatter):
         return happened.isoformat(sep=" ", timespec="milliseconds")
 
     def format(self, record: logging.LogRecord) -> str:
-        return self._redaction.hide(super().format(record))
+        whole = super().format(record)
+        text = self._redaction.hide(whole[:LONGEST_LINE])
+        if len(whole) > LONGEST_LINE:
+            # With its end, where half a secret may stand that is no longer known by its looks.
+            text = f"{text[:-LONGEST_SECRET]}… [{len(whole) - LONGEST_LINE} more characters]"
+        # What somebody sent may be told: only a record begins at the beginning of a line.
+        return _CONTROL.sub(REPLACEMENT, text).replace("\n", "\n  ")
 
 
 def start(home: Path, level: str, redaction: Redaction) -> None:

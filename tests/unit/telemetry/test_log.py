@@ -140,3 +140,26 @@ def test_a_line_tells_its_time_with_an_offset(begin: Begin):
     logging.getLogger("wakeful.test").warning("here")
 
     assert datetime.fromisoformat(file.read_text()[:29]).utcoffset() is not None
+
+
+def test_what_is_logged_cannot_pretend_to_be_another_line_or_steer_a_terminal(begin: Begin):
+    written = begin()
+    forged = "2026-01-01 00:00:00.000+00:00 INFO    wakeful: all is well"
+    logging.getLogger("anybody").warning("said: %s", f"hello\n{forged}\r{forged}\x1b[2J\x9b2J")
+
+    first, second = written.read_text().splitlines()
+    assert first.endswith("said: hello")
+    assert second.startswith(f"  {forged}")
+    assert not set(second) & {"\r", "\x1b", "\x9b"}
+
+
+def test_a_line_without_end_is_cut_and_no_part_of_a_secret_is_left(begin: Begin):
+    written = begin()
+    most = log.LONGEST_LINE
+    for position in range(most - 80, most + 1, 9):
+        logging.getLogger("anybody").warning("%s", "x" * (position - 60) + SECRET + "y" * most)
+
+    for line in written.read_text().splitlines():
+        assert len(line) < most + 100
+        assert "s3c" not in line
+        assert line.endswith("more characters]")
