@@ -5,15 +5,14 @@ A branch stays as long as its session does; of the others stays what a living pa
 
 from wakeful.store.database import Tx
 from wakeful.transcript import branches
-from wakeful.transcript.branches import BRANCHES
 
 STEP = 500  # entries that one write removes
 
 _WHOLE = 2**62
 
 _SHARES = (
-    "SELECT key, branch, fork_depth, leaf_depth FROM sessions WHERE transcript_id = :id "
-    "UNION ALL SELECT session_key, branch, fork_depth, leaf_depth FROM past_transcripts "
+    "SELECT key, branch, leaf_depth FROM sessions WHERE transcript_id = :id "
+    "UNION ALL SELECT session_key, branch, leaf_depth FROM past_transcripts "
     "WHERE id = :id"
 )
 
@@ -72,11 +71,13 @@ def _kept(tx: Tx, transcript_id: str) -> dict[str, int]:
     shares = tx.all(_SHARES, id=transcript_id)
     rows = branches.of_transcript(tx, transcript_id)
     kept = dict.fromkeys([transcript_id, *(row.id for row in rows)], -1)
-    paths = [(row[1], row[3]) for row in shares]
+    for _, branch, leaf_depth in shares:
+        kept[branch] = max(kept.get(branch, -1), leaf_depth)
     for session_key in {row[0] for row in shares}:
-        paths += [(row.id, _WHOLE) for row in branches.owned(rows, session_key)]
-    for branch, leaf_depth in paths:
-        chain = [BRANCHES.read(row) for row in tx.all(branches.CHAIN, branch=branch)]
-        for segment in branches.stretches(branch, chain, leaf_depth):
-            kept[segment.branch] = max(kept.get(segment.branch, -1), segment.last)
+        kept |= dict.fromkeys([row.id for row in branches.owned(rows, session_key)], _WHOLE)
+    # A branch stands on the one it left, which it left less deep than any branch left it.
+    for row in sorted(rows, key=lambda row: row.fork_depth, reverse=True):
+        if row.parent is not None:
+            needed = min(kept[row.id], row.fork_depth)
+            kept[row.parent] = max(kept.get(row.parent, -1), needed)
     return kept

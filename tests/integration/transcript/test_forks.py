@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from tests.integration.transcript.files import Desk
 from wakeful.models.scripted import Scripted
 from wakeful.runtime import Runtime
+from wakeful.store.database import Row, Store
 from wakeful.testing.kit import in_memory
 from wakeful.transcript.indexing import Indexer
 from wakeful.transcript.jsonl.importing import Importer
@@ -78,6 +79,32 @@ async def test_a_session_that_forked_off_leaves_with_what_it_stands_on_and_is_fo
     assert texts(other) == ["shared", "heard shared", "pear", "heard pear"]
     own = [[key for key, _ in hit if "import" not in key] for hit in hits]
     assert own == [["agent:main:main"], ["agent:main:main"], ["agent:main:other"]]
+
+
+class Counting:
+    """A store that counts how often it is read."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.reads = 0
+
+    async def read(self, sql: str, **params: object) -> Sequence[Row]:
+        self.reads += 1
+        return await self._store.read(sql, **params)
+
+
+async def test_forks_of_forks_leave_without_asking_for_each_of_them_again_and_again():
+    deep = 20
+    async with in_memory(ECHO) as runtime:
+        await said(runtime, "one")
+        for _ in range(deep):
+            await runtime.fork("main", summary="deeper")
+        counting = Counting(runtime.store)
+        one = Desk(counting, on(runtime).importer)  # pyright: ignore[reportArgumentType]
+        file = await one.get("agent:main:main")
+
+    assert texts(file) == ["one", "heard one", *["deeper"] * deep]
+    assert counting.reads < 8 * deep
 
 
 async def test_a_transcript_from_before_a_reset_leaves_and_is_found():

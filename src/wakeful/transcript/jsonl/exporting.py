@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
 from wakeful.store.database import Row, Store
+from wakeful.transcript.branches import BRANCHES, CHAIN
 from wakeful.transcript.entries import ENTRIES
 from wakeful.transcript.jsonl import writing
 from wakeful.transcript.jsonl.file import prefix_of
@@ -263,17 +264,12 @@ async def _rest(store: Store, walk: _Walk, branch: str, until: int) -> AsyncIter
 
 async def _lineage(store: Store, branch: str, until: int) -> AsyncIterator[_Segment]:
     """Yield the pieces of the path from a branch to the root, the nearest first."""
-    while True:
-        rows = await store.read(
-            "SELECT parent, fork_depth FROM branches WHERE id = :id AND parent IS NOT NULL",
-            id=branch,
-        )
-        if not rows:
-            yield _Segment(branch, -1, until)
-            return
-        parent, fork_depth = rows[0]
-        yield _Segment(branch, fork_depth, until)
-        branch, until = parent, min(until, fork_depth)
+    for row in await store.read(CHAIN, branch=branch):
+        fork = BRANCHES.read(row)
+        if fork.parent is not None:
+            yield _Segment(branch, fork.fork_depth, until)
+            branch, until = fork.parent, min(until, fork.fork_depth)
+    yield _Segment(branch, -1, until)
 
 
 async def _end_of_import(store: Store, walk: _Walk, part: _Segment) -> int:
