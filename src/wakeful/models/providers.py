@@ -89,6 +89,17 @@ def refuse_unusable(name: str, environ: Mapping[str, str], field: str = "model")
     if provider.keys and not any(environ.get(key) for key in provider.keys):
         keys = " or ".join(provider.keys)
         raise InvalidInput(field, f"{prefix!r} needs {keys} in the environment")
+    for key in provider.keys:
+        if not _is_sendable(environ.get(key, "")):
+            rule = (
+                f"{prefix!r} cannot use {key}: it has blanks around it, or letters that no key has"
+            )
+            raise InvalidInput(field, rule)
+
+
+def _is_sendable(value: str) -> bool:
+    """Tell whether a value can stand in a request; a file from Windows leaves line ends in it."""
+    return value.isascii() and value.isprintable() and value == value.strip()
 
 
 def _is_installed(package: str) -> bool:

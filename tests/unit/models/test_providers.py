@@ -51,6 +51,16 @@ def test_a_missing_key_is_told_by_its_variable(name: str, variables: str):
         refuse_unusable(name, {variables.split()[0]: ""})
 
 
+@pytest.mark.parametrize(
+    "key", ["sk-canary\r", "sk-canary\n", " sk-canary", "   ", "sk-canary\u2013"]
+)
+def test_a_key_that_no_request_can_carry_is_told_by_its_variable_alone(key: str):
+    with pytest.raises(InvalidInput, match="cannot use ANTHROPIC_API_KEY") as refused:
+        refuse_unusable("anthropic:x", {"ANTHROPIC_API_KEY": key})
+
+    assert "canary" not in str(refused.value)
+
+
 def test_a_missing_package_is_told_with_what_to_install():
     with pytest.raises(InvalidInput, match=r"pip install 'pydantic-ai-slim\[xai\]'"):
         refuse_unusable("xai:grok", {"XAI_API_KEY": "k"})
