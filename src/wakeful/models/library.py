@@ -27,7 +27,7 @@ from pydantic_ai.settings import ModelSettings
 
 from wakeful.models.model import LONGEST_REPLY, Delta, Piece, Reply, Request
 from wakeful.models.rehearsal import rehearse
-from wakeful.models.sorting import sorted_error
+from wakeful.models.sorting import sorted_error, unusable
 from wakeful.models.thinking import levels, nearest
 from wakeful.models.thoughts import takes_back
 from wakeful.models.translation import content, has_ended, history, parameters, stop_reason
@@ -51,7 +51,7 @@ class Connection:
         try:
             self._model: Model = infer_model(name, provider_of)
         except Exception as error:
-            raise sorted_error(error, name) from error
+            raise unusable(error, name) from error
         provider = name.partition(":")[0]
         if takes_client(provider):
             with suppress(Exception):  # most of them do not understand the answer

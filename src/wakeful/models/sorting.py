@@ -65,8 +65,13 @@ def sorted_error(error: Exception, name: str) -> WakefulError:
             return Transient(sentence, retry_after_s=error.retry_after)
         return Permanent(sentence)
     if isinstance(error, UserError | ImportError):
-        return Permanent(f"{name} cannot be used: {_line(str(error))}")
+        return unusable(error, name)
     return Garbled(f"{name} answered with something unreadable: {_line(_named(error))}")
+
+
+def unusable(error: Exception, name: str) -> Permanent:
+    """Return the error for a model that cannot even be asked."""
+    return Permanent(f"{name} cannot be used: {_line(str(error))}")
 
 
 def _is_too_large(error: Exception) -> TypeGuard[ModelHTTPError]:

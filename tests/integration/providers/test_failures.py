@@ -5,6 +5,7 @@ import json
 import logging
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from pathlib import Path
 
 import pytest
 
@@ -147,6 +148,19 @@ async def test_a_provider_that_will_not_answer_this_is_told_as_that(stand_in: Pr
 
     assert turn.state is TurnState.FAILED
     assert turn.reply == f"{ANTHROPIC} refuses to answer this."
+
+
+async def test_a_provider_whose_credentials_are_missing_is_told_as_that(
+    stand_in: Providers, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "none.json"))
+    async with talking("google-cloud:gemini-2.5-pro") as runtime:
+        turn = await answered(runtime, "hello")
+        states = await asks(runtime)
+
+    assert turn.reply is not None
+    assert turn.reply.startswith("google-cloud:gemini-2.5-pro cannot be used: ")
+    assert states == ["failed"]
 
 
 async def test_a_name_that_the_library_cannot_use_is_told_as_that(
