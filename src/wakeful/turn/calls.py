@@ -17,6 +17,8 @@ from wakeful.vocabulary.errors import InvalidInput, StoreFailed, Transient
 from wakeful.vocabulary.message import ToolCall, ToolMessage, encode_message
 from wakeful.vocabulary.text import told
 
+MOST_BESIDE = 16  # reads at once: each may hold a thread, a connection and a page of the web
+
 
 class LedgerToolFailed(Exception):
     """A ledger tool raised; its transaction was rolled back and its call needs a result."""
@@ -50,7 +52,7 @@ class StepCalls:
         group = [first]
         if self._is_read(first):
             for call in others:
-                if not self._is_read(call):
+                if len(group) == MOST_BESIDE or not self._is_read(call):
                     break
                 group.append(call)
         return tuple(group)

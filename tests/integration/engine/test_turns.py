@@ -10,6 +10,7 @@ from wakeful.runtime import Runtime
 from wakeful.testing.kit import ManualClock, Pause, Scripted, call, in_memory, says, wait_for
 from wakeful.tools.tool import LedgerContext, Tool, ToolContext, ToolResult, tool
 from wakeful.turn.agent import Agent
+from wakeful.turn.calls import MOST_BESIDE
 from wakeful.turns.turns import TurnState
 from wakeful.vocabulary.agent import Limits
 from wakeful.vocabulary.entry import AssistantBody
@@ -87,6 +88,28 @@ async def test_reads_run_side_by_side_and_effects_in_order():
     assert set(log[:2]) == {"a", "b"}
     assert log[2:] == ["c", "d"]
     assert shown(model.requests[1])[2:] == ["tool: a", "tool: b", "tool: did c", "tool: did d"]
+
+
+async def test_a_reply_with_very_many_reads_runs_all_of_them_though_not_all_at_once():
+    running, most = 0, 0
+
+    @tool(effect="read")
+    async def look(what: int) -> str:
+        """Look."""
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0)
+        running -= 1
+        return f"saw {what}"
+
+    calls = [call("look", call_id=f"r{number}", what=number) for number in range(100)]
+    model = Scripted([says("", *calls), "finished"])
+    async with in_memory(model, tools=[look]) as runtime:
+        await answered(runtime)
+
+    assert shown(model.requests[1])[2:] == [f"tool: saw {number}" for number in range(100)]
+    assert most == MOST_BESIDE
 
 
 async def test_a_failing_tool_is_a_result_the_model_sees():
@@ -237,6 +260,35 @@ async def test_a_turn_that_takes_too_long_is_ended():
     assert turn.state is TurnState.TIMED_OUT
     assert turn.reply == "I ran out of time: one turn may take 60 seconds."
     assert again.reply == "next"
+
+
+class Connected(Scripted):
+    """A model that holds a connection."""
+
+    def __init__(self, closed: list[str], name: str, error: str = "") -> None:
+        super().__init__(["hello"])
+        self._closed = closed
+        self._called = name
+        self._error = error
+
+    async def aclose(self) -> None:
+        self._closed.append(self._called)
+        if self._error:
+            raise OSError(self._error)
+
+
+async def test_every_model_is_closed_at_the_end_whatever_another_one_does():
+    closed: list[str] = []
+    first, second = Connected(closed, "first", "stuck"), Connected(closed, "second")
+    agents = [
+        Agent("main", model=second, fallback_models=[first]),
+        Agent("other", model=Connected(closed, "third", "stuck, too")),
+    ]
+    with pytest.raises(OSError, match="stuck"):
+        async with Runtime(agents=agents) as runtime:
+            await answered(runtime)
+
+    assert sorted(closed) == ["first", "second", "third"]
 
 
 async def test_a_model_that_is_busy_is_asked_again_later_without_holding_the_lane():
