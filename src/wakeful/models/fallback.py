@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack
 
 from msgspec.structs import replace
 
@@ -71,9 +72,10 @@ class Fallback:
         raise _all_failed(errors)
 
     async def aclose(self) -> None:
-        for model in self._models:
-            if isinstance(model, Closeable):
-                await model.aclose()
+        async with AsyncExitStack() as closing:  # all of them, also after one that fails
+            for model in self._models:
+                if isinstance(model, Closeable):
+                    closing.push_async_callback(model.aclose)
 
     def _note(self, at: int, error: Transient | Permanent) -> None:
         wait_s = error.retry_after_s if isinstance(error, Transient) else None

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
 
 from wakeful.models.model import Closeable, Model
 from wakeful.models.unusable import Unusable
@@ -32,9 +33,11 @@ class Minds:
         return mind.speaking(model, thinking or mind.config.thinking)
 
     async def aclose(self) -> None:
-        for model in (*(mind.model for mind in self._minds.values()), *self._voices.values()):
-            if isinstance(model, Closeable):
-                await model.aclose()
+        """Close every model, also after one that could not be closed."""
+        async with AsyncExitStack() as closing:
+            for model in (*(mind.model for mind in self._minds.values()), *self._voices.values()):
+                if isinstance(model, Closeable):
+                    closing.push_async_callback(model.aclose)
 
     def _chosen(self, mind: Mind, name: str) -> Model:
         key = (mind.agent_id, name)
