@@ -3,15 +3,19 @@
 import json
 from collections.abc import Sequence
 
+import pytest
+
 from tests.integration.transcript.files import Desk
 from wakeful.models.scripted import Scripted
 from wakeful.runtime import Runtime
 from wakeful.store.database import Row, Store
 from wakeful.testing.kit import in_memory
 from wakeful.transcript.indexing import Indexer
+from wakeful.transcript.jsonl.exporting import export, source
 from wakeful.transcript.jsonl.importing import Importer
 from wakeful.views.search import SearchView
 from wakeful.vocabulary.clock import SystemClock
+from wakeful.vocabulary.errors import NotFound
 from wakeful.vocabulary.ids import Ids
 
 ECHO = Scripted(lambda request: f"heard {request.messages[-1].text}")
@@ -135,3 +139,16 @@ async def test_a_deleted_session_is_not_found_any_more():
     assert len(before) == 2
     assert after == [("agent:main:other", "heard open")]
     assert again == [("agent:main:main", "heard anew"), *after]
+
+
+async def test_what_is_left_of_a_session_that_is_deleted_meanwhile_never_leaves_as_the_whole():
+    async with in_memory(ECHO) as runtime:
+        await said(runtime, "one")
+        wanted = await source(runtime.store, "agent:main:main")
+        parts = export(runtime.store, wanted)
+        await anext(parts)
+        await runtime.delete("main")
+        await said(runtime, "anew")
+
+        with pytest.raises(NotFound, match="no transcript"):
+            await anext(parts)

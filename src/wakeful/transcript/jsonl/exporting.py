@@ -62,7 +62,8 @@ async def export(store: Store, wanted: Source) -> AsyncGenerator[bytes, None]:
 
     First come the lines of the file it was imported from, in their order, then what was said
     since, branch by branch, the active one last. The branches of a session that forked off are
-    its own, and leave with it alone.
+    its own, and leave with it alone. When the session is deleted meanwhile it ends in NotFound:
+    what was left out must not seem to be all.
     """
     has_begun = await _has_begun(store, wanted)
     rows = await store.read(
@@ -79,6 +80,7 @@ async def export(store: Store, wanted: Source) -> AsyncGenerator[bytes, None]:
     async for segment in _segments(store, wanted, has_begun, prefix):
         async for page in _pages(store, segment):
             yield await scribe.written(page)
+    await source(store, wanted.session_key, wanted.transcript_id)
 
 
 async def _has_begun(store: Store, wanted: Source) -> bool:
