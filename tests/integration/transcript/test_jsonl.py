@@ -355,6 +355,18 @@ async def test_a_compaction_keeps_nothing_of_another_branch():
         assert await one.get(report.session_key) == file
 
 
+async def test_a_name_from_a_file_becomes_a_label_of_one_line():
+    name = " a\n\x1b[31mname " + "x" * 300
+    file = written(HEADER, entry("00000001", None, "session_info", name=name))
+
+    async with desk() as one:
+        report = await one.put(file)
+        rows = await one.store.read("SELECT label FROM sessions")
+
+        assert rows[0][0] == "a [31mname " + "x" * 188 + "…"
+        assert await one.get(report.session_key) == file
+
+
 @pytest.mark.parametrize(
     "ours",
     [

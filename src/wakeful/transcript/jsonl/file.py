@@ -17,8 +17,10 @@ from wakeful.transcript.jsonl.tree import Tree
 from wakeful.transcript.jsonl.writing import VERSION, Links
 from wakeful.vocabulary.entry import Body, CompactionBody, Kind, NoteBody, encode_body
 from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.text import one_line
 
 MOST_TROUBLES = 100  # that are told one by one; the others are counted
+LONGEST_LABEL = 200
 LEFT_OUT = "left out"
 
 _NAME = re.compile(r"[0-9A-Za-z_-]{1,64}")
@@ -168,7 +170,7 @@ class File:
             body, first_kept = self._kept(number, line, body)
             self.compactions.append(number)
         if isinstance(body, NoteBody) and line.get("type") == "session_info":
-            self.label = body.text[:200] or None
+            self.label = one_line(body.text, LONGEST_LABEL) or None
         parent_name = None if parent is None else self._name_of(parent)
         links = Links(name=name, parent=parent_name, first_kept=first_kept)
         return Found(
