@@ -19,6 +19,12 @@ from wakeful.vocabulary.text import clean
 HOSTILE = "\x1b[31mred\x1b[0m\r\nERROR fake log line\x00\x9b\u2028 \ud83d end"
 
 
+def listen(caplog: pytest.LogCaptureFixture) -> None:
+    """Hear everything that is logged from now on."""
+    caplog.set_level(logging.DEBUG)
+    logging.getLogger("wakeful").debug("somebody listens")  # a server at peace may say nothing
+
+
 def logged(caplog: pytest.LogCaptureFixture) -> str:
     """Return what the server said; the client of the test talks of its own requests."""
     said = [record for record in caplog.records if not record.name.startswith("http")]
@@ -29,7 +35,7 @@ def logged(caplog: pytest.LogCaptureFixture) -> str:
 async def test_no_secret_is_in_any_log_file_answer_event_or_metric(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
-    caplog.set_level(logging.DEBUG)
+    listen(caplog)
     seen: list[str] = []
     folder = tmp_path / "home"
     async with (
@@ -100,7 +106,7 @@ async def test_the_operators_token_is_the_same_after_a_restart(tmp_path: Path):
 
 
 async def test_control_characters_reach_neither_logs_nor_names(caplog: pytest.LogCaptureFixture):
-    caplog.set_level(logging.DEBUG)
+    listen(caplog)
     async with house() as home, home.client(home.operator) as client:
         body = {"text": HOSTILE, "source": "a\x1b[31m\nb"}
         answer = await client.post("/api/sessions/main/messages?wait=10", **as_json(body))
