@@ -29,7 +29,7 @@ MOST_WORDS = 4000  # of one entry that can be found
 MOST_TOOL_WORDS = 1000
 TIE_BITS = 21
 MOST_TOGETHER = 1000  # that one write adds
-LATEST_MS = (1 << 42) - 1  # the year 2109; later times count as this one
+LATEST_MS = (1 << 42) - (1 << 20)  # in 2109; later times count as this one, with room after it
 
 _FOUND_KINDS = frozenset(
     {

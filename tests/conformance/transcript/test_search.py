@@ -184,6 +184,21 @@ async def test_the_end_of_a_branch_that_others_stand_on_is_swept_from_the_index(
         assert (await store.read(f"SELECT COUNT(*) FROM {table}"))[0][0] == 3
 
 
+@pytest.mark.parametrize("time", ["9999-12-31T23:59:59.999Z", "0001-01-01T00:00:00.000Z"])
+async def test_what_was_said_at_any_time_is_found(store: Store, time: str):
+    ids = Ids(SystemClock())
+    bus = Bus(store, ids)
+    await bus.start()
+    said = entry("00000001", None, message={"role": "user", "content": "far"}, timestamp=time)
+    importer = Importer(store, bus, ids, "main")
+    file = pieces(written(HEADER, said), 4096)
+    await importer.run(file, SessionKey("agent:main:main"), is_trial=False)
+
+    await caught_up(store)
+
+    assert numbers(await SearchView(store).page("far", limit=5)) == [0]
+
+
 class Recording:
     """A store that keeps how many rows were read at a time."""
 
