@@ -30,7 +30,14 @@ from wakeful.models.rehearsal import rehearse
 from wakeful.models.sorting import sorted_error, unusable
 from wakeful.models.thinking import levels, nearest
 from wakeful.models.thoughts import takes_back
-from wakeful.models.translation import content, has_ended, history, parameters, stop_reason
+from wakeful.models.translation import (
+    content,
+    has_ended,
+    history,
+    is_usable,
+    parameters,
+    stop_reason,
+)
 from wakeful.models.transport import provider_of, takes_client
 from wakeful.vocabulary.agent import ThinkingLevel
 from wakeful.vocabulary.errors import Garbled, Permanent, WakefulError
@@ -116,6 +123,8 @@ class Connection:
     def _reply(self, response: ModelResponse) -> Reply:
         if not has_ended(response):
             raise Garbled(f"the answer of {self._name} broke off")
+        if response.finish_reason == "length" and not is_usable(response):
+            raise Garbled(f"the answer of {self._name} grew too long before it said anything whole")
         blocks = content(response)
         if response.finish_reason == "content_filter" and not any(blocks):
             raise Permanent(f"{self._name} refuses to answer this.")

@@ -78,6 +78,15 @@ def has_ended(response: ModelResponse) -> bool:
     return response.finish_reason is not None or bool(said)
 
 
+def is_usable(response: ModelResponse) -> bool:
+    """Tell whether what a model said before it was cut off is of any use."""
+    try:
+        blocks = content(response)
+    except Garbled:
+        return False
+    return any(not isinstance(block, Thinking) for block in blocks)
+
+
 def stop_reason(response: ModelResponse) -> StopReason:
     """Return why a model stopped."""
     if any(isinstance(part, ToolCallPart) for part in response.parts):

@@ -310,6 +310,24 @@ async def test_an_odd_answer_leaves_a_transcript_that_can_be_sent(
     assert stand_in.lines("refused") == []
 
 
+@pytest.mark.parametrize(
+    "cut",
+    [
+        Step(text="", thinking="hm", stop="max_tokens"),
+        Step(calls=(PlannedCall(name="look", raw='{"at": "s'),), stop="max_tokens"),
+    ],
+    ids=["thoughts alone", "half a call"],
+)
+async def test_an_answer_cut_off_at_its_greatest_length_is_told_as_that(
+    cut: Step, stand_in: Providers
+):
+    stand_in.plan(cut=[cut])
+    async with talking() as runtime:
+        turn = await answered(runtime, "{cut}")
+
+    assert turn.error == (f"the answer of {ANTHROPIC} grew too long before it said anything whole")
+
+
 @pytest.mark.parametrize("wire", [ANTHROPIC, CHAT])
 async def test_an_end_for_a_reason_that_nobody_knows_is_an_end(wire: str, stand_in: Providers):
     stand_in.plan(eos=[Step(text="hello you", stop="eos_token")])
