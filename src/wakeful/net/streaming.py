@@ -16,17 +16,24 @@ from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import Transient
 
 EVENT_STREAM = "text/event-stream"
+LEAST_PAUSE_S = 1.0  # between two requests that only look
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
     """The network of an HTTP client that others wrote: judged addresses, no endless answers."""
 
-    def __init__(self, pool: httpcore2.AsyncConnectionPool, *, most_bytes: int) -> None:
+    def __init__(
+        self, pool: httpcore2.AsyncConnectionPool, clock: Clock, *, most_bytes: int
+    ) -> None:
         self._pool = pool
+        self._clock = clock
         self._most_bytes = most_bytes
+        self._next_look_s = 0.0  # when something may be looked at again
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         assert isinstance(request.stream, httpx2.AsyncByteStream)
+        if request.method == "GET":
+            await self._pace()
         answer = await self._pool.handle_async_request(
             httpcore2.Request(
                 method=request.method,
@@ -57,6 +64,16 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         await self._pool.aclose()
+
+    async def _pace(self) -> None:
+        """Wait a moment after the last look: a server that ends its streams at once, and asks to
+        be asked again at once, would keep us busy with nothing else.
+        """
+        now_s = self._clock.monotonic()
+        begin_s = max(now_s, self._next_look_s)
+        self._next_look_s = begin_s + LEAST_PAUSE_S
+        if begin_s > now_s:
+            await self._clock.sleep(begin_s - now_s)
 
 
 def _unpacked_wanted(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
@@ -100,4 +117,4 @@ async def guarded_transport(
     # Reading the authorities of the machine takes longer than the loop may stand still.
     tls = await asyncio.to_thread(ssl.create_default_context)
     pool = httpcore2.AsyncConnectionPool(ssl_context=tls, network_backend=wire)
-    return GuardedTransport(pool, most_bytes=most_bytes)
+    return GuardedTransport(pool, clock, most_bytes=most_bytes)
