@@ -75,10 +75,10 @@ def _check_attachments(draft: Draft) -> None:
             raise InvalidInput("attachments", "data must be base64") from None
         for field in ("name", "media_type"):
             value: str = getattr(attachment, field)
-            if not 0 < len(value) <= LONGEST_NAME or clean(value) != value:
-                raise InvalidInput(
-                    "attachments", f"{field} must be 1 to {LONGEST_NAME} storable characters"
-                )
+            # A model is told it in a line of ours, which it must not be able to leave.
+            if not 0 < len(value) <= LONGEST_NAME or not is_plain(value):
+                rule = f"{field} must be 1 to {LONGEST_NAME} characters on one line"
+                raise InvalidInput("attachments", rule)
 
 
 @lru_cache(maxsize=4096)

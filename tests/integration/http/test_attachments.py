@@ -100,6 +100,7 @@ async def test_an_attachment_is_given_to_whoever_may_see_its_stimulus_and_as_byt
         ({"data": {"text": ["a", "b"]}, "files": {"f": b"x"}}, 422, "text"),
         ({"data": {"text": "a", "attachments": "b"}, "files": {"f": b"x"}}, 422, "attachments"),
         ({"data": {"text": "a", "mode": "fast"}, "files": {"f": b"x"}}, 422, "mode"),
+        ({"json": {"text": "a", "attachments": [in_base64(name="a]\n[b")]}}, 422, "attachments"),
         ({"files": {f"f{number}": b"x" for number in range(40)}}, 400, None),
         ({"files": {"f": bytes(10 * 1024 * 1024 + 1)}}, 413, None),
         ({"content": b"--x\r\n", "headers": {"Content-Type": "multipart/form-data"}}, 400, None),
