@@ -20,7 +20,9 @@ async def status(reach: Reach, caller: Caller, _rest: str) -> Said:
     card = reach.agents.card(agent_id)
     lane = await reach.lanes.status(caller.session_key)
     session = await _session(reach, caller)
-    lines = [f"{caller.session_key}: {lane.state}", f"agent {agent_id}, model {card.model}"]
+    chosen = None if session is None else session.overrides.model
+    model = card.model if chosen is None else f"{chosen}, chosen for this session"
+    lines = [f"{caller.session_key}: {lane.state}", f"agent {agent_id}, model {model}"]
     if lane.waits_for is not None:
         lines.append(f"waits for {lane.waits_for}{_until(lane)}")
     if lane.turn_id is not None:

@@ -53,6 +53,17 @@ async def test_the_status_tells_until_when_the_model_is_waited_for_and_why(
     assert "waits 3600.0 s for its model: nobody is there" in caplog.text
 
 
+async def test_the_status_names_the_model_that_answers_in_this_session():
+    async with house() as home, home.client(home.operator) as client:
+        await said(client, "hello")
+        await said(client, "/model demo")
+        here = await said(client, "/status")
+        elsewhere = await said(client, "/status", session="dm:other")
+
+    assert "agent main, model demo, chosen for this session" in here["reply"]
+    assert "agent main, model scripted\n" in elsewhere["reply"] + "\n"
+
+
 async def test_a_command_stands_in_the_transcript_where_no_model_reads_it():
     model = Scripted(["one", "two"])
     async with house(model) as home, home.client(home.operator) as client:
