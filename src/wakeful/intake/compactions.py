@@ -3,12 +3,13 @@
 from wakeful.broker import lanes
 from wakeful.bus.bus import Bus
 from wakeful.intake.intake import Intake
+from wakeful.intake.sessions import existing
 from wakeful.store.database import Store, Tx
 from wakeful.transcript import entries, sessions
 from wakeful.transcript.entries import Line
 from wakeful.vocabulary.compacting import COMPACTION, FOLD
 from wakeful.vocabulary.entry import CompactionBody, Entry, Kind
-from wakeful.vocabulary.errors import InvalidInput, NotFound, Underway
+from wakeful.vocabulary.errors import InvalidInput, Underway
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.route import Route
@@ -32,7 +33,9 @@ class Compactions:
 
         Where the wish came from, the outcome is told; not to whoever spoke there last.
         """
-        await self._store.write(lambda tx: _known(tx, session_key))
+        await self._store.write(
+            lambda tx: existing(tx, session_key), locks=[lanes.lock(session_key)]
+        )
         return await self._intake.accept(
             Draft(
                 session_key=session_key,
@@ -54,7 +57,7 @@ class Compactions:
         )
 
     def _undo(self, tx: Tx, session_key: str) -> Entry:
-        session = _known(tx, session_key)
+        session = existing(tx, session_key)
         lane = lanes.get(tx, session_key)
         if lane is not None and lane.turn_id is not None:
             raise Underway(f"a turn is running in {session_key!r}: stop it, or wait for its end")
@@ -101,10 +104,3 @@ def _undoing(view: CompactionBody, undone_id: str, tokens: int) -> CompactionBod
         previous=view.previous,
         undoes=undone_id,
     )
-
-
-def _known(tx: Tx, session_key: str) -> sessions.Session:
-    session = sessions.get(tx, session_key)
-    if session is None:
-        raise NotFound("session", f"no session {session_key!r}")
-    return session

@@ -216,7 +216,9 @@ class SessionActs:
 
 
 def existing(tx: Tx, key: str) -> Session:
-    """Return a session, or refuse its name."""
+    """Return a session under the lock of its lane, or refuse its name."""
+    if lanes.get(tx, key) is None or not tx.holds(lanes.lock(key)):
+        lanes.add_missing(tx, [key])  # one that was imported has no lane before its first turn
     session = sessions.get(tx, key)
     if session is None:
         raise NotFound("session", f"no session {key!r}")

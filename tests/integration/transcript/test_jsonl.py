@@ -484,6 +484,18 @@ async def test_an_imported_session_goes_on_and_leaves_again_whole():
         assert await one.get(report.session_key) == first
 
 
+async def test_an_imported_session_is_labelled_and_forked_before_its_first_turn():
+    async with in_memory() as runtime:
+        one = Desk(runtime.store, _importer(runtime))
+        key = (await one.put(written(HEADER, user("00000001", None)))).session_key
+        (first,) = await runtime.entries(key)
+        await runtime.label(key, first.id, "good")
+        await runtime.fork(key, at=first.id, summary="anew")
+
+        kinds = [entry.kind for entry in await runtime.entries(key)]
+        assert kinds == [Kind.MESSAGE, Kind.BRANCH_SUMMARY]
+
+
 async def test_what_a_branch_shares_with_others_is_seen_when_it_goes_on():
     model = Scripted(lambda request: " / ".join(one.text for one in request.messages))
     file = written(
