@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 import traceback
+from contextlib import suppress
 
 from wakeful.telemetry.metrics import Metrics
 from wakeful.vocabulary.clock import Clock
@@ -86,8 +87,10 @@ class Watchdog:
             _say(f"the event loop answers again, after {ticks * self._tick_s:.1f} s")
 
     def _end(self, silent_s: float) -> None:
-        _say(f"the event loop has hung for {silent_s:.1f} s: the process ends\n{_stacks()}")
-        os._exit(STALLED)
+        try:
+            _say(f"the event loop has hung for {silent_s:.1f} s: the process ends\n{_stacks()}")
+        finally:
+            os._exit(STALLED)
 
     def _rearm(self) -> None:
         """Be killed, with the stacks on standard error, if no tick comes for so much work."""
@@ -97,8 +100,10 @@ class Watchdog:
 def _say(words: str) -> None:
     """Log something, from yet another thread: whatever hangs may hold the log's own lock."""
     saying = threading.Thread(target=lambda: log.critical("%s", words), daemon=True)
-    saying.start()
-    saying.join(LAST_WORDS_S)
+    # Where no thread can be started, watching on is worth more than words.
+    with suppress(RuntimeError):
+        saying.start()
+        saying.join(LAST_WORDS_S)
 
 
 def _stacks() -> str:

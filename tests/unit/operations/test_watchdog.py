@@ -1,6 +1,8 @@
 """The watchdog complains of a silence, and its exit code is one that the commands know."""
 
 import logging
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -35,6 +37,30 @@ async def test_a_silence_that_ends_in_time_is_told_with_its_stacks_and_counted_o
     assert sample(metrics, "wakeful_loop_stalls_total") == 1
     assert "test_watchdog.py" in caplog.text
     assert "answers again" in caplog.text
+
+
+_NO_THREADS = """
+import asyncio, threading, time
+from wakeful.operations.watchdog import Watchdog
+from wakeful.telemetry.metrics import Metrics
+from wakeful.vocabulary.clock import SystemClock
+
+def refused(thread):
+    raise RuntimeError("can't start new thread")
+
+async def main():
+    Watchdog(SystemClock(), Metrics(), limit_s=0.5).start()
+    threading.Thread.start = refused
+    time.sleep(15)
+
+asyncio.run(main())
+"""
+
+
+def test_a_process_that_hangs_is_ended_even_if_no_thread_can_be_started():
+    ended = subprocess.run([sys.executable, "-c", _NO_THREADS], capture_output=True)
+
+    assert ended.returncode == STALLED
 
 
 def test_the_exit_code_of_a_stalled_server_is_one_that_the_commands_know():
