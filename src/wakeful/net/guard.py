@@ -62,7 +62,8 @@ async def _resolved(host: str, port: int, resolver: Resolver) -> tuple[Address, 
     try:
         found = await resolver(host, port)
         addresses = tuple(map(ipaddress.ip_address, found))
-    except (OSError, ValueError) as error:  # a resolver that answers with no addresses, too
+    # A resolver that answers with no addresses, too, and one that has no thread to ask with.
+    except (OSError, ValueError, RuntimeError) as error:
         raise Transient(f"{host!r} cannot be resolved") from error
     if not addresses:
         raise Transient(f"{host!r} has no address")

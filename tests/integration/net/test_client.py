@@ -471,6 +471,19 @@ async def test_a_look_up_that_fails_or_hangs_holds_up_no_other(monkeypatch: pyte
     assert {str(task.result()) for task in tasks} == {"'hangs.test' took too long"}
 
 
+async def test_where_no_thread_can_be_started_a_name_may_be_looked_up_later(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    def refused(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+
+    assert str(await refusal(Client(SystemClock()), get("http://a.test/"))) == (
+        "'a.test' cannot be resolved"
+    )
+
+
 async def refusal(client: Client, request: Request) -> Transient:
     with pytest.raises(Transient) as caught:
         await client.send(request)
