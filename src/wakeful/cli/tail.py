@@ -1,6 +1,7 @@
 """`tail`: what happens, as it happens."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +12,8 @@ from wakeful.cli.exits import Unreachable
 from wakeful.cli.output import DIM, safe
 
 AGAIN_AFTER_S = 1.0
+LONGEST_VALUE = 60  # characters
+LONGEST_ERROR = 400  # it is what somebody looks for at night
 
 Topics = Annotated[str, typer.Option("--topics", help="Kinds, with commas: turn.*,stimulus.*")]
 Since = Annotated[
@@ -55,13 +58,21 @@ class _Follower:
         data = frame.data
         at = self._desk.when(data.get("at"))
         session = data.get("session_key") or ""
-        line = f"{self._desk.out.styled(at, DIM)} {frame.kind} {session} {_brief(data)}"
+        more = brief(data, self._desk.when)
+        line = f"{self._desk.out.styled(at, DIM)} {frame.kind} {session} {more}"
         self._desk.out.item({"id": frame.id, "event": frame.kind, **data}, safe(line))
 
 
-def _brief(data: dict[str, Any]) -> str:
+def brief(data: dict[str, Any], when: Callable[[int], str]) -> str:
+    """Return what an event says besides its time and place, on one line."""
     return " ".join(
-        f"{name}={safe(str(value), 60)}"
+        f"{name}={_short(name, value, when)}"
         for name, value in data.items()
         if name not in ("at", "session_key") and value not in (None, "", [])
     )
+
+
+def _short(name: str, value: object, when: Callable[[int], str]) -> str:
+    if name.endswith("_at") and isinstance(value, int):
+        return when(value)
+    return safe(str(value), LONGEST_ERROR if name == "error" else LONGEST_VALUE)
