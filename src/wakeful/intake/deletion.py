@@ -75,16 +75,13 @@ class Deletion:
             )
         failpoint("D1")
         if deleted.deleted:
-            await self.finish()
+            await self._try_to_finish()
         return deleted
 
     async def run(self) -> None:
         """Finish what a kill or a full disk has cut short, at the start and now and then."""
         while True:
-            try:
-                await self.finish()
-            except Transient:
-                log.warning("removing a session waits: the store is not ready", exc_info=True)
+            await self._try_to_finish()
             await self._clock.sleep(FINISH_EVERY_S)
 
     async def finish(self) -> None:
@@ -97,6 +94,13 @@ class Deletion:
                 lambda tx, transcript_id=after: discards.sweep(tx, transcript_id)
             ):
                 failpoint("D2")
+
+    async def _try_to_finish(self) -> None:
+        """Finish, or leave it for later: the session is gone for everybody all the same."""
+        try:
+            await self.finish()
+        except Transient:
+            log.warning("removing a session waits: the store is not ready", exc_info=True)
 
     def _step(self, tx: Tx, key: SessionKey, *, is_confirmed: bool) -> Deleted | None:
         """Delete the session if what waits there can be cancelled at once, else cancel some."""

@@ -1,5 +1,7 @@
 """Conversations that end by themselves, choices that hold, and web chats that share one session."""
 
+from typing import NoReturn
+
 import pytest
 
 from wakeful.intake.bindings import Binding, Contact, DmScope, Match
@@ -9,11 +11,12 @@ from wakeful.models.model import Request
 from wakeful.outbox.outbox import Delivery
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import ResetSettings, Settings
+from wakeful.store.database import Store
 from wakeful.testing.kit import ManualClock, Pause, Scripted, call, in_memory, says, wait_for
 from wakeful.transcript.sessions import SESSIONS
 from wakeful.turn.agent import Agent
 from wakeful.turn.ending import Ending
-from wakeful.vocabulary.errors import InvalidInput
+from wakeful.vocabulary.errors import InvalidInput, StoreFull
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.queueing import Mode, QueueOverrides, QueueSettings
 from wakeful.vocabulary.route import Route
@@ -202,6 +205,33 @@ async def test_a_session_with_automations_is_deleted_only_when_confirmed():
     )
     assert len(kept) == 2
     assert confirmed.deleted
+
+
+class FullAfterwards:
+    """A store whose disk is full once a session is deleted."""
+
+    def __init__(self, store: Store) -> None:
+        self.write = store.write
+
+    async def read(self, sql: str, **params: object) -> NoReturn:
+        raise StoreFull
+
+
+async def test_a_session_is_deleted_though_its_entries_cannot_be_removed_yet():
+    async with in_memory(Scripted(well)) as runtime:
+        await say(runtime)
+        ending, store = Ending(runtime.bus, Ids(runtime.clock)), FullAfterwards(runtime.store)
+        deletion = Deletion(
+            store,  # pyright: ignore[reportArgumentType] (what it asks of one)
+            runtime.bus,
+            runtime.clock,
+            ending.end_turn,
+            lambda _tx, _key: [],
+        )
+        done = await deletion.delete(MAIN)
+
+        assert done.deleted
+        assert await runtime.store.read("SELECT key FROM sessions") == []
 
 
 async def test_what_waits_in_a_session_is_cancelled_in_steps_when_it_is_deleted():
