@@ -3,7 +3,7 @@
 A path is walked component by component from a descriptor of the folder, and no symbolic link is
 followed: there is no moment at which a name could be swapped for one that leads outside.
 
-From: tools, prompts.
+From: tools, prompts, settings, assembly.
 To: vocabulary.
 Never: opens anything outside its folder.
 """
@@ -147,6 +147,13 @@ class Workspace:
                     _make_folder_at(folder, name)
                 folder = entered(os.open(name, _FOLDER, dir_fd=folder))
             yield folder
+
+
+def refuse_around(home: Path, root: Path) -> None:
+    """Raise for a workspace that the home folder lies in: its token and its settings are secret."""
+    if Path(os.path.realpath(home)).is_relative_to(os.path.realpath(root)):
+        rule = "must not hold the home folder, where the operator's token and the settings are"
+        raise InvalidInput("workspace", rule)
 
 
 def _components(path: str, *, is_folder: bool = False) -> list[str]:

@@ -9,7 +9,7 @@ import msgspec
 from wakeful.access.credentials import Credentials
 from wakeful.assembly.assembly import Assembly
 from wakeful.assembly.doors import webhook_doors, with_door
-from wakeful.assembly.minds import mcp_servers, mind_of
+from wakeful.assembly.minds import mcp_servers, mind_of, refuse_open_homes
 from wakeful.assembly.plan import DATABASE_NAME, Plan
 from wakeful.broker import lanes
 from wakeful.bus.bus import Bus
@@ -55,6 +55,7 @@ _drafts = msgspec.json.Decoder(Draft)
 
 async def assemble(plan: Plan, stack: AsyncExitStack) -> Assembly:
     """Open the store and build every room on it; the stack closes what was opened."""
+    refuse_open_homes(plan)
     clock, settings = plan.clock, plan.settings
     ids = Ids(clock)
     store = await _open_store(settings, clock)

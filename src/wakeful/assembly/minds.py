@@ -12,6 +12,7 @@ from wakeful.turn.agent import Agent, Mind
 from wakeful.views.agents import AgentCard
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import InvalidInput
+from wakeful.workspace import refuse_around
 
 
 def mcp_servers(plan: Plan) -> dict[str, McpServer]:
@@ -31,6 +32,14 @@ def mcp_servers(plan: Plan) -> dict[str, McpServer]:
         )
         for name in sorted(used)
     }
+
+
+def refuse_open_homes(plan: Plan) -> None:
+    """Raise if an agent's file tools would reach what is the operator's."""
+    home = plan.settings.home
+    for agent in plan.agents.values():
+        if home is not None and agent.workspace is not None:
+            refuse_around(home, agent.workspace)
 
 
 def mind_of(agent: Agent, servers: Mapping[str, McpServer], clock: Clock) -> Mind:

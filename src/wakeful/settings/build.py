@@ -20,6 +20,7 @@ from wakeful.tools.mcp.options import McpServerSettings, refuse_bad_server
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.session_key import checked_agent_id
+from wakeful.workspace import refuse_around
 
 MAIN = "main"  # always there
 LARGEST_SECRET = 64 * 1024
@@ -172,6 +173,8 @@ def _agent(
         find(given.model)
         for position, model in enumerate(given.fallback_models):
             find(model, f"fallback_models[{position}]")
+        workspace = home / Path(given.workspace or f"workspaces/{name}").expanduser()
+        refuse_around(home, workspace)
         return Agent(
             name,
             model=given.model,
@@ -181,7 +184,7 @@ def _agent(
             tools=[known[tool] for tool in given.tools or () if tool in known],
             has_default_tools=given.tools is None,
             mcp=given.mcp,
-            workspace=home / Path(given.workspace or f"workspaces/{name}").expanduser(),
+            workspace=workspace,
             queue=given.queue,
             limits=given.limits,
             compaction=given.compaction,

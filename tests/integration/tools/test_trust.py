@@ -1,5 +1,6 @@
 """A model that obeys whatever a stranger says harms nobody: it has nothing to do it with."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from wakeful.runtime import Runtime
 from wakeful.tools.builtin import default_tools, optional_tools
 from wakeful.tools.tool import tool
 from wakeful.turn.agent import Agent
+from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.stimulus import Draft, Trust
 
@@ -68,3 +70,11 @@ async def test_a_turn_opened_from_outside_cannot_reach_it(tmp_path: Path, name: 
     assert (tmp_path / "kept.txt").read_text() == "kept"
     assert deliveries == []
     assert paid == []
+
+
+async def test_a_workspace_never_holds_what_is_the_operators(tmp_path: Path):
+    runtime = Runtime(home=tmp_path / "home", agents=[Agent(workspace=tmp_path)])
+
+    with pytest.raises(InvalidInput, match="workspace: must not hold the home folder"):
+        await runtime.__aenter__()
+    assert not os.listdir(tmp_path)

@@ -335,3 +335,20 @@ def test_whatever_the_file_says_it_works_or_is_refused_clearly(text: str):
         assert all(problem.line is not None for problem in bad.problems)
     else:
         assert everything.agents[0].id == "main"
+
+
+@pytest.mark.parametrize("folder", [".", "workspaces/..", "..", "/", "link", "link/.."])
+def test_a_workspace_that_holds_the_home_folder_is_refused(tmp_path: Path, folder: str):
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "link").symlink_to(tmp_path)
+    found = problems(f"agents: {{main: {{workspace: {folder}}}}}", WAKEFUL_HOME=str(home))
+
+    assert len(found) == 1
+    assert "agents.main.workspace: must not hold the home folder" in found[0]
+
+
+def test_a_workspace_inside_or_beside_the_home_folder_is_fine(tmp_path: Path):
+    home = str(tmp_path / "home")
+    for folder in ("w", "../w", "../home2", "/srv/w"):
+        assert loaded(f"agents: {{main: {{workspace: {folder}}}}}", WAKEFUL_HOME=home).agents
