@@ -81,8 +81,9 @@ class SessionActs:
         at: str | None = None,
         to: SessionKey | None = None,
         summary: str | None = None,
+        owner: str = OPERATOR,
     ) -> Session:
-        """Go on from an entry: on a new branch, or in the new session `to`.
+        """Go on from an entry: on a new branch, or in the new session `to`, which is `owner`'s.
 
         A summary tells the new path what the one it leaves came to.
         """
@@ -99,7 +100,7 @@ class SessionActs:
             if to is None:
                 forked = self._fork_here(tx, session, at_id)
             else:
-                forked = self._fork_to(tx, session, at_id, to)
+                forked = self._fork_to(tx, session, at_id, to, owner)
             if told is not None:
                 body = NoteBody(topic=left or "", text=told)
                 forked = self._append(tx, forked, Kind.BRANCH_SUMMARY, body)
@@ -187,15 +188,14 @@ class SessionActs:
         sessions.begin(tx, forked)
         return forked
 
-    def _fork_to(self, tx: Tx, session: Session, at_id: str, to: SessionKey) -> Session:
+    def _fork_to(self, tx: Tx, session: Session, at_id: str, to: SessionKey, owner: str) -> Session:
         at = forks.fork_point(tx, session, at_id)
         lanes.add_missing(tx, [to])
         if sessions.get(tx, to) is not None:
             raise InvalidInput("to", f"there is a session {to!r} already")
-        past_owner = sessions.past_owners(tx, [to]).get(to, session.owner)
-        if session.owner not in (OPERATOR, past_owner):
+        if owner not in (OPERATOR, sessions.past_owners(tx, [to]).get(to, owner)):
             raise NotFound("to", f"no session {to!r}")  # its name is kept for whoever had it
-        copy = forks.copy_of(session, to, tx.now)
+        copy = forks.copy_of(session, to, owner, tx.now)
         forked = forks.onto_branch(tx, copy, at, self._ids.new("br"))
         forked = replace(forked, seen_depth=at.depth)
         sessions.add_missing(tx, [forked])

@@ -64,15 +64,18 @@ def onto_branch(tx: Tx, session: Session, at: Entry, branch_id: str) -> Session:
     return _with_context(tx, moved)
 
 
-def copy_of(session: Session, key: str, now: int) -> Session:
-    """Return a new session that begins as another one is, but for its words and its people."""
+def copy_of(session: Session, key: str, owner: str, now: int) -> Session:
+    """Return a new session that begins as another one is, but for its words and its people.
+
+    It is whose it will be, not who made the other one: that one must not hear what is said here.
+    """
     return Session(
         key=key,
         agent_id=session.agent_id,
         binding=session.binding,
         queue=session.queue,
         overrides=session.overrides,
-        owner=session.owner,
+        owner=owner,
         parent=session.key,
         created_at=now,
         started_at=now,

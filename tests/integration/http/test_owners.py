@@ -205,6 +205,26 @@ async def test_a_session_that_the_operator_makes_anew_is_closed_to_its_old_owner
             assert (await a.get(other)).status_code == 404
 
 
+async def test_a_session_that_the_operator_forks_off_another_s_is_the_operator_s():
+    async with (
+        house() as home,
+        home.client(home.operator) as operator,
+        home.client(await home.token("send", name="a")) as a,
+    ):
+        await a.post("/api/sessions/web:x/messages?wait=10", json={"text": "mine"})
+        await operator.post("/api/sessions/web:x/fork", json={"to": "main"})
+        await operator.post("/api/sessions/main/messages?wait=10", json={"text": "not yours"})
+        read = await a.get("/api/sessions/main/entries")
+        said = await a.post("/api/sessions/main/messages", json={"text": "let me in"})
+        own = (await a.get("/api/sessions/web:x/entries")).json()["items"]
+        whole = (await operator.get("/api/sessions/main/entries")).json()["items"]
+        left = await a.get("/api/sessions/web:x/export")
+
+    assert (read.status_code, said.status_code) == (404, 404)
+    assert (len(own), len(whole)) == (2, 4)
+    assert "not yours" not in left.text
+
+
 @pytest.mark.parametrize(
     "key",
     ["main", "agent:main:main", "system:activity", "agent:main:subagent:x", "agent:nobody:api:x"],

@@ -110,7 +110,9 @@ class SessionChanges:
     async def fork(self, call: Call[Nothing, ForkBody]) -> SessionShape:
         key, body = await self._key(call), call.body
         to = None if body.to is None else await self._new_key(call.principal, body.to)
-        forked = await self._rooms.acts.fork(key, at=body.at, to=to, summary=body.summary)
+        forked = await self._rooms.acts.fork(
+            key, at=body.at, to=to, summary=body.summary, owner=call.principal.owner
+        )
         return session_shape(forked)
 
     async def _new_key(self, principal: Principal, words: str) -> SessionKey:
