@@ -59,6 +59,8 @@ def sorted_error(error: Exception, name: str) -> WakefulError:
     """
     if isinstance(error, ModelContextWindowExceededError) or _is_too_large(error):
         return ContextOverflow(f"The conversation is too large for {name}.{_quote(error)}")
+    if (status := _redirect(error)) is not None:
+        return Permanent(f"{name} is not at this address, which leads elsewhere ({status}).")
     if isinstance(error, ModelAPIError) and type(error) is not ModelAPIError:
         sentence = f"{name} {_why(error)}{_status(error)}.{_quote(error)}"
         if _may_work_later(error):
@@ -79,6 +81,13 @@ def _is_too_large(error: Exception) -> TypeGuard[ModelHTTPError]:
         isinstance(error, ModelHTTPError)
         and error.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
     )
+
+
+def _redirect(error: Exception) -> int | None:
+    """Return the status of an answer that leads elsewhere; only the vendor's own error has it."""
+    status: object = getattr(error.__cause__, "status_code", None)
+    leads = range(HTTPStatus.MULTIPLE_CHOICES, HTTPStatus.BAD_REQUEST)
+    return status if isinstance(status, int) and status in leads else None
 
 
 def _may_work_later(error: ModelAPIError) -> bool:

@@ -141,6 +141,17 @@ async def test_what_only_a_human_can_mend_fails_at_once(
     assert states == ["failed"]
 
 
+@pytest.mark.parametrize("wire", WIRES)
+async def test_an_address_that_leads_elsewhere_is_told_as_that(wire: str, stand_in: Providers):
+    stand_in.plan(moved=[Step(status=308, headers={"location": "/elsewhere"})])
+    async with talking(wire) as runtime:
+        turn = await answered(runtime, "{moved}")
+        states = await asks(runtime)
+
+    assert turn.reply == f"{wire} is not at this address, which leads elsewhere (308)."
+    assert states == ["failed"]
+
+
 async def test_a_provider_that_will_not_answer_this_is_told_as_that(stand_in: Providers):
     stand_in.plan(filtered=[Step(text="", stop="refusal")])
     async with talking(ANTHROPIC) as runtime:
