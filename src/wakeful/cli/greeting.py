@@ -53,7 +53,7 @@ def greet(desk: Desk, awake: Awake) -> None:
         wake = f"{desk.how_long(awake.next_wake_at)}, {desk.when(awake.next_wake_at)}"
     lines = [
         desk.out.styled(f"wakeful {__version__} is awake", BOLD),
-        f"  link       {awake.link}",
+        f"  link       {_link(desk, awake)}",
         f"  database   {awake.database}",
         f"  model      {models}",
         f"  next wake  {wake}",
@@ -61,6 +61,11 @@ def greet(desk: Desk, awake: Awake) -> None:
         "  talk to it there or with `wakeful chat`; Ctrl-C stops it",
     ]
     desk.out.item(awake, "\n".join(lines))
+
+
+def _link(desk: Desk, awake: Awake) -> str:
+    # What is no terminal may be a journal, where others read the link before it is used.
+    return awake.link if desk.out.is_terminal else f"{awake.url} (`wakeful login` signs in)"
 
 
 def found_line(told: str) -> str:

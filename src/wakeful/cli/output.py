@@ -27,10 +27,11 @@ class Output:
         self.is_json = is_json
         self._out = out or sys.stdout
         self._error = error or sys.stderr
+        self.is_terminal = self._out.isatty()
         self._has_colours = (
             not environ.get("NO_COLOR")
             and environ.get("TERM") != "dumb"
-            and self._out.isatty()
+            and self.is_terminal
             and not is_json
         )
         self._shows_progress = self._error.isatty() and not is_json

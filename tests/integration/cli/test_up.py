@@ -1,6 +1,7 @@
 """The server in the foreground: how it starts, what it refuses, how it takes new settings."""
 
 import os
+import pty
 import signal
 import socket
 import stat
@@ -11,7 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.integration.cli.shell import Home, each
+from tests.integration.cli.shell import COMMAND, Home, each
 
 STRONG = "3f9c1b7a5e2d4860a1b2c3d4e5f607183f9c1b7a5e2d4860"
 
@@ -74,6 +75,36 @@ def test_a_start_is_told_to_people_too(home: Home):
 
     assert lines == ["wakeful", "link", "database", "model", "next", "talk"]
     assert (starting.returncode, errors) == (0, "")
+
+
+def test_what_is_no_terminal_is_not_told_how_to_sign_in(home: Home):
+    starting = home.start("up", "--port", "0")
+    assert starting.stdout is not None
+    _, link = (starting.stdout.readline() for _ in range(2))
+    starting.terminate()
+    rest, _ = starting.communicate()
+
+    assert "http://127.0.0.1:" in link
+    assert "`wakeful login`" in link
+    assert "code=" not in link + rest
+
+
+def test_a_terminal_is_told_a_link_that_signs_in(home: Home):
+    terminal, inside = pty.openpty()
+    starting = subprocess.Popen(
+        [*COMMAND, "up", "--port", "0"], env=home.environ, stdout=inside, stderr=inside
+    )
+    os.close(inside)
+    told = ""
+    try:
+        while "Ctrl-C" not in told:
+            told += os.read(terminal, 4096).decode()
+    finally:
+        starting.terminate()
+        starting.wait()
+        os.close(terminal)
+
+    assert "/#code=wk_" in told
 
 
 def test_a_key_for_a_better_model_is_told_with_the_line_that_uses_it(home: Home):
