@@ -191,10 +191,13 @@ class SessionActs:
     def _fork_to(self, tx: Tx, session: Session, at_id: str, to: SessionKey, owner: str) -> Session:
         at = forks.fork_point(tx, session, at_id)
         lanes.add_missing(tx, [to])
-        if sessions.get(tx, to) is not None:
+        there = sessions.get(tx, to)
+        # The name of one that was deleted is kept for whoever had it.
+        holder = sessions.past_owners(tx, [to]).get(to, owner) if there is None else there.owner
+        if owner not in (OPERATOR, holder):
+            raise NotFound("to", f"no session {to!r}")
+        if there is not None:
             raise InvalidInput("to", f"there is a session {to!r} already")
-        if owner not in (OPERATOR, sessions.past_owners(tx, [to]).get(to, owner)):
-            raise NotFound("to", f"no session {to!r}")  # its name is kept for whoever had it
         copy = forks.copy_of(session, to, owner, tx.now)
         forked = forks.onto_branch(tx, copy, at, self._ids.new("br"))
         forked = replace(forked, seen_depth=at.depth)

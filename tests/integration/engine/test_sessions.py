@@ -16,7 +16,7 @@ from wakeful.testing.kit import ManualClock, Pause, Scripted, call, in_memory, s
 from wakeful.transcript.sessions import SESSIONS
 from wakeful.turn.agent import Agent
 from wakeful.turn.ending import Ending
-from wakeful.vocabulary.errors import InvalidInput, StoreFull
+from wakeful.vocabulary.errors import InvalidInput, NotFound, StoreFull
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.queueing import Mode, QueueOverrides, QueueSettings
 from wakeful.vocabulary.route import Route
@@ -141,6 +141,21 @@ async def test_a_fork_is_not_thrown_away_by_a_reset_that_was_asked_for_before_it
 
         assert [entry.depth for entry in await runtime.entries()] == [0, 1, 2, 3]
         assert await count(runtime) == 1
+
+
+async def test_a_fork_does_not_tell_a_stranger_which_sessions_there_are():
+    async with in_memory(Scripted(well)) as runtime:
+        for owner in ("tk_a", "tk_b"):
+            draft = Draft(session_key=f"agent:main:web:{owner}", text="x", owner=owner)
+            await runtime.wait(await runtime.accept(draft))
+        mine, other = SessionKey("agent:main:web:tk_a"), SessionKey("agent:main:web:tk_b")
+        acts = runtime._rooms.acts  # pyright: ignore[reportPrivateUsage]
+
+        with pytest.raises(NotFound, match="no session"):
+            await acts.fork(mine, to=other, owner="tk_a")
+        for owner in ("tk_b", "operator"):
+            with pytest.raises(InvalidInput, match="there is a session"):
+                await acts.fork(mine, to=other, owner=owner)
 
 
 @pytest.mark.parametrize("daily", ["4:00", "24:00", "noon"])
