@@ -180,7 +180,8 @@ class SessionActs:
         if at.transcript_id != session.transcript_id:
             resets.leave(tx, session, "fork")
             past = resets.take_back(tx, session.key, at.transcript_id)
-            session = replace(session, started_at=past.started_at)
+            # What was read of the other transcript says nothing of this one.
+            session = replace(session, started_at=past.started_at, seen_depth=at.depth)
         forked = forks.onto_branch(tx, session, at, self._ids.new("br"))
         # A reset that only waited for a turn to end is overtaken; one of a message comes with it.
         waiting = tuple(reset for reset in session.resets if reset.from_seq > 0)

@@ -143,6 +143,19 @@ async def test_a_fork_is_not_thrown_away_by_a_reset_that_was_asked_for_before_it
         assert await count(runtime) == 1
 
 
+async def test_what_somebody_goes_back_to_from_before_a_reset_does_not_become_unread():
+    async with in_memory(Scripted(well)) as runtime:
+        await say(runtime)
+        at = (await runtime.entries())[-1].id
+        await runtime.see()
+        await runtime.reset("main")
+        forked = await runtime.fork("main", at=at)
+        await say(runtime)
+        (row,) = await runtime.store.read(SESSIONS.select("WHERE key = :key"), key=MAIN)
+
+    assert (forked.unread, SESSIONS.read(row).unread) == (0, 2)
+
+
 async def test_a_fork_does_not_tell_a_stranger_which_sessions_there_are():
     async with in_memory(Scripted(well)) as runtime:
         for owner in ("tk_a", "tk_b"):
