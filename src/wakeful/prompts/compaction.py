@@ -54,7 +54,9 @@ _TURN = (
 )
 _WISH = "The person asked for this about the summary: {wish}"
 
-_CLOSING = re.compile(r"</(conversation|turn|previous-summary)>", re.IGNORECASE)
+_TAG = re.compile(
+    r"<(\s*+(?:/\s*+)?(?:conversation|turn|previous-summary)\b[^<>]*+)>", re.IGNORECASE
+)
 
 _INTRODUCTION = "[Summary of the earlier conversation, which is no longer shown]"
 
@@ -75,7 +77,7 @@ def question(
     if turn:
         parts.append(f"<turn>\n{_written(turn, longest)}\n</turn>")
     if previous is not None:
-        parts.append(f"<previous-summary>\n{_CLOSING.sub('', previous)}\n</previous-summary>")
+        parts.append(f"<previous-summary>\n{_untagged(previous)}\n</previous-summary>")
     parts.append(_TASK.format(headings="\n".join(headings(is_split=bool(turn)))))
     if previous is not None:
         parts.append(_UPDATE)
@@ -118,8 +120,12 @@ def introduced(summary: str, files_read: Sequence[str], files_changed: Sequence[
 
 
 def _written(messages: Sequence[Message], longest: int) -> str:
-    text = "\n\n".join(written(message, longest) for message in messages)
-    return _CLOSING.sub(r"<\\/\1>", text)  # what was said cannot end the block it stands in
+    return _untagged("\n\n".join(written(message, longest) for message in messages))
+
+
+def _untagged(text: str) -> str:
+    """Return a text that can neither end nor begin a block of ours."""
+    return _TAG.sub(r"<\\\1>", text)
 
 
 def written(message: Message, longest: int) -> str:
