@@ -178,7 +178,8 @@ class SessionActs:
             raise Underway(f"a turn is running in {session.key!r}: stop it, or wait for its end")
         at = forks.fork_point(tx, session, at_id)
         if at.transcript_id != session.transcript_id:
-            resets.leave(tx, session, "fork")
+            if session.leaf_id is not None:
+                resets.leave(tx, session, "fork")
             past = resets.take_back(tx, session.key, at.transcript_id)
             # What was read of the other transcript says nothing of this one.
             session = replace(session, started_at=past.started_at, seen_depth=at.depth)

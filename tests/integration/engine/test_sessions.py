@@ -156,6 +156,16 @@ async def test_what_somebody_goes_back_to_from_before_a_reset_does_not_become_un
     assert (forked.unread, SESSIONS.read(row).unread) == (0, 2)
 
 
+async def test_a_conversation_that_never_began_is_not_kept_when_somebody_goes_back():
+    async with in_memory(Scripted(well)) as runtime:
+        await say(runtime)
+        at = (await runtime.entries())[-1].id
+        await runtime.reset("main")
+        await runtime.fork("main", at=at)
+
+        assert await count(runtime) == 1
+
+
 async def test_a_fork_does_not_tell_a_stranger_which_sessions_there_are():
     async with in_memory(Scripted(well)) as runtime:
         for owner in ("tk_a", "tk_b"):
