@@ -38,9 +38,9 @@ class Source(Record):
 async def source(store: Store, session_key: str, transcript_id: str | None = None) -> Source:
     """Return a transcript of a session: the one it goes on in, or one from before a reset."""
     rows = await store.read(
-        "SELECT transcript_id, started_at, branch, leaf_depth FROM sessions WHERE key = :key "
-        "UNION ALL SELECT id, started_at, branch, leaf_depth FROM past_transcripts "
-        "WHERE session_key = :key",
+        "SELECT transcript_id, started_at, branch, leaf_depth, 0 AS is_past FROM sessions "
+        "WHERE key = :key UNION ALL SELECT id, started_at, branch, leaf_depth, 1 "
+        "FROM past_transcripts WHERE session_key = :key ORDER BY is_past",
         key=session_key,
     )
     if not rows:
