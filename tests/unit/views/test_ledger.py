@@ -8,8 +8,9 @@ import pytest
 from wakeful.store.database import Row, Store
 from wakeful.store.opening import open_store
 from wakeful.views.ledger import Filter, LedgerView
+from wakeful.views.sessions import SessionView
 from wakeful.vocabulary.clock import ManualClock
-from wakeful.vocabulary.stimulus import Origin, State
+from wakeful.vocabulary.stimulus import OPERATOR, Origin, State
 
 
 class Explaining:
@@ -44,3 +45,16 @@ async def test_the_stimuli_of_a_session_are_found_by_an_index(wanted: Filter, af
 
     assert [step for step in explaining.plan if "stimuli_of_session (session_key=?" in step]
     assert not [step for step in explaining.plan if "SCAN" in step or "TEMP B-TREE" in step]
+
+
+@pytest.mark.parametrize("after", [None, "1.agent:main:main"])
+async def test_the_list_of_sessions_reads_only_what_it_shows(after: str | None):
+    store = await open_store(None, clock=ManualClock())
+    explaining = Explaining(store)
+
+    await SessionView(cast("Any", explaining)).page(OPERATOR, after, 50)
+    await store.close()
+
+    plan = " ".join(explaining.plan)
+    assert "sessions_made" in plan
+    assert "TEMP B-TREE" not in plan
