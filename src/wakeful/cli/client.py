@@ -134,10 +134,8 @@ def answered(response: httpx2.Response) -> Any:
 
 def _frames(response: httpx2.Response) -> Iterator[Frame]:
     for event in httpx2.EventSource(response, LONGEST_EVENT):
-        if not event.data:
-            continue  # it only says how soon to come back
         try:
-            data = msgspec.json.decode(event.data, type=dict[str, Any])
+            data = msgspec.json.decode(event.data or "{}", type=dict[str, Any])
         except msgspec.DecodeError:
             continue  # a frame of a kind that is not known here
         yield Frame(id=event.id, kind=event.event, data=data)

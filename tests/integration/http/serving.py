@@ -102,9 +102,8 @@ async def frames(response: httpx2.Response) -> AsyncIterator[Frame | str]:
         elif line:
             name, _, value = line.partition(": ")
             lines[name] = value
-        else:
-            if "data" in lines:
-                yield Frame(lines["event"], msgspec.json.decode(lines["data"]), lines.get("id"))
+        elif lines:
+            yield Frame(lines["event"], msgspec.json.decode(lines["data"]), lines.get("id"))
             lines = {}
 
 

@@ -55,18 +55,6 @@ async def start_of(home: House) -> str:
     return (await home.runtime.cursor()).rpartition("-")[0] + "-0"
 
 
-async def test_a_browser_that_is_cut_off_comes_back_within_a_second():
-    async with (
-        house() as home,
-        home.client(home.operator) as client,
-        client.stream("GET", "/api/events") as response,
-    ):
-        lines = response.aiter_lines()
-        told = [await anext(lines) for _ in range(4)]
-
-    assert told == [": wakeful", "", "retry: 1000", ""]
-
-
 async def test_a_reader_gets_a_comment_then_events_with_id_kind_and_data():
     async with (
         house() as home,

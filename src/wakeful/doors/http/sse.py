@@ -18,8 +18,7 @@ KEEP_ALIVE_S = 15.0
 SEND_S = 30.0  # a reader that takes nothing for so long is cut off; it may come back and resume
 
 MEDIA_TYPE = "text/event-stream"
-# A browser that loses us comes back after a second; by itself it would wait for three.
-HELLO = b": wakeful\n\nretry: 1000\n\n"
+HELLO = b": wakeful\n\n"
 KEEP_ALIVE = b": keep-alive\n\n"
 
 _encode = msgspec.json.Encoder().encode
