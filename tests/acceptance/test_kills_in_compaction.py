@@ -7,7 +7,7 @@ from wakeful.testing.checker.history import read_sqlite
 from wakeful.testing.client import Client
 from wakeful.testing.process import Gone, Place, RigProcess, running
 from wakeful.testing.trial import come_to_rest, judged
-from wakeful.vocabulary.entry import Kind
+from wakeful.vocabulary.entry import EntryKind
 
 
 async def long_talk(rig: RigProcess, client: Client) -> None:
@@ -32,7 +32,7 @@ async def check(place: Place, client: Client) -> None:
     entries = read_sqlite(place.home / "wakeful.db").entries
 
     assert_kept(report)
-    assert sum(entry.kind is Kind.COMPACTION for entry in entries) >= 2
+    assert sum(entry.kind is EntryKind.COMPACTION for entry in entries) >= 2
 
 
 @pytest.mark.parametrize("where", ["before", "after"])

@@ -12,9 +12,10 @@ from wakeful.assembly.doors import webhook_doors, with_door
 from wakeful.assembly.minds import mcp_servers, mind_of, refuse_open_homes
 from wakeful.assembly.plan import DATABASE_NAME, Plan
 from wakeful.broker import lanes
+from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
 from wakeful.doors.sender import Sender
-from wakeful.gate import halts
+from wakeful.gate import halts, wakes
 from wakeful.gate.storms import StormLimits
 from wakeful.intake.accept import IntakeRules
 from wakeful.intake.bindings import Bindings
@@ -69,11 +70,28 @@ async def assemble(plan: Plan, stack: AsyncExitStack) -> Assembly:
     voices = Minds(minds, lambda name, limits: voice([name], limits, clock))
     stack.push_async_callback(voices.aclose)
     agents = Agents({agent_id: mind.config for agent_id, mind in minds.items()})
+    settlement = Settlement(bus)
+    ending = Ending(bus, ids, settlement)
     intake = Intake(
-        store, bus, ids, agents, _intake_rules(settings), _bindings(settings, agents, plan)
+        store,
+        bus,
+        ids,
+        agents,
+        _intake_rules(settings),
+        _bindings(settings, agents, plan),
+        settlement=settlement,
     )
-    dispatcher = _engine(plan, store, bus, ids, intake, voices)
-    deletion = Deletion(store, bus, clock, Ending(bus, ids).end_turn, _no_automations)
+    pen = Pen(
+        bus=bus,
+        ids=ids,
+        ending=ending,
+        settlement=settlement,
+        may_wake=wakes.everything,
+        queue_settings_of=intake.queue.of,
+        file=intake.accept_in,
+    )
+    dispatcher = _engine(plan, store, pen, intake, voices)
+    deletion = Deletion(store, bus, clock, settlement, ending.end_turn, _no_automations)
     timekeeper = Timekeeper(
         store,
         bus,
@@ -90,7 +108,7 @@ async def assemble(plan: Plan, stack: AsyncExitStack) -> Assembly:
         credentials=Credentials(store, ids),
         intake=intake,
         compactions=Compactions(store, bus, ids, intake),
-        acts=SessionActs(store, bus, ids, find),
+        acts=SessionActs(store, bus, ids, find, intake.follow_queue),
         deletion=deletion,
         dispatcher=dispatcher,
         turns=TurnView(store, bus, clock),
@@ -111,25 +129,15 @@ async def assemble(plan: Plan, stack: AsyncExitStack) -> Assembly:
     return await with_door(assembly, plan, plan.http, minds, stack)
 
 
-# Each is a room of its own, or what the operator chose.
-def _engine(
-    plan: Plan, store: Store, bus: Bus, ids: Ids, intake: Intake, minds: Minds
-) -> Dispatcher:
+def _engine(plan: Plan, store: Store, pen: Pen, intake: Intake, minds: Minds) -> Dispatcher:
     """Build what thinks: lanes, and turns in them."""
     clock = plan.clock
-    pen = Pen(
-        bus=bus,
-        ids=ids,
-        ending=Ending(bus, ids),
-        queue_settings_of=intake.acceptance.queue_settings,
-        file=intake.accept_in,
-    )
     interrupts = Interrupts()
     runner = LaneRunner(
         store,
         clock,
-        Opening(pen, minds, owner=ids.new("node")),
-        Thinker(store, bus, Recorder(pen), clock, Random(), plan.settings.timezone),
+        Opening(pen, minds, owner=pen.ids.new("node")),
+        Thinker(store, pen.bus, Recorder(pen), clock, Random(), plan.settings.timezone),
         interrupts,
     )
     return Dispatcher(

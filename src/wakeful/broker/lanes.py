@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from wakeful.broker.stimuli import NEVER
 from wakeful.store.database import Lock, LockSpace, Tx, Verb
 from wakeful.store.rows import Table
 from wakeful.vocabulary import session_key as keys
@@ -104,6 +105,17 @@ def forget_window(tx: Tx, session_key: str) -> None:
     touch(tx, session_key)
 
 
+def shorten_window(tx: Tx, session_key: str, until: int) -> None:
+    """End the debounce window at an instant, unless it ends before."""
+    tx.run(
+        "UPDATE lanes SET debounce_until = :until "
+        "WHERE session_key = :key AND debounce_until > :until",
+        key=session_key,
+        until=until,
+    )
+    touch(tx, session_key)
+
+
 def forget_overflow(tx: Tx, session_key: str) -> None:
     """Forget what the cap dropped: the turn that opens now is told."""
     tx.run("UPDATE lanes SET overflow = NULL WHERE session_key = :key", key=session_key)
@@ -126,6 +138,17 @@ def resume(tx: Tx, session_key: str, at: int) -> None:
     tx.run(
         "UPDATE lanes SET resume_at = :at WHERE session_key = :key AND turn_id IS NOT NULL "
         "AND owner IS NULL",
+        key=session_key,
+        at=at,
+    )
+    touch(tx, session_key)
+
+
+def resume_stalled(tx: Tx, session_key: str, at: int) -> None:
+    """Let an open turn go on that would not by itself; one that waits for its model still does."""
+    tx.run(
+        "UPDATE lanes SET resume_at = :at WHERE session_key = :key AND turn_id IS NOT NULL "
+        "AND owner IS NULL AND resume_at IS NULL",
         key=session_key,
         at=at,
     )
@@ -179,8 +202,6 @@ def _recompute(tx: Tx, session_keys: Sequence[str]) -> Sequence[None]:
             tx.notify(DUE, str(ready_at))
     return [None] * len(session_keys)
 
-
-NEVER = 2**62  # looked at again only when somebody says so
 
 _READINESS: Verb[str, None] = Verb("readiness", _recompute, rank=_RANK_OF_READINESS)
 

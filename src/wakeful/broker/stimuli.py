@@ -1,17 +1,64 @@
-"""Stimulus rows and the moves between their states."""
+"""Stimulus rows, and the moves between the states of those that have not ended."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from wakeful.broker import attachments
 from wakeful.store.database import Tx
 from wakeful.store.rows import Table
 from wakeful.vocabulary.errors import Invariant
-from wakeful.vocabulary.stimulus import MOVES, TERMINAL, Place, State, Stimulus
+from wakeful.vocabulary.kinds import KindRule, Refused, kinds_where
+from wakeful.vocabulary.stimulus import MOVES, Place, State, Stimulus
+
+NEVER = 2**62  # looked at again only when somebody says so
 
 STIMULI = Table("stimuli", Stimulus)
-_FROM: dict[State, list[str]] = {
+
+
+def _listed(test: Callable[[KindRule], bool]) -> str:
+    """Return the kinds that pass a test as a statement lists them: words of ours, known now."""
+    return ", ".join(f"'{kind}'" for kind in kinds_where(test))
+
+
+_CAPPED = _listed(lambda rule: rule.is_capped)
+_SET_AGAIN = _listed(lambda rule: rule.refused is Refused.SUPPRESSED)  # by their own trigger
+
+# Statements over some of the kinds; the lists are words of ours.
+_SAID = (
+    "SELECT id FROM stimuli WHERE session_key = :key AND state IN ('pending', 'parked') "  # noqa: S608
+    f"AND seq <= :up_to AND kind IN ({_listed(lambda rule: rule.moves_route)}) LIMIT :limit"
+)
+_COUNT_WAITING = (
+    f"SELECT session_key, COUNT(*), SUM(CASE WHEN kind IN ({_CAPPED}) THEN 1 ELSE 0 END) "  # noqa: S608
+    "FROM stimuli WHERE session_key IN :keys AND state IN ('pending', 'parked') "
+    "GROUP BY session_key"
+)
+_PARK_LANE = (
+    "UPDATE stimuli SET state = 'parked', state_reason = :reason, due_at = :never "  # noqa: S608
+    "WHERE session_key = :key AND state IN ('pending', 'parked') AND state = 'pending' "
+    f"AND kind IN ({_listed(lambda rule: rule.refused is not Refused.SUPPRESSED)}) RETURNING id"
+)
+_SELF_WAKING = (
+    "SELECT id FROM stimuli WHERE session_key = :key AND state IN ('pending', 'parked') "  # noqa: S608
+    f"AND state = 'pending' AND kind IN ({_SET_AGAIN})"
+)
+
+# Per state, those that a stimulus may come from.
+MAY_BECOME: dict[State, list[str]] = {
     target: sorted(state for state, targets in MOVES.items() if target in targets)
     for target in State
+}
+
+
+_WAITING: dict[bool | None, str] = {
+    debounced: STIMULI.select(
+        "WHERE session_key = :key AND state IN ('pending', 'parked') AND due_at <= :now "
+        f"{narrowed}ORDER BY priority, place, seq LIMIT :limit"
+    )
+    for debounced, narrowed in (
+        (None, ""),
+        (True, "AND is_debounced = 1 "),
+        (False, "AND is_debounced = 0 "),
+    )
 }
 
 
@@ -24,13 +71,15 @@ def get(tx: Tx, stimulus_id: str) -> Stimulus | None:
     return None if row is None else STIMULI.read(row)
 
 
-def waiting(tx: Tx, session_key: str, limit: int) -> list[Stimulus]:
-    """Return what waits in a lane and is due, in the order in which it should run."""
+def waiting(
+    tx: Tx, session_key: str, limit: int, *, debounced: bool | None = None
+) -> list[Stimulus]:
+    """Return what waits in a lane and is due, in the order in which it should run.
+
+    With `debounced`, only what waits for the window, or only what does not.
+    """
     rows = tx.all(
-        STIMULI.select(
-            "WHERE session_key = :key AND state IN ('pending', 'parked') AND due_at <= :now "
-            "ORDER BY priority, place, seq LIMIT :limit"
-        ),
+        _WAITING[debounced],
         key=session_key,
         now=tx.now,
         limit=limit,
@@ -62,12 +111,12 @@ def pending(tx: Tx, session_key: str, limit: int) -> list[Stimulus]:
     return [STIMULI.read(row) for row in rows]
 
 
-def messages(tx: Tx, session_key: str, limit: int) -> list[str]:
-    """Return the ids of what people have waiting in a lane, parked ones included."""
+def said(tx: Tx, session_key: str, up_to: int, limit: int) -> list[str]:
+    """Return the ids of what people have waiting in a lane up to a number, parked ones included."""
     rows = tx.all(
-        "SELECT id FROM stimuli WHERE session_key = :key AND state IN ('pending', 'parked') "
-        "AND origin IN ('user', 'hub') LIMIT :limit",
+        _SAID,
         key=session_key,
+        up_to=up_to,
         limit=limit,
     )
     return [row[0] for row in rows]
@@ -87,10 +136,7 @@ def all_waiting(tx: Tx, session_key: str, limit: int) -> list[str]:
 def count_waiting(tx: Tx, session_keys: Sequence[str]) -> dict[str, tuple[int, int]]:
     """Return, per lane, how many stimuli wait and how many of them count against the cap."""
     rows = tx.all(
-        "SELECT session_key, COUNT(*), "
-        "SUM(CASE WHEN origin IN ('user', 'hub', 'a2a') THEN 1 ELSE 0 END) "
-        "FROM stimuli WHERE session_key IN :keys AND state IN ('pending', 'parked') "
-        "GROUP BY session_key",
+        _COUNT_WAITING,
         keys=list(session_keys),
     )
     return {key: (total, capped) for key, total, capped in rows}
@@ -101,7 +147,7 @@ def oldest_capped(tx: Tx, session_key: str) -> Stimulus | None:
     row = tx.one(
         STIMULI.select(
             "WHERE session_key = :key AND state IN ('pending', 'parked') "
-            "AND origin IN ('user', 'hub', 'a2a') AND place > :interrupted ORDER BY seq LIMIT 1"
+            f"AND kind IN ({_CAPPED}) AND place > :interrupted ORDER BY seq LIMIT 1"
         ),
         key=session_key,
         interrupted=int(Place.INTERRUPTED),
@@ -128,29 +174,21 @@ def claim(tx: Tx, ids: Collection[str], turn_id: str) -> None:
             "WHERE id IN :ids AND state IN :allowed",
             ids=list(ids),
             turn_id=turn_id,
-            allowed=_FROM[State.CLAIMED],
+            allowed=MAY_BECOME[State.CLAIMED],
         ),
         ids,
         State.CLAIMED,
     )
 
 
-def move(tx: Tx, ids: Collection[str], to: State, reason: str | None = None) -> None:
-    """Move stimuli to another state; a move that the table does not have is a bug."""
-    if not ids:
-        return
-    _expect(
-        tx.run(
-            "UPDATE stimuli SET state = :to, state_reason = :reason, settled_at = :settled_at "
-            "WHERE id IN :ids AND state IN :allowed",
-            ids=list(ids),
-            to=to.value,
-            reason=reason,
-            settled_at=tx.now if to in TERMINAL else None,
-            allowed=_FROM[to],
-        ),
-        ids,
-        to,
+def hold(tx: Tx, stimulus_id: str, reason: str | None) -> None:
+    """Leave a stimulus to the inbox, until its agent asks for it."""
+    tx.run(
+        "UPDATE stimuli SET state = 'held', state_reason = :reason "
+        "WHERE id = :id AND state IN :allowed",
+        id=stimulus_id,
+        reason=reason,
+        allowed=MAY_BECOME[State.HELD],
     )
 
 
@@ -163,6 +201,45 @@ def park(tx: Tx, ids: Collection[str], reason: str, look_at: int) -> None:
         reason=reason,
         look_at=look_at,
     )
+
+
+def park_alike(tx: Tx, like: Stimulus, reason: str, look_at: int) -> list[str]:
+    """Put aside, with one statement, whatever in a lane is of the kind that may not run now."""
+    rows = tx.all(
+        "UPDATE stimuli SET state = 'parked', state_reason = :reason, due_at = :look_at "
+        "WHERE session_key = :key AND state IN ('pending', 'parked') AND due_at <= :now "
+        "AND kind = :kind AND priority = :priority AND trust = :trust AND source = :source "
+        "RETURNING id",
+        key=like.session_key,
+        kind=like.kind.value,
+        priority=int(like.priority),
+        trust=like.trust.value,
+        source=like.source,
+        reason=reason,
+        look_at=look_at,
+        now=tx.now,
+    )
+    return [row[0] for row in rows]
+
+
+def park_lane(tx: Tx, session_key: str, reason: str) -> list[str]:
+    """Put aside, until somebody says so, whatever waits in a lane and may be put aside."""
+    rows = tx.all(
+        _PARK_LANE,
+        key=session_key,
+        reason=reason,
+        never=NEVER,
+    )
+    return [row[0] for row in rows]
+
+
+def self_waking(tx: Tx, session_key: str) -> list[str]:
+    """Return the ids of what waits in a lane and is set again by its own trigger."""
+    rows = tx.all(
+        _SELF_WAKING,
+        key=session_key,
+    )
+    return [row[0] for row in rows]
 
 
 def give_back(tx: Tx, turn_id: str) -> list[str]:

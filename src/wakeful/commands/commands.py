@@ -6,7 +6,7 @@ from wakeful.commands.command import Caller, Reach, Said
 from wakeful.store.database import Tx
 from wakeful.transcript import entries, sessions
 from wakeful.transcript.entries import Line
-from wakeful.vocabulary.entry import Kind, NoteBody
+from wakeful.vocabulary.entry import EntryKind, NoteBody
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.stimulus import Draft
 from wakeful.vocabulary.text import clean, one_line
@@ -59,7 +59,7 @@ class Commands:
             if session is None:
                 return  # a look at a session that is not there does not make it
             body = NoteBody(topic=TOPIC, text=clean(f"{line}\n{said.text}"))
-            entry = Line(id=self._reach.ids.entry(), kind=Kind.CUSTOM, body=body)
+            entry = Line(id=self._reach.ids.entry(), kind=EntryKind.CUSTOM, body=body)
             entries.append(tx, session, [entry])
 
         await self._reach.store.write(write, locks=[lanes.lock(key)])

@@ -7,23 +7,23 @@ from msgspec.structs import replace
 
 from wakeful.broker import lanes, stimuli
 from wakeful.broker.lanes import Lane
+from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
 from wakeful.gate import halts, storms
 from wakeful.gate.storms import StormLimits
-from wakeful.intake import dedup
-from wakeful.intake.bindings import Bindings
+from wakeful.gate.wakes import PASSED, GateVerdict, MayWake, Verdict, Wake
+from wakeful.intake import dedup, waking
 from wakeful.intake.decide import (
     WAITS,
     Action,
     Arrival,
     Decision,
-    Guard,
-    Verdict,
     decide,
     opens_turn,
 )
 from wakeful.intake.facts import arrival_of, lane_facts
 from wakeful.intake.filing import is_debounced, overflow_of, receipt_of, row_of
+from wakeful.intake.queue_rules import QueueRules
 from wakeful.intake.reset_times import NO_RESETS, ResetTimes
 from wakeful.sleeps import sleeps
 from wakeful.sleeps.sleeps import Sleep
@@ -34,24 +34,16 @@ from wakeful.turns import turns
 from wakeful.turns.turns import Interrupt, Turn
 from wakeful.vocabulary import queueing
 from wakeful.vocabulary import session_key as keys
-from wakeful.vocabulary.agent import Agents
 from wakeful.vocabulary.errors import NotFound
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.ids import Ids
+from wakeful.vocabulary.kinds import Answer
 from wakeful.vocabulary.queueing import Drop, QueueOverrides, QueueSettings
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.session_key import SessionKey
-from wakeful.vocabulary.stimulus import (
-    CAPPED,
-    GUARDED,
-    HUMAN,
-    INNER,
-    OPERATOR,
-    Draft,
-    Receipt,
-    State,
-    Stimulus,
-)
+from wakeful.vocabulary.session_key import KeyKind, SessionKey
+from wakeful.vocabulary.stimulus import OPERATOR, Draft, Receipt, State, Stimulus
+
+SESSION_DELETED = "session-deleted"
 
 
 class IntakeRules(Record):
@@ -74,21 +66,30 @@ class _Work:
     sleep: Sleep | None
     waiting: int = 0
     capped: int = 0
-    is_human: bool = False  # a person spoke
+    has_spoken: bool = False  # somebody spoke: answers go there from now on
     is_reset: bool = False  # a new transcript begins with one of the drafts
     added: list[Stimulus] = field(default_factory=list[Stimulus])
+    suppressed: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])  # id, reason
 
 
 class Acceptance:
     """The accepting transaction, over as many drafts as share a commit."""
 
     def __init__(
-        self, bus: Bus, ids: Ids, agents: Agents, bindings: Bindings, rules: IntakeRules
+        self,
+        bus: Bus,
+        ids: Ids,
+        queue: QueueRules,
+        rules: IntakeRules,
+        *,
+        settlement: Settlement,
+        may_wake: MayWake,
     ) -> None:
         self._bus = bus
-        self._bindings = bindings
+        self._settlement = settlement
+        self._may_wake = may_wake
         self._ids = ids
-        self._agents = agents
+        self._queue = queue
         self._rules = rules
 
     def run(self, tx: Tx, drafts: Sequence[Draft]) -> list[Receipt]:
@@ -103,9 +104,13 @@ class Acceptance:
         told: dict[str, Receipt] = {}
         for draft, claim in zip(drafts, claims, strict=True):
             if isinstance(claim, str):
-                work = works[draft.session_key]
-                is_halted = halts.covers(halted, work.lane.agent_id)
-                told[claim] = self._accept(tx, draft, claim, work, is_halted=is_halted)
+                work = works.get(draft.session_key)
+                is_halted = work is not None and halts.covers(halted, work.lane.agent_id)
+                told[claim] = (
+                    self._file_for_nobody(tx, draft, claim)
+                    if work is None
+                    else self._accept(tx, draft, claim, work, is_halted=is_halted)
+                )
                 receipts.append(told[claim])
             else:
                 receipts.append(dedup.repeated(claim, draft, told.get(claim.stimulus_id)))
@@ -133,23 +138,21 @@ class Acceptance:
         return claims
 
     def _look(self, tx: Tx, drafts: Sequence[Draft]) -> dict[str, _Work]:
-        """Read everything the decisions depend on, making lanes and sessions that are new."""
-        firsts = {draft.session_key: draft for draft in reversed(drafts)}
-        session_keys = sorted(firsts)
-        found = lanes.get_all(tx, session_keys)
-        # A lane that another node made after this group took its locks is not ours yet either.
-        new = [key for key in session_keys if key not in found or not tx.holds(lanes.lock(key))]
-        if new:
-            lanes.add_missing(tx, new)
-            found |= lanes.get_all(tx, new)
-        rows = sessions.policies(tx, session_keys)
-        unknown = [key for key in session_keys if key not in rows]
-        if unknown:
-            self._refuse_strangers(tx, [firsts[key] for key in unknown])
-            sessions.add_missing(tx, [self._new_session(tx, firsts[key]) for key in unknown])
-            rows |= sessions.policies(tx, unknown)
-            for key in unknown:
-                self._publish(tx, "session.created", key)
+        """Read everything the decisions depend on, making lanes and sessions that are new.
+
+        A session that is not there, and that nothing here may make, has no work.
+        """
+        rows = sessions.policies(tx, sorted({draft.session_key for draft in drafts}))
+        makers = {
+            draft.session_key: draft
+            for draft in reversed(drafts)
+            if draft.session_key not in rows and may_make_session(draft)
+        }
+        session_keys = sorted({*rows, *makers})
+        found = self._lanes(tx, session_keys)
+        if makers:
+            self._make_sessions(tx, makers)
+            rows |= sessions.policies(tx, sorted(makers))
         turn_ids = [lane.turn_id for lane in found.values() if lane.turn_id is not None]
         open_turns = turns.get_all(tx, turn_ids) if turn_ids else {}
         asleep = sleeps.get_all(tx, session_keys)
@@ -160,6 +163,33 @@ class Acceptance:
         for key, (total, capped) in stimuli.count_waiting(tx, session_keys).items():
             works[key].waiting, works[key].capped = total, capped
         return works
+
+    def _lanes(self, tx: Tx, session_keys: Sequence[str]) -> dict[str, Lane]:
+        found = lanes.get_all(tx, session_keys)
+        # A lane that another node made after this group took its locks is not ours yet either.
+        new = [key for key in session_keys if key not in found or not tx.holds(lanes.lock(key))]
+        if new:
+            lanes.add_missing(tx, new)
+            found |= lanes.get_all(tx, new)
+        return found
+
+    def _make_sessions(self, tx: Tx, makers: dict[str, Draft]) -> None:
+        self._refuse_strangers(tx, list(makers.values()))
+        sessions.add_missing(tx, [self._new_session(tx, makers[key]) for key in sorted(makers)])
+        for key in sorted(makers):
+            self._publish(tx, "session.created", key)
+
+    def _file_for_nobody(self, tx: Tx, draft: Draft, stimulus_id: str) -> Receipt:
+        """Keep that something of the runtime's own came too late for its session."""
+        decision = Decision(action=Action.SUPPRESS, reason=SESSION_DELETED)
+        agent_id = keys.agent_of(draft.session_key)
+        lane = Lane(session_key=draft.session_key, agent_id=agent_id, pool="")
+        stimulus = row_of(tx, draft, stimulus_id, lane, decision, queueing.DEFAULTS)
+        stimuli.add(tx, [stimulus])
+        receipt = receipt_of(stimulus, decision, None, 0)
+        self._announce(tx, stimulus, receipt)
+        self._settlement.settle(tx, [stimulus_id], State.SUPPRESSED, SESSION_DELETED)
+        return receipt
 
     def _refuse_strangers(self, tx: Tx, drafts: Sequence[Draft]) -> None:
         """Keep the name of a deleted session for its owner: ledgers and events remember it."""
@@ -189,10 +219,10 @@ class Acceptance:
         if draft.owner not in (OPERATOR, work.session.owner):
             # Said as if it did not exist: whose session this is, is nobody else's business.
             raise NotFound("session_key", f"no session {draft.session_key!r}")
-        if draft.route is None and draft.origin in INNER:
+        if draft.route is None and draft.kind.rule.answer is Answer.SESSION:
             draft = replace(draft, route=work.session.route)
         begins = self._begins(draft, work.session, tx.now)
-        settings = self.queue_settings(work.session, draft)
+        settings = self._queue.of(work.session, draft)
         if work.turn is not None and (begins is not None or work.session.resets):
             settings = queueing.never_joining(settings)
         arrival = arrival_of(draft, tx.now)
@@ -204,52 +234,58 @@ class Acceptance:
             now=tx.now,
             is_full=work.capped >= settings.cap,
         )
-        decision = decide(arrival, facts, settings, self._guard(tx, draft, arrival, work))
+        gate = self._guard(tx, draft, stimulus_id, arrival, work)
+        decision = decide(arrival, facts, settings, gate)
         if decision.drops_oldest:
             self._drop_oldest(tx, work, settings)
         stimulus = row_of(tx, draft, stimulus_id, work.lane, decision, settings)
         receipt = receipt_of(stimulus, decision, work.turn, work.waiting)
         self._apply(tx, draft, decision, settings, work)
-        if begins is not None and stimulus.state is not State.SUPPRESSED:
+        if begins is not None and decision.action is not Action.SUPPRESS:
             reset = Reset(from_seq=stimulus.seq, by=begins)
             work.session = replace(work.session, resets=(*work.session.resets, reset))
             work.is_reset = True
         work.added.append(stimulus)
+        if decision.action is Action.SUPPRESS:
+            work.suppressed.append((stimulus.id, decision.reason or "suppressed"))
         self._announce(tx, stimulus, receipt)
         return receipt
 
     def _begins(self, draft: Draft, session: SessionPolicy, now: int) -> str | None:
         """Return the command or the rule by which a new transcript begins with this draft."""
-        if draft.begins is not None or draft.origin not in HUMAN:
+        if draft.begins is not None or not draft.kind.rule.is_person:
             return draft.begins
         return self._rules.reset.due(session.last_human_at, now)
 
-    def queue_settings(self, session: SessionPolicy, what: Draft | Stimulus) -> QueueSettings:
-        """Resolve inline > session > door > agent > global > default, each key on its own.
-
-        The queue block of the binding that opened the session stands in for the agent's.
-        """
-        inline = None if what.mode is None else QueueOverrides(mode=what.mode)
-        door = None if what.route is None else self._rules.doors.get(what.route.door)
-        binding = self._bindings.get(session.binding)
-        agent = self._agents.get(session.agent_id).queue
-        own = agent if binding is None or binding.queue is None else binding.queue
-        return queueing.resolve(inline, session.queue, door, own, self._rules.queue)
-
-    def _guard(self, tx: Tx, draft: Draft, arrival: Arrival, work: _Work) -> Guard:
+    def _guard(
+        self, tx: Tx, draft: Draft, stimulus_id: str, arrival: Arrival, work: _Work
+    ) -> GateVerdict:
+        """Ask the guards against loops and storms, then the gate."""
         if draft.depth > self._rules.max_chain_depth:
             root_id = draft.root_id or ""
             self._flush(tx, work)
             if not stimuli.is_loop_known(tx, root_id):
                 self._publish(tx, "loop.cut", draft.session_key, root_id=root_id, depth=draft.depth)
-            return Guard(verdict=Verdict.LOOP)
-        if draft.origin in GUARDED and opens_turn(arrival):
+            return GateVerdict(verdict=Verdict.LOOP)
+        if not opens_turn(arrival):
+            return PASSED
+        if draft.kind.rule.is_guarded:
             storm = storms.note(tx, draft.source, draft.session_key, self._rules.storm)
             if storm.is_new:
                 self._publish(tx, "storm.started", draft.session_key, source=draft.source)
             if storm.is_tripped:
-                return Guard(verdict=Verdict.STORM)
-        return Guard()
+                return GateVerdict(verdict=Verdict.STORM)
+        return self._may_wake(
+            tx,
+            Wake(
+                agent_id=work.lane.agent_id,
+                kind=draft.kind,
+                priority=draft.priority,
+                trust=draft.trust,
+                source=draft.source,
+                root_id=draft.root_id or stimulus_id,
+            ),
+        )
 
     def _drop_oldest(self, tx: Tx, work: _Work, settings: QueueSettings) -> None:
         """Make room under the cap; what goes is recorded, and a line of it is kept if wanted."""
@@ -257,14 +293,13 @@ class Acceptance:
         oldest = stimuli.oldest_capped(tx, work.lane.session_key)
         if oldest is None:
             return
-        stimuli.move(tx, [oldest.id], State.SUPPRESSED, "queue-cap")
+        self._settlement.settle(tx, [oldest.id], State.SUPPRESSED, "queue-cap")
         work.capped -= 1
         work.waiting -= 1
         if settings.drop is Drop.SUMMARIZE:
             work.lane = replace(
                 work.lane, overflow=overflow_of(work.lane.overflow, oldest, settings)
             )
-        self._publish(tx, "stimulus.suppressed", oldest.session_key, oldest.id, reason="queue-cap")
 
     def _apply(
         self, tx: Tx, draft: Draft, decision: Decision, settings: QueueSettings, work: _Work
@@ -273,17 +308,18 @@ class Acceptance:
         lane = replace(work.lane, seq=work.lane.seq + 1)
         if decision.action in WAITS:
             work.waiting += 1
-            work.capped += draft.origin in CAPPED
+            work.capped += draft.kind.rule.is_capped
             if is_debounced(draft, decision, settings):
                 is_open = lane.debounce_until is not None and lane.debounce_until > tx.now
                 since = lane.debounce_from if is_open and lane.debounce_from else tx.now
                 until = min(tx.now + settings.debounce_ms, since + settings.debounce_max_ms)
                 lane = replace(lane, debounce_from=since, debounce_until=until)
         work.lane = lane
-        if draft.origin in HUMAN:
-            work.is_human = True
+        if draft.kind.rule.moves_route:
+            work.has_spoken = True
             route = work.session.route if draft.route is None else draft.route
-            work.session = replace(work.session, route=route, last_human_at=tx.now)
+            heard_at = tx.now if draft.kind.rule.is_person else work.session.last_human_at
+            work.session = replace(work.session, route=route, last_human_at=heard_at)
         if decision.interrupt is not Interrupt.NONE and work.turn is not None:
             turns.interrupt(tx, work.turn.id, decision.interrupt)
             lanes.resume(tx, lane.session_key, tx.now)  # a turn without a task needs one to end
@@ -294,19 +330,9 @@ class Acceptance:
     def _disturb(self, tx: Tx, decision: Decision, work: _Work, sleep: Sleep) -> None:
         """End a sleep, or count what it kept out."""
         if decision.wakes:
-            sleeps.end(tx, sleep.owner)
-            work.sleep = None
-            session_key = work.lane.session_key
-            self._publish(
-                tx,
-                "sleep.woken",
-                session_key,
-                reason="interrupted",
-                slept_ms=tx.now - sleep.created_at,
-            )
             self._flush(tx, work)
-            for stimulus_id in stimuli.unpark(tx, session_key, "asleep"):
-                self._publish(tx, "stimulus.pending", session_key, stimulus_id, reason="woken")
+            waking.interrupt(tx, self._bus, sleep, work.lane.session_key)
+            work.sleep = None
         elif decision.reason == "asleep":
             sleeps.count(
                 tx,
@@ -333,11 +359,10 @@ class Acceptance:
     def _write(self, tx: Tx, works: dict[str, _Work]) -> None:
         changed = list(works.values())
         stimuli.add(tx, [row for work in changed for row in work.added])
+        for work in changed:
+            self._suppress(tx, work)
         lanes.note_accepted(tx, [work.lane for work in changed])
-        sessions.note_humans(
-            tx,
-            [work.session for work in changed if work.is_human],
-        )
+        sessions.note_spoken(tx, [work.session for work in changed if work.has_spoken])
         for work in changed:
             if work.is_reset:
                 sessions.set_resets(tx, work.session.key, work.session.resets)
@@ -359,3 +384,23 @@ class Acceptance:
         """Write the rows of a lane that statements about it must see."""
         stimuli.add(tx, work.added)
         work.added.clear()
+        self._suppress(tx, work)
+
+    def _suppress(self, tx: Tx, work: _Work) -> None:
+        """End what was refused as it came; its row is written."""
+        for stimulus_id, reason in work.suppressed:
+            self._settlement.settle(tx, [stimulus_id], State.SUPPRESSED, reason)
+        work.suppressed.clear()
+
+
+def may_make_session(draft: Draft) -> bool:
+    """Tell whether a session that is not there is made for a draft.
+
+    What the runtime files by itself revives nothing that somebody deleted, but for the sessions
+    that are its own.
+    """
+    rule = draft.kind.rule
+    if not rule.is_inner:
+        return True
+    kind = keys.parse(SessionKey(draft.session_key)).kind
+    return kind in (KeyKind.MAIN, KeyKind.ACTIVITY) or kind.value == rule.makes

@@ -10,7 +10,7 @@ from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.queueing import QueueOverrides
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.session_key import Kind, SessionKey
+from wakeful.vocabulary.session_key import KeyKind, SessionKey
 from wakeful.vocabulary.stimulus import OPERATOR
 
 # Peers at these doors are other agents: they never share the operator's main conversation.
@@ -112,7 +112,7 @@ class Bindings:
 
         In unified mode the operator's web chats share one; other owners never share theirs.
         """
-        if not self._is_unified or owner != OPERATOR or keys.parse(key).kind is not Kind.WEB:
+        if not self._is_unified or owner != OPERATOR or keys.parse(key).kind is not KeyKind.WEB:
             return key
         return keys.unified(keys.agent_of(key))
 

@@ -7,14 +7,15 @@ from wakeful.intake.sessions import existing
 from wakeful.store.database import Store, Tx
 from wakeful.transcript import entries, sessions
 from wakeful.transcript.entries import Line
-from wakeful.vocabulary.compacting import COMPACTION, FOLD
-from wakeful.vocabulary.entry import CompactionBody, Entry, Kind
+from wakeful.vocabulary.compacting import FOLD
+from wakeful.vocabulary.entry import CompactionBody, Entry, EntryKind
 from wakeful.vocabulary.errors import InvalidInput, Underway
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.ids import Ids
+from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.session_key import SessionKey
-from wakeful.vocabulary.stimulus import Draft, Origin, Receipt, Trust
+from wakeful.vocabulary.stimulus import Draft, Receipt, Trust
 
 
 class Compactions:
@@ -40,9 +41,9 @@ class Compactions:
             Draft(
                 session_key=session_key,
                 text=wish.strip() or FOLD,
-                origin=Origin.SYSTEM,
+                kind=Kind.COMPACTION,
                 trust=trust,
-                source=COMPACTION,
+                source=Kind.COMPACTION.detail,
                 route=route,
             )
         )
@@ -71,7 +72,7 @@ class Compactions:
             body = earlier
         line = Line(
             id=self._ids.entry(),
-            kind=Kind.COMPACTION,
+            kind=EntryKind.COMPACTION,
             body=_undoing(body, last.id, session.context_tokens),
         )
         _, (written,) = entries.append(tx, session, [line])

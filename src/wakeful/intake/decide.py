@@ -4,21 +4,14 @@ from enum import StrEnum
 
 from msgspec.structs import replace
 
+from wakeful.gate.wakes import PASSED, GateVerdict, Verdict
 from wakeful.sleeps.sleeps import SleepPolicy
 from wakeful.turns.turns import Interrupt
+from wakeful.vocabulary.kinds import Asleep, Held, Joins, Kind, KindRule, Refused
 from wakeful.vocabulary.queueing import RULES, Drop, QueueSettings
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.route import Route
-from wakeful.vocabulary.stimulus import (
-    CAPPED,
-    HUMAN,
-    JOINING,
-    PREEMPTING,
-    SELF_WAKING,
-    Origin,
-    Priority,
-    Trust,
-)
+from wakeful.vocabulary.stimulus import Priority, Trust
 
 
 class LaneState(StrEnum):
@@ -37,12 +30,16 @@ RUNNING = frozenset({LaneState.STREAMING, LaneState.TOOLS, LaneState.COMPACTING}
 class Arrival(Record):
     """What the decision must know of the stimulus."""
 
-    origin: Origin
+    kind: Kind
     priority: Priority
     trust: Trust
     route: Route | None
     has_home: bool  # it names a session of its own, not the activity session
     is_due: bool = True  # it may start now, as far as its sender is concerned
+
+    @property
+    def rule(self) -> KindRule:
+        return self.kind.rule
 
 
 class Running(Record):
@@ -63,24 +60,6 @@ class LaneFacts(Record):
     running: Running | None = None  # exactly while `state` is a running one
     sleep_policy: SleepPolicy | None = None  # of the sleep that is armed
     is_full: bool = False  # as many messages wait as the cap allows
-
-
-class Verdict(StrEnum):
-    PASS = "pass"
-    STORM = "storm"
-    LOOP = "loop"
-    BUDGET = "budget"
-    QUIET_HOURS = "quiet-hours"
-
-
-class Guard(Record):
-    """What the guards and the wake gate said."""
-
-    verdict: Verdict = Verdict.PASS
-    look_at: int | None = None
-
-
-PASSED = Guard()
 
 
 class Action(StrEnum):
@@ -106,38 +85,46 @@ class Decision(Record):
 
 WAITS = frozenset({Action.START, Action.DEBOUNCE, Action.STEER, Action.QUEUE})
 _KEPT_WAITING = WAITS | {Action.PARK}
-
-_WAKERS = JOINING | {Origin.APPROVAL}
+_MARKED = frozenset({SleepPolicy.DEFAULT, SleepPolicy.BUFFER, SleepPolicy.DROP})
 
 
 def decide(
-    arrival: Arrival, lane: LaneFacts, settings: QueueSettings, guard: Guard = PASSED
+    arrival: Arrival, lane: LaneFacts, settings: QueueSettings, gate: GateVerdict = PASSED
 ) -> Decision:
-    """Return what happens to a stimulus; total over every origin, priority, mode and state."""
-    if guard.verdict is Verdict.STORM:
+    """Return what happens to a stimulus; total over every kind, priority, mode and state."""
+    if gate.verdict is Verdict.STORM:
         return Decision(action=Action.HOLD, reason="storm")
-    if guard.verdict is Verdict.LOOP:
+    if gate.verdict is Verdict.LOOP:
         return Decision(action=Action.SUPPRESS, reason="loop")
-    decision = _decide(arrival, lane, settings, guard)
-    if arrival.origin in CAPPED and lane.is_full and decision.action in _KEPT_WAITING:
+    decision = _decide(arrival, lane, settings, gate)
+    if arrival.rule.is_capped and lane.is_full and decision.action in _KEPT_WAITING:
         if settings.drop is Drop.NEW:
             return Decision(action=Action.SUPPRESS, reason="queue-cap")
         decision = replace(decision, drops_oldest=True)
     return decision
 
 
-def _decide(arrival: Arrival, lane: LaneFacts, settings: QueueSettings, guard: Guard) -> Decision:
+def _decide(
+    arrival: Arrival, lane: LaneFacts, settings: QueueSettings, gate: GateVerdict
+) -> Decision:
     if lane.state is LaneState.HALTED:
         return _set_aside(arrival, "halted", None)
-    if guard.verdict is not Verdict.PASS:
-        return _set_aside(arrival, guard.verdict.value, guard.look_at)
+    if gate.verdict is not Verdict.PASS and _is_asked_for(arrival):
+        return _set_aside(arrival, gate.verdict.value, gate.look_at)
     if not arrival.is_due:
         return Decision(action=Action.QUEUE)
-    decide_now = _asleep if lane.state is LaneState.ASLEEP else _awake
-    decision = decide_now(arrival, lane, settings)
-    if lane.sleep_policy is not None and _wakes(arrival, lane.sleep_policy):
+    kept_out = _kept_out(arrival, lane)
+    if kept_out is not None:
+        return Decision(action=kept_out, reason="asleep")
+    decision = _awake(arrival, lane, settings)
+    if lane.sleep_policy is SleepPolicy.WAKE and _wakes(arrival):
         decision = replace(decision, wakes=True)
     return decision
+
+
+def _is_asked_for(arrival: Arrival) -> bool:
+    """Tell whether the wake gate has a say: only over what would have a model asked."""
+    return arrival.rule.refused is not Refused.NEVER and opens_turn(arrival)
 
 
 def opens_turn(arrival: Arrival) -> bool:
@@ -147,31 +134,42 @@ def opens_turn(arrival: Arrival) -> bool:
 
 def _set_aside(arrival: Arrival, reason: str, look_at: int | None) -> Decision:
     """Park, but let the agent's own clockwork go: its trigger sets itself again."""
-    if arrival.origin in SELF_WAKING:
+    if arrival.rule.refused is Refused.SUPPRESSED:
         return Decision(action=Action.SUPPRESS, reason=reason)
     return Decision(action=Action.PARK, reason=reason, look_at=look_at)
 
 
-def _asleep(arrival: Arrival, lane: LaneFacts, settings: QueueSettings) -> Decision:
-    """The sleep's own policy decides; work that is due runs and leaves the sleep armed."""
-    policy = lane.sleep_policy
-    if _wakes(arrival, policy):
-        return _awake(arrival, lane, settings)
-    if arrival.origin in (Origin.HEARTBEAT, Origin.TICK):
-        return Decision(action=Action.SUPPRESS, reason="asleep")
-    if arrival.origin is Origin.HUB and policy is SleepPolicy.DROP:
-        return Decision(action=Action.SUPPRESS, reason="asleep")
-    if arrival.origin in _WAKERS or arrival.origin is Origin.SYSTEM:
-        return Decision(action=Action.PARK, reason="asleep")
-    return _awake(arrival, lane, settings)
+def _kept_out(arrival: Arrival, lane: LaneFacts) -> Action | None:
+    """Return what a sleep does to what may not disturb it, or None for all the rest.
+
+    While a turn runs, only the policies that an agent set for its room hold: the sleep of a
+    session does not outlast what wakes it.
+    """
+    if lane.sleep_policy in _MARKED:
+        if not arrival.rule.obeys_markers:
+            return None
+        return Action.SUPPRESS if lane.sleep_policy is SleepPolicy.DROP else Action.PARK
+    if lane.state is not LaneState.ASLEEP or _wakes(arrival):
+        return None
+    match arrival.rule.asleep:
+        case Asleep.SUPPRESSED:
+            return Action.SUPPRESS
+        case Asleep.WAKES | Asleep.WAITS:
+            return Action.PARK
+        case _:
+            return None
 
 
-def _wakes(arrival: Arrival, policy: SleepPolicy | None) -> bool:
-    if arrival.origin is Origin.HUB and policy in (SleepPolicy.BUFFER, SleepPolicy.DROP):
-        return False
-    if arrival.priority is Priority.NOW:
-        return arrival.origin in PREEMPTING | _WAKERS
-    return arrival.origin in _WAKERS and arrival.priority is not Priority.LATER
+def _wakes(arrival: Arrival) -> bool:
+    match arrival.rule.asleep:
+        case Asleep.ENDS:
+            return True
+        case Asleep.WAKES:
+            return arrival.priority is not Priority.LATER
+        case Asleep.WAKES_NOW:
+            return arrival.priority is Priority.NOW
+        case _:
+            return False
 
 
 def _awake(arrival: Arrival, lane: LaneFacts, settings: QueueSettings) -> Decision:
@@ -181,20 +179,19 @@ def _awake(arrival: Arrival, lane: LaneFacts, settings: QueueSettings) -> Decisi
         return _idle(arrival, settings)
     if arrival.priority is Priority.NOW:
         return _urgent(arrival, lane.running)
-    if arrival.origin not in JOINING or arrival.priority is Priority.LATER:
+    if arrival.rule.joins is not Joins.BY_MODE or arrival.priority is Priority.LATER:
         return Decision(action=Action.QUEUE)
     return _by_mode(arrival, lane, lane.running, settings)
 
 
 def _is_inbox_item(arrival: Arrival) -> bool:
-    return arrival.origin is Origin.INBOX or (
-        arrival.origin is Origin.WEBHOOK and not arrival.has_home
-    )
+    held = arrival.rule.held
+    return held is Held.ALWAYS or (held is Held.WITHOUT_A_HOME and not arrival.has_home)
 
 
 def _idle(arrival: Arrival, settings: QueueSettings) -> Decision:
     waits = (
-        arrival.origin in HUMAN
+        arrival.rule.is_debounced
         and arrival.priority is Priority.NEXT
         and settings.debounce_ms > 0
         and RULES[settings.mode].debounces
@@ -205,7 +202,7 @@ def _idle(arrival: Arrival, settings: QueueSettings) -> Decision:
 def _urgent(arrival: Arrival, running: Running) -> Decision:
     """A `now` ends what runs, unless that is a `now` itself or was interrupted too often."""
     may_preempt = (
-        arrival.origin in PREEMPTING
+        arrival.rule.preempts
         and running.priority is not Priority.NOW
         and running.is_preemptible
         and not running.is_ending
@@ -221,6 +218,8 @@ def _by_mode(
     if running.is_ending or arrival.trust is not running.trust:
         return Decision(action=Action.QUEUE)
     rule = RULES[settings.mode]
+    if rule.while_running == "interrupt" and not arrival.rule.supersedes:
+        return Decision(action=Action.QUEUE)
     if rule.while_running == "interrupt":
         level = Interrupt.SUPERSEDE if running.is_preemptible else Interrupt.NONE
         return Decision(action=Action.QUEUE, interrupt=level)

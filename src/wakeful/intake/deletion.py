@@ -9,7 +9,9 @@ from collections.abc import Callable, Sequence
 
 from wakeful.broker import lanes, stimuli
 from wakeful.broker.lanes import Lane
+from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
+from wakeful.intake.accept import SESSION_DELETED
 from wakeful.intake.sessions import existing
 from wakeful.sleeps import sleeps
 from wakeful.store.database import Store, Tx
@@ -27,7 +29,6 @@ from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.session_key import SessionKey
 from wakeful.vocabulary.stimulus import State
 
-REASON = "session-deleted"
 STEP = 500  # stimuli that one write cancels
 FINISH_EVERY_S = 3_600.0
 
@@ -58,9 +59,16 @@ class Deletion:
     """Deletes sessions; a service, so that what was begun is finished."""
 
     def __init__(
-        self, store: Store, bus: Bus, clock: Clock, end_turn: EndTurn, bound_to: BoundTo
+        self,
+        store: Store,
+        bus: Bus,
+        clock: Clock,
+        settlement: Settlement,
+        end_turn: EndTurn,
+        bound_to: BoundTo,
     ) -> None:
         self._store = store
+        self._settlement = settlement
         self._bus = bus
         self._clock = clock
         self._end_turn = end_turn
@@ -109,7 +117,8 @@ class Deletion:
         if bound and not is_confirmed:
             return Deleted(deleted=False, blocked_by_automations=True, automations=bound)
         waiting = stimuli.all_waiting(tx, key, STEP + 1)
-        self._cancel(tx, key, waiting[:STEP])
+        self._settlement.settle(tx, waiting[:STEP], State.CANCELLED, SESSION_DELETED)
+        lanes.touch(tx, key)
         if len(waiting) > STEP:
             return None
         lane = lanes.get(tx, key)
@@ -122,7 +131,7 @@ class Deletion:
         """End what runs in a lane. Its row stays: an epoch must never come twice."""
         turn = None if lane.turn_id is None else turns.get(tx, lane.turn_id)
         if turn is not None:
-            asks.failed(tx, turn.id, turn.step, REASON)
+            asks.failed(tx, turn.id, turn.step, SESSION_DELETED)
             for call in tool_calls.abandon(tx, turn.id, turn.step):
                 self._publish(
                     tx,
@@ -133,7 +142,9 @@ class Deletion:
                     name=call.name,
                     phase=CallState.UNKNOWN.value,
                 )
-            self._end_turn(tx, turn, End(state=TurnState.STOPPED, reason=REASON), lane.epoch)
+            self._end_turn(
+                tx, turn, End(state=TurnState.STOPPED, reason=SESSION_DELETED), lane.epoch
+            )
             tx.notify(turns.INTERRUPT, turn.id)
         lanes.forget_window(tx, lane.session_key)
         lanes.forget_overflow(tx, lane.session_key)
@@ -145,18 +156,6 @@ class Deletion:
             discards.discard(tx, transcript_id)
         sessions.remove(tx, session)
         self._publish(tx, "session.deleted", session.key)
-
-    def _cancel(self, tx: Tx, key: str, ids: list[str]) -> None:
-        stimuli.move(tx, ids, State.CANCELLED, REASON)
-        for stimulus_id in ids:
-            event = Event(
-                kind="stimulus.cancelled",
-                session_key=key,
-                stimulus_id=stimulus_id,
-                data={"reason": REASON},
-            )
-            self._bus.publish(tx, event)
-        lanes.touch(tx, key)
 
     def _publish(
         self, tx: Tx, kind: str, session_key: str, *, turn_id: str | None = None, **data: object

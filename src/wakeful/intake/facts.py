@@ -1,11 +1,12 @@
 """Turn rows of the ledgers into the facts that decisions are made of."""
 
 from wakeful.broker.lanes import Lane
+from wakeful.gate.wakes import Wake
 from wakeful.intake.decide import Arrival, LaneFacts, LaneState, Running
 from wakeful.sleeps.sleeps import Sleep
 from wakeful.turns.turns import Interrupt, Phase, Turn
 from wakeful.vocabulary import session_key as keys
-from wakeful.vocabulary.compacting import is_own_work
+from wakeful.vocabulary.kinds import View
 from wakeful.vocabulary.stimulus import Draft, Stimulus
 
 _STATES: dict[Phase, LaneState] = {
@@ -19,12 +20,24 @@ _STATES: dict[Phase, LaneState] = {
 
 def arrival_of(what: Draft | Stimulus, now: int) -> Arrival:
     return Arrival(
-        origin=what.origin,
+        kind=what.kind,
         priority=what.priority,
         trust=what.trust,
         route=what.route,
         has_home=keys.rest_of(what.session_key) != "activity",
         is_due=what.not_before is None or what.not_before <= now,
+    )
+
+
+def wake_of(stimulus: Stimulus) -> Wake:
+    """Return what the gate must know of a stimulus that is about to open a turn."""
+    return Wake(
+        agent_id=stimulus.agent_id,
+        kind=stimulus.kind,
+        priority=stimulus.priority,
+        trust=stimulus.trust,
+        source=stimulus.source,
+        root_id=stimulus.root_id,
     )
 
 
@@ -60,5 +73,5 @@ def _running(turn: Turn) -> Running:
         route=turn.route,
         is_preemptible=turn.is_preemptible,
         is_ending=turn.interrupt is not Interrupt.NONE,
-        is_joinable=not is_own_work(turn.origin, turn.source),
+        is_joinable=turn.kind.rule.is_joinable and turn.view is View.FULL,
     )

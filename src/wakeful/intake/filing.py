@@ -1,7 +1,8 @@
 """What is filed for a stimulus: its row, and what its sender is told."""
 
 from wakeful.broker import attachments
-from wakeful.broker.lanes import NEVER, Lane, Overflow
+from wakeful.broker.lanes import Lane, Overflow
+from wakeful.broker.stimuli import NEVER
 from wakeful.intake.decide import (
     Action,
     Decision,
@@ -10,7 +11,6 @@ from wakeful.store.database import Tx
 from wakeful.turns.turns import Interrupt, Turn
 from wakeful.vocabulary.queueing import RULES, QueueSettings
 from wakeful.vocabulary.stimulus import (
-    HUMAN,
     Draft,
     Outcome,
     Place,
@@ -26,7 +26,6 @@ LONGEST_OVERFLOW_LINE = 160  # characters kept of a message that the cap dropped
 _STATES: dict[Action, State] = {
     Action.HOLD: State.HELD,
     Action.PARK: State.PARKED,
-    Action.SUPPRESS: State.SUPPRESSED,
 }
 _OUTCOMES: dict[Action, Outcome] = {
     Action.START: Outcome.STARTED,
@@ -47,6 +46,7 @@ def row_of(
     decision: Decision,
     settings: QueueSettings,
 ) -> Stimulus:
+    # What is suppressed is filed as if it waited: only a settlement ends it.
     state = _STATES.get(decision.action, State.PENDING)
     not_before = max(tx.now, draft.not_before or 0)
     due_at = not_before
@@ -57,7 +57,7 @@ def row_of(
         id=stimulus_id,
         session_key=draft.session_key,
         agent_id=lane.agent_id,
-        origin=draft.origin,
+        kind=draft.kind,
         priority=draft.priority,
         place=Place.STEER if goes_first else Place.REST,
         seq=lane.seq + 1,
@@ -80,7 +80,7 @@ def row_of(
         turn_id=None,
         preemptions=0,
         accepted_at=tx.now,
-        settled_at=tx.now if state is State.SUPPRESSED else None,
+        settled_at=None,
     )
 
 
@@ -99,7 +99,7 @@ def is_debounced(draft: Draft, decision: Decision, settings: QueueSettings) -> b
         return True
     return (
         decision.action is Action.QUEUE
-        and draft.origin in HUMAN
+        and draft.kind.rule.is_debounced
         and settings.debounce_ms > 0
         and RULES[settings.mode].debounces_drain
     )

@@ -1,34 +1,41 @@
 """Intake: accept, stop, cancel, halt, resume. Each is one commit, then a notification."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
 from wakeful.broker import lanes, stimuli
+from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
-from wakeful.gate import halts
+from wakeful.gate import halts, wakes
+from wakeful.gate.wakes import MayWake
 from wakeful.intake.accept import Acceptance, IntakeRules
 from wakeful.intake.bindings import Bindings
 from wakeful.intake.draft import checked
+from wakeful.intake.queue_rules import QueueRules
 from wakeful.store.database import Store, Tx, Verb
 from wakeful.transcript import sessions
+from wakeful.transcript.sessions import SessionPolicy
 from wakeful.turns import turns
 from wakeful.turns.turns import Interrupt
 from wakeful.vocabulary import queueing
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.agent import Agents
-from wakeful.vocabulary.compacting import is_own_work
 from wakeful.vocabulary.errors import NotFound
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.failpoints import failpoint
 from wakeful.vocabulary.ids import Ids
-from wakeful.vocabulary.queueing import QueueOverrides
+from wakeful.vocabulary.kinds import Work
+from wakeful.vocabulary.queueing import RULES, QueueOverrides
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.session_key import SessionKey
-from wakeful.vocabulary.stimulus import WAITING, Draft, Receipt, State
+from wakeful.vocabulary.stimulus import WAITING, Draft, Outcome, Receipt, State
 
 RELEASE_STEP = 200  # lanes that one write of `resume` touches
-CANCEL_LIMIT = 1000
+STOP_STEP = 500  # stimuli that one write of `stop` cancels
+
+# Written in the accepting transaction, beside a stimulus that was filed.
+Beside = Callable[[Tx, Receipt], None]
 
 
 class Stopped(Record):
@@ -41,7 +48,8 @@ class Stopped(Record):
 class Intake:
     """The one way in."""
 
-    def __init__(
+    # Each is a room of its own, or what the operator chose.
+    def __init__(  # noqa: PLR0913
         self,
         store: Store,
         bus: Bus,
@@ -49,29 +57,53 @@ class Intake:
         agents: Agents,
         rules: IntakeRules,
         bindings: Bindings | None = None,
+        *,
+        settlement: Settlement,
+        may_wake: MayWake = wakes.everything,
     ) -> None:
         self._store = store
         self._bus = bus
         self._agents = agents
+        self._settlement = settlement
         self.bindings = bindings or Bindings()
-        self.acceptance = Acceptance(bus, ids, agents, self.bindings, rules)
-        self._verb: Verb[Draft, Receipt] = Verb(
+        self.queue = QueueRules(agents, self.bindings, everywhere=rules.queue, doors=rules.doors)
+        self._acceptance = Acceptance(
+            bus, ids, self.queue, rules, settlement=settlement, may_wake=may_wake
+        )
+        self._verb: Verb[tuple[Draft, Beside | None], Receipt] = Verb(
             "accept",
-            self.acceptance.run,
-            locks=lambda draft: (lanes.lock(draft.session_key), halts.ASKING),
+            self._accept_all,
+            locks=lambda item: (lanes.lock(item[0].session_key), halts.ASKING),
         )
 
     async def accept(self, draft: Draft) -> Receipt:
         """Accept a stimulus; it is on disk when this returns."""
+        return await self._accept(draft, None)
+
+    async def accept_with(self, draft: Draft, write: Beside) -> Receipt:
+        """Accept a stimulus and, in the same commit, write what belongs to it.
+
+        For a duplicate nothing is written: what belongs to the first is there.
+        """
+        return await self._accept(draft, write)
+
+    async def _accept(self, draft: Draft, beside: Beside | None) -> Receipt:
         draft = self.checked(draft)
         failpoint("P1")
-        receipt = await self._store.batch(self._verb, draft)
+        receipt = await self._store.batch(self._verb, (draft, beside))
         failpoint("P2")
         return receipt
 
+    def _accept_all(self, tx: Tx, items: Sequence[tuple[Draft, Beside | None]]) -> list[Receipt]:
+        receipts = self._acceptance.run(tx, [draft for draft, _ in items])
+        for (_, beside), receipt in zip(items, receipts, strict=True):
+            if beside is not None and receipt.outcome is not Outcome.DUPLICATE:
+                beside(tx, receipt)
+        return receipts
+
     def accept_in(self, tx: Tx, drafts: Sequence[Draft]) -> list[Receipt]:
         """Accept stimuli as part of another change; the caller holds the locks of their lanes."""
-        return self.acceptance.run(tx, [self.checked(draft) for draft in drafts])
+        return self._acceptance.run(tx, [self.checked(draft) for draft in drafts])
 
     def checked(self, draft: Draft) -> Draft:
         draft = checked(draft)
@@ -79,10 +111,22 @@ class Intake:
         return draft
 
     async def stop(self, session_key: SessionKey) -> Stopped:
-        """End the running turn and cancel what people have waiting; past queue and debounce."""
-        return await self._store.write(
-            lambda tx: self._stop(tx, session_key), locks=[lanes.lock(session_key)]
-        )
+        """End the running turn and cancel what people have waiting; past queue and debounce.
+
+        When this returns, nothing of what was said before it begins any more.
+        """
+        locks = [lanes.lock(session_key)]
+        stopped = await self._store.write(lambda tx: self._stop(tx, session_key), locks=locks)
+        if stopped is None:
+            return Stopped(turn_id=None, cancelled=())
+        turn_id, said_before, cancelled = stopped
+        more = cancelled
+        while len(more) == STOP_STEP:
+            more = await self._store.write(
+                lambda tx: self._stop_more(tx, session_key, said_before), locks=locks
+            )
+            cancelled += more
+        return Stopped(turn_id=turn_id, cancelled=tuple(cancelled))
 
     async def abort(self, turn_id: str) -> bool:
         """End one turn; False if it had ended already."""
@@ -113,7 +157,8 @@ class Intake:
             stimulus = stimuli.get(tx, stimulus_id)
             if stimulus is None or stimulus.state not in WAITING:
                 return False
-            self._cancel(tx, session_key, [stimulus_id], "by-sender")
+            self._settlement.settle(tx, [stimulus_id], State.CANCELLED, "by-sender")
+            lanes.touch(tx, session_key)
             return True
 
         return await self._store.write(write, locks=[lanes.lock(session_key)])
@@ -126,11 +171,20 @@ class Intake:
             session = sessions.get(tx, session_key)
             if session is None:
                 raise NotFound("session", f"no session {session_key!r}")
-            sessions.choose(tx, replace(session, queue=queue))
-            if queue.debounce_ms == 0:
-                lanes.forget_window(tx, session_key)
+            chosen = replace(session, queue=queue)
+            sessions.choose(tx, chosen)
+            self.follow_queue(tx, chosen)
 
         await self._store.write(write, locks=[lanes.lock(session_key)])
+
+    def follow_queue(self, tx: Tx, session: SessionPolicy) -> None:
+        """Let what waits for a window follow the settings that hold now; it never waits longer."""
+        settings = self.queue.of_session(session)
+        waits = settings.debounce_ms > 0 and RULES[settings.mode].debounces
+        if waits:
+            lanes.shorten_window(tx, session.key, tx.now + settings.debounce_ms)
+        else:
+            lanes.forget_window(tx, session.key)
 
     async def halt(self, agent_id: str | None, by: str = "operator") -> bool:
         """Stop all model and tool calls of an agent, or of the runtime, until `resume`."""
@@ -183,32 +237,40 @@ class Intake:
             freed = stimuli.unpark(tx, key, "halted") + stimuli.unpark(tx, key, "no-agent")
             for stimulus_id in freed:
                 self._publish(tx, "stimulus.pending", key, stimulus_id, "resumed")
-            lanes.resume(tx, key, tx.now)
+            lanes.resume_stalled(tx, key, tx.now)
         return True
 
-    def _stop(self, tx: Tx, session_key: str) -> Stopped:
+    def _stop(self, tx: Tx, session_key: str) -> tuple[str | None, int, list[str]] | None:
+        """Interrupt what runs and cancel some of what waits; return also where the rest ends."""
         lane = lanes.get(tx, session_key)
         if lane is None:
-            return Stopped(turn_id=None, cancelled=())
-        waiting = stimuli.messages(tx, session_key, CANCEL_LIMIT)
-        self._cancel(tx, session_key, waiting, "stop")
+            return None
         lanes.forget_window(tx, session_key)
         if lane.turn_id is not None:
             self._interrupt(tx, session_key, lane.turn_id)
-        return Stopped(turn_id=lane.turn_id, cancelled=tuple(waiting))
+        return lane.turn_id, lane.seq, self._cancel_said(tx, session_key, lane.seq)
+
+    def _stop_more(self, tx: Tx, session_key: str, said_before: int) -> list[str]:
+        """Go on with a stop, also with what a turn has begun since its last step."""
+        lane = lanes.get(tx, session_key)
+        turn = None if lane is None or lane.turn_id is None else turns.get(tx, lane.turn_id)
+        opened_by = None if turn is None else stimuli.get(tx, turn.opened_by)
+        if turn is not None and opened_by is not None and opened_by.seq <= said_before:
+            self._interrupt(tx, session_key, turn.id)
+        return self._cancel_said(tx, session_key, said_before)
+
+    def _cancel_said(self, tx: Tx, session_key: str, said_before: int) -> list[str]:
+        waiting = stimuli.said(tx, session_key, said_before, STOP_STEP)
+        self._settlement.settle(tx, waiting, State.CANCELLED, "stop")
+        lanes.touch(tx, session_key)
+        return waiting
 
     def _interrupt(self, tx: Tx, session_key: str, turn_id: str) -> None:
         turns.interrupt(tx, turn_id, Interrupt.STOP)
         turn = turns.get(tx, turn_id)
-        if turn is not None and not is_own_work(turn.origin, turn.source):
+        if turn is not None and turn.kind.rule.work is Work.REPLY:
             sessions.note_stopped(tx, session_key, True)
         lanes.resume(tx, session_key, tx.now)  # a turn without a task needs one to end
-
-    def _cancel(self, tx: Tx, session_key: str, ids: list[str], reason: str) -> None:
-        stimuli.move(tx, ids, State.CANCELLED, reason)
-        for stimulus_id in ids:
-            self._publish(tx, "stimulus.cancelled", session_key, stimulus_id, reason)
-        lanes.touch(tx, session_key)
 
     def _publish(self, tx: Tx, kind: str, session_key: str, stimulus_id: str, reason: str) -> None:
         self._bus.publish(

@@ -15,7 +15,7 @@ from wakeful.transcript.sessions import Overrides, Reset, Session
 from wakeful.vocabulary import queueing
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.agent import parse_thinking
-from wakeful.vocabulary.entry import Kind, NoteBody
+from wakeful.vocabulary.entry import EntryKind, NoteBody
 from wakeful.vocabulary.errors import InvalidInput, NotFound, Underway
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.ids import Ids
@@ -30,6 +30,7 @@ LONGEST_SUMMARY = 100_000
 LONGEST_MODEL = 256
 
 CheckModel = Callable[[str], object]  # raises InvalidInput for a name that means no model
+FollowQueue = Callable[[Tx, Session], None]  # lets what waits follow new queue settings
 
 
 class Changes(Record):
@@ -53,11 +54,14 @@ class ResetDone(Record):
 class SessionActs:
     """Changes sessions, under the locks of their lanes."""
 
-    def __init__(self, store: Store, bus: Bus, ids: Ids, check_model: CheckModel) -> None:
+    def __init__(
+        self, store: Store, bus: Bus, ids: Ids, check_model: CheckModel, follow_queue: FollowQueue
+    ) -> None:
         self._store = store
         self._bus = bus
         self._ids = ids
         self._check_model = check_model
+        self._follow_queue = follow_queue
 
     async def reset(self, key: SessionKey, by: str = "reset") -> ResetDone:
         """Begin a new transcript: now, or with the next turn while one is open."""
@@ -103,7 +107,7 @@ class SessionActs:
                 forked = self._fork_to(tx, session, at_id, to, owner)
             if told is not None:
                 body = NoteBody(topic=left or "", text=told)
-                forked = self._append(tx, forked, Kind.BRANCH_SUMMARY, body)
+                forked = self._append(tx, forked, EntryKind.BRANCH_SUMMARY, body)
             self._publish(
                 tx, "session.forked", key, at=at_id, to=to, branch=forked.branch, left=left
             )
@@ -122,7 +126,7 @@ class SessionActs:
             if entry is None or not entries.is_on(entry, entries.segments_of(tx, session)):
                 raise NotFound("entry", f"no entry {entry_id[:80]!r} in this session")
             body = NoteBody(topic=entry_id, text=label)
-            self._append(tx, session, Kind.LABEL, body)
+            self._append(tx, session, EntryKind.LABEL, body)
             self._publish(tx, "session.labelled", key, entry_id=entry_id, label=label)
 
         await self._store.write(write, locks=[lanes.lock(key)])
@@ -146,8 +150,8 @@ class SessionActs:
                 rest["label"] = _checked_label(rest["label"] or "")
             chosen = replace(session, overrides=replace(session.overrides, **own), **rest)
             sessions.choose(tx, chosen)
-            if "queue" in given and chosen.queue.debounce_ms == 0:
-                lanes.forget_window(tx, key)
+            if "queue" in given:
+                self._follow_queue(tx, chosen)
             self._publish(tx, "session.changed", key, fields=sorted(given))
             return chosen
 
@@ -207,7 +211,7 @@ class SessionActs:
         self._publish(tx, "session.created", to)
         return forked
 
-    def _append(self, tx: Tx, session: Session, kind: Kind, body: NoteBody) -> Session:
+    def _append(self, tx: Tx, session: Session, kind: EntryKind, body: NoteBody) -> Session:
         """Add a line outside of a turn's own; one that is open must not seem to end before it."""
         lane = lanes.get(tx, session.key)
         assert lane is not None

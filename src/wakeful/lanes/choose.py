@@ -3,9 +3,10 @@
 from collections.abc import Callable, Collection, Sequence
 from typing import Literal
 
+from wakeful.vocabulary.kinds import Joins
 from wakeful.vocabulary.queueing import RULES, QueueSettings
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.stimulus import HUMAN, JOINING, Place, Priority, Stimulus
+from wakeful.vocabulary.stimulus import Place, Priority, Stimulus
 
 SettingsOf = Callable[[Stimulus], QueueSettings]
 
@@ -37,7 +38,7 @@ def choose(
     head = due[0]
     if head.place is Place.INTERRUPTED:
         return Choice(stimuli=tuple(s for s in due if _is_same_work(s, head)))
-    if head.origin not in JOINING:
+    if head.kind.rule.joins is not Joins.BY_MODE:
         return Choice(stimuli=(head,))
     drain = RULES[settings_of(head).mode].drain
     if drain == "one-each" and head.priority is not Priority.NOW:
@@ -69,13 +70,13 @@ def _may_join(stimulus: Stimulus, head: Stimulus, now: int) -> bool:
     """Tell whether two stimuli may open one turn: same receiver, same trust, same class."""
     is_urgent_head = head.priority is Priority.NOW
     return (
-        stimulus.origin in JOINING
+        stimulus.kind.rule.joins is Joins.BY_MODE
         and stimulus.place is not Place.INTERRUPTED
         and stimulus.due_at <= now
         and stimulus.trust is head.trust
         and stimulus.route == head.route
         and (
             stimulus.priority is head.priority
-            or (is_urgent_head and stimulus.is_debounced and stimulus.origin in HUMAN)
+            or (is_urgent_head and stimulus.is_debounced and stimulus.kind.rule.is_debounced)
         )
     )

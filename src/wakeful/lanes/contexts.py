@@ -7,7 +7,7 @@ from wakeful.store.database import Tx
 from wakeful.transcript import entries
 from wakeful.transcript.sessions import Session
 from wakeful.turn.context import Context, build
-from wakeful.vocabulary.entry import Entry, Kind
+from wakeful.vocabulary.entry import Entry, EntryKind
 
 KEPT_CHARACTERS = 32 * 1024 * 1024  # over all sessions; the least used go first
 
@@ -48,7 +48,7 @@ class Contexts:
             return False
         if context.depth < session.leaf_depth:
             new: list[Entry] = entries.path(tx, session, context.depth)
-            if any(entry.kind is Kind.COMPACTION for entry in new):
+            if any(entry.kind is EntryKind.COMPACTION for entry in new):
                 return False
             context.extend(new)
         return context.hash == session.leaf_hash

@@ -3,14 +3,18 @@
 from collections.abc import Mapping, Sequence
 
 from wakeful.broker import lanes, stimuli
-from wakeful.broker.lanes import NEVER, Lane
+from wakeful.broker.lanes import Lane
+from wakeful.broker.stimuli import NEVER
 from wakeful.gate import halts
-from wakeful.intake.decide import WAITS, Action, LaneFacts, LaneState, decide
-from wakeful.intake.facts import arrival_of
+from wakeful.intake import waking
+from wakeful.intake.decide import WAITS, Action, Decision, decide
+from wakeful.intake.facts import arrival_of, lane_facts, wake_of
 from wakeful.lanes import poison
 from wakeful.lanes.choose import Choice, choose
 from wakeful.lanes.contexts import Contexts
 from wakeful.prompts import notes
+from wakeful.sleeps import sleeps
+from wakeful.sleeps.sleeps import Sleep
 from wakeful.store.database import Tx
 from wakeful.tools.tool import Effect
 from wakeful.transcript import entries, resets, sessions
@@ -27,9 +31,8 @@ from wakeful.turns import asks, tool_calls, turns
 from wakeful.turns.asks import Purpose
 from wakeful.turns.turns import ENDS, End, Interrupt, Phase, Turn, TurnState
 from wakeful.vocabulary.event import Event
-from wakeful.vocabulary.queueing import QueueSettings
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.stimulus import State, Stimulus
+from wakeful.vocabulary.stimulus import Priority, State, Stimulus, Trust
 
 WAITING_LIMIT = 200  # stimuli looked at by one claim
 MAX_PREEMPTIONS = 3  # then a stimulus runs uninterrupted, except by stop
@@ -103,11 +106,10 @@ class Opening:
         """Park what waits in a lane that may not run; an open turn stays, unless told to end."""
         if lane.turn_id is not None:
             return self._hold(tx, lane, lane.turn_id)
-        halted = LaneFacts(state=LaneState.HALTED)
-        for stimulus in stimuli.pending(tx, lane.session_key, WAITING_LIMIT):
-            decision = decide(arrival_of(stimulus, tx.now), halted, QueueSettings())
-            self._apply(tx, stimulus, decision.action, reason, None)
-        lanes.touch(tx, lane.session_key)
+        key = lane.session_key
+        self._pen.settlement.settle(tx, stimuli.self_waking(tx, key), State.SUPPRESSED, reason)
+        self._tell(tx, key, stimuli.park_lane(tx, key, reason), State.PARKED, reason)
+        lanes.touch(tx, key)
         return None
 
     def _hold(self, tx: Tx, lane: Lane, turn_id: str) -> Opened | None:
@@ -126,13 +128,9 @@ class Opening:
         return None
 
     def _choose(self, tx: Tx, lane: Lane, session: Session) -> Choice | None:
-        """Decide again, since time has passed, and choose what opens the turn."""
-        waiting: list[Stimulus] = []
-        for stimulus in stimuli.waiting(tx, lane.session_key, WAITING_LIMIT):
-            if stimulus.expires_at is not None and stimulus.expires_at < tx.now:
-                self._apply(tx, stimulus, None, "expired", None)
-            else:
-                waiting.append(stimulus)
+        """Choose what opens the turn, and decide again, since time has passed."""
+        sleep = sleeps.get_all(tx, [lane.session_key]).get(lane.session_key)
+        waiting = self._waiting(tx, lane)
         while True:
             choice = choose(
                 waiting,
@@ -143,10 +141,27 @@ class Opening:
             if choice is None:
                 lanes.touch(tx, lane.session_key)
                 return None
-            refused = self._refused(tx, session, choice)
+            refused = self._refused(tx, lane, session, sleep, choice)
             if not refused:
                 return choice
             waiting = [stimulus for stimulus in waiting if stimulus.id not in refused]
+
+    def _waiting(self, tx: Tx, lane: Lane) -> list[Stimulus]:
+        """Return what may run now, and what a `now` takes along of what waits for the window."""
+        key, is_open = lane.session_key, (lane.debounce_until or 0) > tx.now
+        waiting = self._unexpired(
+            tx, stimuli.waiting(tx, key, WAITING_LIMIT, debounced=False if is_open else None)
+        )
+        if is_open and waiting and waiting[0].priority is Priority.NOW:
+            more = self._unexpired(tx, stimuli.waiting(tx, key, WAITING_LIMIT, debounced=True))
+            waiting = sorted(waiting + more, key=lambda s: (s.priority, s.place, s.seq))
+        return waiting
+
+    def _unexpired(self, tx: Tx, found: list[Stimulus]) -> list[Stimulus]:
+        """Return what is not too late, and end the rest."""
+        late = {s.id for s in found if s.expires_at is not None and s.expires_at < tx.now}
+        self._pen.settlement.settle(tx, late, State.EXPIRED, "expired")
+        return [stimulus for stimulus in found if stimulus.id not in late]
 
     def _begin_anew(self, tx: Tx, session: Session, choice: Choice) -> tuple[Session, Choice]:
         """Begin the new transcript that a reset asked for, if its turn has come."""
@@ -159,42 +174,50 @@ class Opening:
             self._pen.bus.publish(tx, resets.told(session, fresh, found.due.by))
         return fresh, choice.only(found.together)
 
-    def _refused(self, tx: Tx, session: Session, choice: Choice) -> set[str]:
-        """Park or suppress what may not run now; return the ids of those."""
-        refused: set[str] = set()
-        facts = LaneFacts(state=LaneState.IDLE)
+    def _refused(
+        self, tx: Tx, lane: Lane, session: Session, sleep: Sleep | None, choice: Choice
+    ) -> set[str]:
+        """Set aside what may not run now, and whatever is like it; return the ids of those."""
+        facts = lane_facts(lane, None, sleep, is_halted=False, now=tx.now)
         for stimulus in choice.stimuli:
-            settings = self._pen.queue_settings_of(session, stimulus)
-            decision = decide(arrival_of(stimulus, tx.now), facts, settings)
+            decision = decide(
+                arrival_of(stimulus, tx.now),
+                facts,
+                self._pen.queue_settings_of(session, stimulus),
+                self._pen.may_wake(tx, wake_of(stimulus)),
+            )
             if decision.action not in WAITS:
-                refused.add(stimulus.id)
-                self._apply(tx, stimulus, decision.action, decision.reason, decision.look_at)
-        return refused
+                return self._put_off(tx, stimulus, decision)
+            if decision.wakes and sleep is not None:
+                waking.interrupt(tx, self._pen.bus, sleep, lane.session_key)
+                return self._refused(tx, lane, session, None, choice)
+        return set()
 
-    def _apply(
-        self,
-        tx: Tx,
-        stimulus: Stimulus,
-        action: Action | None,
-        reason: str | None,
-        look_at: int | None,
-    ) -> None:
-        if action is Action.PARK:
-            state = State.PARKED
-            until = NEVER if look_at is None else look_at
-            stimuli.park(tx, [stimulus.id], reason or "parked", until)
+    def _put_off(self, tx: Tx, stimulus: Stimulus, decision: Decision) -> set[str]:
+        reason = decision.reason or decision.action.value
+        if decision.action is Action.PARK:
+            look_at = NEVER if decision.look_at is None else decision.look_at
+            parked = stimuli.park_alike(tx, stimulus, reason, look_at)
+            self._tell(tx, stimulus.session_key, parked, State.PARKED, reason)
+            return {*parked, stimulus.id}
+        if decision.action is Action.HOLD:
+            stimuli.hold(tx, stimulus.id, decision.reason)
+            self._tell(tx, stimulus.session_key, [stimulus.id], State.HELD, reason)
         else:
-            state = State.EXPIRED if action is None else _SETTLED_STATES[action]
-            stimuli.move(tx, [stimulus.id], state, reason)
-        self._pen.bus.publish(
-            tx,
-            Event(
+            self._pen.settlement.settle(tx, [stimulus.id], State.SUPPRESSED, reason)
+        return {stimulus.id}
+
+    def _tell(
+        self, tx: Tx, session_key: str, ids: Sequence[str], state: State, reason: str
+    ) -> None:
+        for stimulus_id in ids:
+            event = Event(
                 kind=f"stimulus.{state.value}",
-                session_key=stimulus.session_key,
-                stimulus_id=stimulus.id,
+                session_key=session_key,
+                stimulus_id=stimulus_id,
                 data={"reason": reason},
-            ),
-        )
+            )
+            self._pen.bus.publish(tx, event)
 
     def _open(self, tx: Tx, lane: Lane, session: Session, mind: Mind, choice: Choice) -> Opened:
         """Open a turn: epoch, turn row, entries, stimuli claimed, model about to be asked."""
@@ -242,7 +265,7 @@ class Opening:
             session_key=lane.session_key,
             agent_id=lane.agent_id,
             transcript_id=session.transcript_id,
-            origin=head.origin,
+            kind=head.kind,
             priority=head.priority,
             trust=head.trust,
             source=head.source,
@@ -288,7 +311,8 @@ class Opening:
             text = notes.collected(number, stimulus.text) if choice.form == "collected" else None
             sheet.add_stimulus(stimulus, text, is_again=stimulus.id in shown)
         if any(shown.values()):
-            sheet.note("still_to_do", notes.STILL_TO_DO)
+            again = [_named(one) for one in choice.stimuli if shown.get(one.id)]
+            sheet.note("still_to_do", notes.still_to_do(again))
 
     def _reopen(
         self,
@@ -350,7 +374,8 @@ def _first_step(page: Page) -> Next:
     return page.ask_or_compact(1)
 
 
-_SETTLED_STATES: dict[Action, State] = {
-    Action.HOLD: State.HELD,
-    Action.SUPPRESS: State.SUPPRESSED,
-}
+def _named(stimulus: Stimulus) -> str:
+    """Return what a message is recognised by; text from outside stays inside its fence."""
+    if stimulus.trust is Trust.EXTERNAL:
+        return f"(the message of {stimulus.source})"
+    return stimulus.text

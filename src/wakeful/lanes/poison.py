@@ -5,7 +5,6 @@ from wakeful.store.database import Tx
 from wakeful.turn.sheet import Pen
 from wakeful.turns import turns
 from wakeful.turns.turns import End, TurnState
-from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.stimulus import State
 
 POISONED = "poisoned"
@@ -27,14 +26,5 @@ def give_up(tx: Tx, pen: Pen, session_key: str) -> None:
         return
     head = stimuli.head_id(tx, session_key)
     if head is not None:
-        stimuli.move(tx, [head], State.FAILED, POISONED)
-        pen.bus.publish(
-            tx,
-            Event(
-                kind="stimulus.failed",
-                session_key=session_key,
-                stimulus_id=head,
-                data={"reason": POISONED},
-            ),
-        )
+        pen.settlement.settle(tx, [head], State.FAILED, POISONED)
     lanes.touch(tx, session_key)

@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 
 from wakeful.vocabulary.stimulus import KeptAttachment
+from wakeful.vocabulary.text import one_line
 
 COLLECTED_HEADING = "[Queued messages while agent was busy]"
 STOPPED = "[The last turn was stopped before it was finished.]"
-STILL_TO_DO = (
-    "[Your work on the message above was interrupted by something more urgent. "
-    "It is still to do: go on from where you were.]"
-)
+LONGEST_QUOTE = 160  # characters by which a message is recognised
 SKIPPED = "skipped: a new message arrived"
 SKIPPED_STOP = "skipped: the turn was ended before this call began"
 UNKNOWN = "interrupted, outcome unknown"
@@ -20,6 +18,15 @@ def collected(number: int, text: str) -> str:
     """Return one message of several that waited, as part of the prompt they become."""
     heading = f"{COLLECTED_HEADING}\n\n" if number == 1 else ""
     return f"{heading}---\nQueued #{number}\n{text}"
+
+
+def still_to_do(messages: Sequence[str]) -> str:
+    """Tell which messages, all of them seen before, are still to be worked on."""
+    named = "".join(f"\n- {one_line(message, LONGEST_QUOTE)}" for message in messages)
+    return (
+        "[Your work on the following was interrupted by something more urgent. "
+        f"It is still to do: go on from where you were.]{named}"
+    )
 
 
 def overflow(count: int, lines: Sequence[str]) -> str:

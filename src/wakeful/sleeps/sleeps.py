@@ -10,7 +10,7 @@ from wakeful.vocabulary.record import Record
 
 class SleepPolicy(StrEnum):
     WAKE = "wake"  # any real inbound wakes
-    DEFAULT = "default"  # a direct message or mention wakes
+    DEFAULT = "default"  # direct messages and mentions wait, the rest is dropped
     BUFFER = "buffer"  # what arrives waits for the end of the sleep
     DROP = "drop"  # what arrives is recorded and counted, no more
 

@@ -38,7 +38,17 @@ PLANS = (
 )
 MODES = (None, None, None, "steer", "followup", "collect", "queue", "steer-backlog", "interrupt")
 PRIORITIES = (1, 1, 1, 1, 1, 2, 0)  # next, mostly
-ORIGINS = ("user", "user", "user", "user", "a2a", "automation", "subagent", "inbox", "webhook")
+KINDS = (
+    "user",
+    "user",
+    "user",
+    "user",
+    "a2a",
+    "automation.bound",
+    "subagent.message",
+    "inbox",
+    "webhook",
+)
 OUT: dict[str, str] = {"door": "out", "address": "somebody"}
 DOORS = (None, None, "out", "out", "chatty", "narrow")
 SHARES = {
@@ -105,7 +115,7 @@ class Client:
         self, rig: RigProcess, session: str, in_ms: int, plan: str = "", **fields: object
     ) -> Any:
         """Set a timer that says something in a session later; return when it is due."""
-        draft = self.draft(session, plan, **{"origin": "automation", **fields})
+        draft = self.draft(session, plan, **{"kind": "automation.bound", **fields})
         name = f"timer-{draft['dedup_key']}"
         return await self.tell(rig, "timer", timer=name, in_ms=in_ms, draft=draft)
 
@@ -202,14 +212,14 @@ class Load:
         pick = self._chance.choice
         fields: Sent = {
             "priority": pick(PRIORITIES),
-            "origin": pick(ORIGINS),
+            "kind": pick(KINDS),
             "source": pick(("operator", "feed", "friend")),
         }
         if (mode := pick(MODES)) is not None:
             fields["mode"] = mode
         if (door := pick(DOORS)) is not None:
             fields["route"] = {"door": door, "address": pick(("somebody", "everybody"))}
-        if fields["origin"] in ("inbox", "webhook", "a2a"):
+        if fields["kind"] in ("inbox", "webhook", "a2a"):
             fields["trust"] = "external"
         if self._chance.random() < 0.03:
             fields["not_before"] = SystemClock().now() + LATER_MS

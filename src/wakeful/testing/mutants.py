@@ -186,14 +186,15 @@ def result_after_the_next_ask() -> None:
 
 
 def double_settle() -> None:
-    move = Ending._move
+    settle = Ending._settle
 
-    def move_twice(self: Ending, tx: Tx, turn: Turn, ids: list[str], *rest: Any) -> None:
-        move(self, tx, turn, ids, *rest)
-        for stimulus_id in ids:
+    def settle_twice(self: Ending, tx: Tx, turn: Turn, how: End) -> list[str]:
+        settled = settle(self, tx, turn, how)
+        for stimulus_id in settled:
             self._publish(tx, "stimulus.failed", turn, stimulus_id, {})
+        return settled
 
-    Ending._move = move_twice
+    Ending._settle = settle_twice
 
 
 def settled_outside_the_closing_transaction() -> None:

@@ -9,7 +9,7 @@ from wakeful.store.rows import Table
 from wakeful.transcript import branches, sessions
 from wakeful.transcript.branches import Segment
 from wakeful.transcript.sessions import Session
-from wakeful.vocabulary.entry import Body, Entry, Kind, chain, encode_body
+from wakeful.vocabulary.entry import Body, Entry, EntryKind, chain, encode_body
 from wakeful.vocabulary.record import Record
 
 ENTRIES = Table("entries", Entry)
@@ -20,7 +20,7 @@ class Line(Record):
     """An entry that is about to be written."""
 
     id: str
-    kind: Kind
+    kind: EntryKind
     body: Body
     turn_id: str | None = None
     stimulus_id: str | None = None
@@ -118,8 +118,11 @@ def last_compaction(tx: Tx, path: Sequence[Segment]) -> Entry | None:
 
 
 def shown(tx: Tx, session: Session, stimulus_ids: Sequence[str]) -> dict[str, bool]:
-    """Return which of these stimuli have their entry, and whether it lies on the session's path."""
+    """Return which of these stimuli have their entry, and whether a model still sees it.
+
+    What was folded into a summary, or lies on a path that was left, is not seen.
+    """
     rows = tx.all(ENTRIES.select("WHERE stimulus_id IN :ids"), ids=list(stimulus_ids))
     found = [ENTRIES.read(row) for row in rows]
-    path = segments_of(tx, session) if found else []
+    path = segments_of(tx, session, session.context_from - 1) if found else []
     return {entry.stimulus_id: is_on(entry, path) for entry in found if entry.stimulus_id}

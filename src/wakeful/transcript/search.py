@@ -18,7 +18,7 @@ from wakeful.vocabulary.entry import (
     Body,
     CompactionBody,
     Entry,
-    Kind,
+    EntryKind,
     NoteBody,
     ToolBody,
     UserBody,
@@ -33,11 +33,11 @@ LATEST_MS = (1 << 42) - (1 << 20)  # in 2109; later times count as this one, wit
 
 _FOUND_KINDS = frozenset(
     {
-        Kind.MESSAGE,
-        Kind.COMPACTION,
-        Kind.BRANCH_SUMMARY,
-        Kind.CUSTOM_MESSAGE,
-        Kind.AUTOMATION_TRIGGER,
+        EntryKind.MESSAGE,
+        EntryKind.COMPACTION,
+        EntryKind.BRANCH_SUMMARY,
+        EntryKind.CUSTOM_MESSAGE,
+        EntryKind.AUTOMATION_TRIGGER,
     }
 )
 
@@ -81,7 +81,7 @@ def indexed(entry: Entry) -> Indexed:
     )
 
 
-def spoken_of(kind: Kind, body: Body) -> tuple[Role, str] | None:
+def spoken_of(kind: EntryKind, body: Body) -> tuple[Role, str] | None:
     """Return who said an entry's words; None if they were for nobody to read."""
     match body:
         case UserBody():
@@ -97,7 +97,7 @@ def spoken_of(kind: Kind, body: Body) -> tuple[Role, str] | None:
         case NoteBody(is_hidden=True):
             return None
         case NoteBody():
-            return (Role.SUMMARY if kind is Kind.BRANCH_SUMMARY else Role.NOTE), body.text
+            return (Role.SUMMARY if kind is EntryKind.BRANCH_SUMMARY else Role.NOTE), body.text
 
 
 def first_number(at: int) -> int:

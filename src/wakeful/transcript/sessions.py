@@ -118,12 +118,12 @@ def policies(tx: Tx, keys: Sequence[str]) -> dict[str, SessionPolicy]:
     return {row[0]: POLICIES.read(row) for row in rows}
 
 
-def note_humans(tx: Tx, sessions: Sequence[SessionPolicy]) -> None:
-    """Keep that people spoke in these sessions just now, and where from."""
+def note_spoken(tx: Tx, sessions: Sequence[SessionPolicy]) -> None:
+    """Keep where answers go since somebody spoke in these sessions, and when a person did last."""
     tx.many(
-        "UPDATE sessions SET last_human_at = :now, route = :route WHERE key = :key",
+        "UPDATE sessions SET last_human_at = :last_human_at, route = :route WHERE key = :key",
         [
-            {"key": params["key"], "route": params["route"], "now": tx.now}
+            {name: params[name] for name in ("key", "route", "last_human_at")}
             for params in map(POLICIES.params, sessions)
         ],
     )

@@ -11,7 +11,7 @@ from wakeful.vocabulary.entry import (
     Body,
     CompactionBody,
     Entry,
-    Kind,
+    EntryKind,
     NoteBody,
     ToolBody,
     UserBody,
@@ -19,7 +19,12 @@ from wakeful.vocabulary.entry import (
 from wakeful.vocabulary.message import Message, UserMessage
 
 SPOKEN = frozenset(  # kinds of entries that a model reads
-    {Kind.MESSAGE, Kind.CUSTOM_MESSAGE, Kind.AUTOMATION_TRIGGER, Kind.BRANCH_SUMMARY}
+    {
+        EntryKind.MESSAGE,
+        EntryKind.CUSTOM_MESSAGE,
+        EntryKind.AUTOMATION_TRIGGER,
+        EntryKind.BRANCH_SUMMARY,
+    }
 )
 
 
@@ -96,7 +101,7 @@ def build(branch: str, entries: Sequence[Entry], open_turn_id: str | None = None
 def last_compaction(entries: Sequence[Entry]) -> tuple[Entry, CompactionBody] | None:
     """Return the one compaction that counts."""
     for entry in reversed(entries):
-        if entry.kind is Kind.COMPACTION:
+        if entry.kind is EntryKind.COMPACTION:
             body = entry.content()
             assert isinstance(body, CompactionBody)
             return entry, body

@@ -1,6 +1,9 @@
 """One end: the only writer of a turn's terminal state, and of all that follows from it."""
 
+from collections.abc import Callable, Sequence
+
 from wakeful.broker import lanes, stimuli
+from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
 from wakeful.outbox import outbox
 from wakeful.store.database import Tx
@@ -23,12 +26,20 @@ _SETTLES: dict[TurnState, tuple[State, str | None]] = {
 }
 
 
+# Called in the transaction that ends a turn: what else ends with it is written there.
+OnEnded = Callable[[Tx, Turn, End], None]
+
+
 class Ending:
     """Ends turns."""
 
-    def __init__(self, bus: Bus, ids: Ids) -> None:
+    def __init__(
+        self, bus: Bus, ids: Ids, settlement: Settlement, hooks: Sequence[OnEnded] = ()
+    ) -> None:
         self._bus = bus
         self._ids = ids
+        self._settlement = settlement
+        self._hooks = tuple(hooks)
 
     def end_turn(self, tx: Tx, turn: Turn, how: End, epoch: int) -> None:
         """Write the terminal state, settle the stimuli, file the reply, free the lane.
@@ -50,6 +61,8 @@ class Ending:
         if how.error_kind is not None:
             data["error"] = {"kind": how.error_kind, "message": how.error}
         self._publish(tx, "turn.finished", turn, None, data)
+        for hook in self._hooks:
+            hook(tx, turn, how)
 
     def _settle(self, tx: Tx, turn: Turn, how: End) -> list[str]:
         if how.state is TurnState.PREEMPTED:
@@ -58,20 +71,8 @@ class Ending:
                 self._publish(tx, "stimulus.pending", turn, stimulus_id, {"reason": "interrupted"})
             return given_back
         state, reason = _SETTLES[how.state]
-        reason = how.reason or reason
-        claimed = [stimulus.id for stimulus in stimuli.of_turn(tx, turn.id)]
-        opened = [stimulus_id for stimulus_id in claimed if stimulus_id == turn.opened_by]
-        joined = [stimulus_id for stimulus_id in claimed if stimulus_id != turn.opened_by]
-        self._move(tx, turn, opened, state, reason or how.error_kind)
-        joined_state = State.MERGED if state is State.DONE else state
-        self._move(tx, turn, joined, joined_state, reason or how.error_kind)
-        return claimed
-
-    def _move(self, tx: Tx, turn: Turn, ids: list[str], state: State, reason: str | None) -> None:
-        stimuli.move(tx, ids, state, reason)
-        for stimulus_id in ids:
-            data: dict[str, object] = {} if reason is None else {"reason": reason}
-            self._publish(tx, f"stimulus.{state.value}", turn, stimulus_id, data)
+        reason = how.reason or reason or how.error_kind
+        return self._settlement.settle_turn(tx, turn.id, turn.opened_by, state, reason)
 
     def _deliver(self, tx: Tx, turn: Turn, reply: str) -> None:
         """File the reply for its route, unless it is silence or was sent in this turn already."""

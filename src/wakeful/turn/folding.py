@@ -10,7 +10,7 @@ from wakeful.turn.sizing import is_compaction, is_unheard
 from wakeful.turns import asks
 from wakeful.turns.asks import Purpose
 from wakeful.turns.turns import End, Interrupt, Turn, TurnState
-from wakeful.vocabulary.entry import CompactionBody, Kind
+from wakeful.vocabulary.entry import CompactionBody, EntryKind
 from wakeful.vocabulary.message import AssistantMessage
 
 TOO_LONG = "This conversation is too long for the model, and could not be made shorter: {why}."
@@ -36,7 +36,7 @@ def fold(page: Page, plan: Plan, reply: AssistantMessage, purpose: Purpose) -> N
         },
         previous=None if counted is None or not counted[1].summary else counted[0].id,
     )
-    sheet.add(body, kind=Kind.COMPACTION)
+    sheet.add(body, kind=EntryKind.COMPACTION)
     sheet.flush()
     entry = sheet.written[-1]
     kept = [line for line in (*path, entry) if line.depth >= plan.first_kept_depth]

@@ -2,7 +2,7 @@
 
 from wakeful.turns.turns import Turn
 from wakeful.vocabulary.agent import Limits
-from wakeful.vocabulary.stimulus import Origin
+from wakeful.vocabulary.kinds import Limit
 
 
 def before_ask(turn: Turn, limits: Limits) -> str | None:
@@ -31,8 +31,8 @@ def out_of_time(turn: Turn, limits: Limits) -> str:
 
 
 def _whole_s(turn: Turn, limits: Limits) -> int:
-    is_automation = turn.origin is Origin.AUTOMATION
-    return limits.automation_wall_s if is_automation else limits.wall_s
+    is_job = turn.kind.rule.limit is Limit.JOB
+    return limits.automation_wall_s if is_job else limits.wall_s
 
 
 def _spent(turn: Turn, limits: Limits) -> str | None:

@@ -6,7 +6,7 @@ from wakeful.transcript.sessions import Session
 from wakeful.turn.journal import Journal
 from wakeful.turns import asks, tool_calls
 from wakeful.turns.asks import Purpose
-from wakeful.vocabulary.entry import AssistantBody, Kind
+from wakeful.vocabulary.entry import AssistantBody, EntryKind
 
 
 def load_step(tx: Tx, session: Session, journal: Journal) -> bool:
@@ -23,7 +23,7 @@ def load_step(tx: Tx, session: Session, journal: Journal) -> bool:
     bodies = [
         entry.content()
         for entry in entries.path(tx, session, session.context_from - 1)
-        if entry.turn_id == turn.id and entry.kind is Kind.MESSAGE
+        if entry.turn_id == turn.id and entry.kind is EntryKind.MESSAGE
     ]
     replies = [body.message for body in bodies if isinstance(body, AssistantBody)]
     journal.calls, journal.said = replies[-1].tool_calls, replies[-1].text

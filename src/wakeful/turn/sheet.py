@@ -4,7 +4,9 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
+from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
+from wakeful.gate.wakes import MayWake
 from wakeful.prompts import notes
 from wakeful.store.database import Tx
 from wakeful.transcript import entries
@@ -14,7 +16,7 @@ from wakeful.turn.ending import Ending
 from wakeful.turn.journal import Attempt
 from wakeful.turns import turns
 from wakeful.turns.turns import Phase, Turn
-from wakeful.vocabulary.entry import Body, Entry, Kind, NoteBody, UserBody
+from wakeful.vocabulary.entry import Body, Entry, EntryKind, NoteBody, UserBody
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.queueing import QueueSettings
@@ -31,6 +33,8 @@ class Pen(Record):
     bus: Bus
     ids: Ids
     ending: Ending
+    settlement: Settlement
+    may_wake: MayWake
     queue_settings_of: QueueSettingsOf
     file: File
 
@@ -52,7 +56,7 @@ class Sheet:
         """How many lines there are so far, written or not."""
         return len(self.written) + len(self._lines)
 
-    def add(self, body: Body, *, kind: Kind = Kind.MESSAGE) -> None:
+    def add(self, body: Body, *, kind: EntryKind = EntryKind.MESSAGE) -> None:
         """Add a line to the transcript."""
         self._lines.append(
             Line(
@@ -66,7 +70,7 @@ class Sheet:
 
     def note(self, topic: str, text: str) -> None:
         """Add a line of the runtime's own that the model reads."""
-        self.add(NoteBody(topic=topic, text=text), kind=Kind.CUSTOM_MESSAGE)
+        self.add(NoteBody(topic=topic, text=text), kind=EntryKind.CUSTOM_MESSAGE)
 
     def add_stimulus(
         self, stimulus: Stimulus, text: str | None = None, *, is_again: bool = False
@@ -79,7 +83,7 @@ class Sheet:
         self._lines.append(
             Line(
                 id=self.pen.ids.entry(),
-                kind=Kind.MESSAGE,
+                kind=EntryKind.MESSAGE,
                 body=UserBody(
                     text=said + notes.attached(stimulus.attachments),
                     source=stimulus.source,

@@ -9,14 +9,14 @@ from wakeful.turn.agent import Mind
 from wakeful.turn.compaction import Room, room_of
 from wakeful.turns.turns import Turn
 from wakeful.vocabulary import session_key as keys
-from wakeful.vocabulary.compacting import COMPACTION, FOLD, MEMORY_FLUSH
-from wakeful.vocabulary.stimulus import Draft, Origin, Priority
+from wakeful.vocabulary.compacting import FOLD
+from wakeful.vocabulary.kinds import Answer, Kind, Work
+from wakeful.vocabulary.stimulus import Draft, Priority
 
 MAX_FAILURES = 3  # compactions of one cycle that failed; then only somebody's wish or need tries
 AGAIN_S = 3_600  # how long one asked for by the runtime itself counts as asked for
 
 _SCOPE = "runtime"
-_NO_FLUSH = frozenset({Origin.HEARTBEAT, Origin.TICK})
 
 
 def room(mind: Mind) -> Room:
@@ -33,16 +33,17 @@ def is_crowded(mind: Mind, session: Session, tokens: int) -> bool:
 
 
 def is_compaction(what: Turn | Draft) -> bool:
-    return what.origin is Origin.SYSTEM and what.source == COMPACTION
+    return what.kind.rule.work is Work.FOLD
 
 
 def is_flush(what: Turn | Draft) -> bool:
-    return what.origin is Origin.SYSTEM and what.source == MEMORY_FLUSH
+    return what.kind.rule.work is Work.REMEMBER
 
 
 def is_unheard(turn: Turn) -> bool:
     """Tell whether a turn is work that the runtime gave itself: its words reach nobody."""
-    return is_flush(turn) or (is_compaction(turn) and turn.priority is Priority.LATER)
+    answer = turn.kind.rule.answer
+    return answer is Answer.NOBODY or (answer is Answer.ASKER and turn.route is None)
 
 
 def is_moot(turn: Turn, mind: Mind, session: Session, tokens: int) -> bool:
@@ -60,9 +61,11 @@ def due_after(turn: Turn, mind: Mind, session: Session, tokens: int) -> list[Dra
     if tokens <= room(mind).is_scarce_at or is_compaction(turn):
         return due
     if _needs_flush(turn, mind, session):
-        due.append(_draft(turn, session, MEMORY_FLUSH, mind.config.compaction.memory_flush.prompt))
+        due.append(
+            _draft(turn, session, Kind.MEMORY_FLUSH, mind.config.compaction.memory_flush.prompt)
+        )
     if session.failed_compactions == 0 and is_crowded(mind, session, tokens):
-        due.append(_draft(turn, session, COMPACTION, FOLD))
+        due.append(_draft(turn, session, Kind.COMPACTION, FOLD))
     return due
 
 
@@ -72,8 +75,7 @@ def _needs_flush(turn: Turn, mind: Mind, session: Session) -> bool:
         mind.config.compaction.enabled
         and mind.config.compaction.memory_flush.enabled
         and session.flushed_cycle != cycle_of(session)
-        and not is_flush(turn)  # one that folded the conversation must not call for the next
-        and turn.origin not in _NO_FLUSH
+        and turn.kind.rule.is_remembered
         and keys.pool_of(session.key) == "main"
         and mind.toolbox.get("memory_write", turn.trust) is not None
         and _can_write(mind.workspace)
@@ -90,14 +92,14 @@ def cycle_of(session: Session) -> str:
     return session.cycle or session.transcript_id
 
 
-def _draft(turn: Turn, session: Session, source: str, text: str) -> Draft:
+def _draft(turn: Turn, session: Session, kind: Kind, text: str) -> Draft:
     return Draft(
         session_key=session.key,
         text=text,
-        origin=Origin.SYSTEM,
+        kind=kind,
         priority=Priority.LATER,
         trust=turn.trust,  # what came from outside gets no better tools by way of the runtime
-        source=source,
+        source=kind.detail,
         scope=_SCOPE,
         dedup_key=f"{session.branch} {cycle_of(session)}",  # a fork shares its cycle, not its path
         dedup_window_s=AGAIN_S,

@@ -4,10 +4,11 @@ from enum import IntEnum, StrEnum
 
 from wakeful.store.database import Tx
 from wakeful.store.rows import Table
+from wakeful.vocabulary.kinds import Kind, Origin, View
 from wakeful.vocabulary.message import Usage
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.route import Route
-from wakeful.vocabulary.stimulus import Origin, Priority, Trust
+from wakeful.vocabulary.stimulus import Priority, Trust
 
 INTERRUPT = "turn.interrupt"  # a turn was told to end: its id
 
@@ -51,7 +52,7 @@ class Turn(Record):
     session_key: str
     agent_id: str
     transcript_id: str
-    origin: Origin
+    kind: Kind
     priority: Priority
     trust: Trust
     source: str
@@ -78,6 +79,12 @@ class Turn(Record):
     opened_at: int
     claimed_at: int
     ended_at: int | None
+    view: View = View.FULL
+    granted: tuple[str, ...] = ()  # tools beyond those of its trust, for as long as it lasts
+
+    @property
+    def origin(self) -> Origin:
+        return self.kind.origin
 
 
 TURNS = Table("turns", Turn)

@@ -6,8 +6,9 @@ from wakeful.broker.stimuli import STIMULI
 from wakeful.store.database import Row, Store
 from wakeful.views.sessions import OWNED
 from wakeful.vocabulary.errors import NotFound
+from wakeful.vocabulary.kinds import Origin, kinds_of
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.stimulus import OPERATOR, Origin, State, Stimulus
+from wakeful.vocabulary.stimulus import OPERATOR, State, Stimulus
 
 
 class Filter(Record):
@@ -55,10 +56,15 @@ class LedgerView:
         """Return stimuli from the newest on; `after` is the id of the last one seen."""
         conditions: list[str] = ["id < :after"] if after is not None else []
         params: dict[str, object] = {"after": after} if after is not None else {}
-        for field in wanted.__struct_fields__:
-            if (value := getattr(wanted, field)) is not None:
-                conditions.append(f"{field} = :{field}")
-                params[field] = str(value)
+        if wanted.session_key is not None:
+            conditions.append("session_key = :session_key")
+            params["session_key"] = wanted.session_key
+        if wanted.state is not None:
+            conditions.append("state = :state")
+            params["state"] = wanted.state.value
+        if wanted.origin is not None:
+            conditions.append("kind IN :kinds")
+            params["kinds"] = kinds_of(wanted.origin)
         rest = "ORDER BY id DESC LIMIT :limit"
         return await self._select(conditions, owner, rest, limit=limit, **params)
 

@@ -2,10 +2,6 @@
 
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.stimulus import Origin
-
-COMPACTION = "compaction"  # source of the stimulus that asks for one
-MEMORY_FLUSH = "memory-flush"  # source of the stimulus that asks for memories
 
 FOLD = "Fold the older part of this conversation into a summary."  # asked without a wish
 FLUSH_PROMPT = (
@@ -32,11 +28,6 @@ class CompactionRules(Record):
     reserve_tokens_floor: int = 20_000  # at least; never more than a quarter of the window
     keep_recent_tokens: int = 20_000  # stays word for word
     memory_flush: MemoryFlush = MemoryFlush()
-
-
-def is_own_work(origin: Origin, source: str) -> bool:
-    """Tell whether a turn is about the conversation itself: nobody else has a part in it."""
-    return origin is Origin.SYSTEM and source in (COMPACTION, MEMORY_FLUSH)
 
 
 def checked(rules: CompactionRules) -> CompactionRules:

@@ -10,7 +10,7 @@ from wakeful.vocabulary.message import AssistantMessage, ToolMessage
 from wakeful.vocabulary.record import Record
 
 
-class Kind(StrEnum):
+class EntryKind(StrEnum):
     MESSAGE = "message"
     COMPACTION = "compaction"
     BRANCH_SUMMARY = "branch_summary"
@@ -82,7 +82,7 @@ class Entry(Record):
     turn_id: str | None
     stimulus_id: str | None
     epoch: int
-    kind: Kind
+    kind: EntryKind
     at: int
     body: str
     hash: str  # chained over the path from the root

@@ -27,7 +27,7 @@ _KEY = re.compile(rf"agent:{_AGENT_ID.pattern}(?::(?!\.+(?::|\Z))(?:{_SEGMENT.pa
 _THREAD = "thread"
 
 
-class Kind(StrEnum):
+class KeyKind(StrEnum):
     """What a session is for; each is a word of the grammar, but for `other`."""
 
     MAIN = "main"
@@ -42,17 +42,17 @@ class Kind(StrEnum):
     OTHER = "other"  # a name of the caller's choice
 
 
-_ALONE = frozenset({Kind.MAIN, Kind.ACTIVITY, Kind.UNIFIED})
-_NUMBERED = frozenset({Kind.SUBAGENT, Kind.AUTOMATION, Kind.WEB})
-_ROOMS = frozenset({Kind.GROUP, Kind.CHANNEL})
-_WORDS = frozenset(Kind) - {Kind.OTHER} | {_THREAD}
+_ALONE = frozenset({KeyKind.MAIN, KeyKind.ACTIVITY, KeyKind.UNIFIED})
+_NUMBERED = frozenset({KeyKind.SUBAGENT, KeyKind.AUTOMATION, KeyKind.WEB})
+_ROOMS = frozenset({KeyKind.GROUP, KeyKind.CHANNEL})
+_WORDS = frozenset(KeyKind) - {KeyKind.OTHER} | {_THREAD}
 
 
 class KeyParts(Record):
     """What a key says, its identifiers as they were before they were escaped."""
 
     agent_id: str
-    kind: Kind
+    kind: KeyKind
     door: str = ""
     account: str = ""
     id: str = ""  # of the peer, the room, the run, the job or the chat
@@ -62,9 +62,9 @@ class KeyParts(Record):
     @property
     def chat_type(self) -> ChatType:
         match self.kind:
-            case Kind.GROUP:
+            case KeyKind.GROUP:
                 return "group"
-            case Kind.CHANNEL:
+            case KeyKind.CHANNEL:
                 return "channel"
             case _:
                 return "direct"
@@ -76,7 +76,7 @@ class KeyParts(Record):
         return build(self.agent_id, *self._base(), *threads)
 
     def _base(self) -> tuple[str, ...]:
-        if self.kind is Kind.OTHER:
+        if self.kind is KeyKind.OTHER:
             return self.words
         if self.kind in _ALONE:
             return (self.kind,)
@@ -124,7 +124,7 @@ def canonical(key: str, default_agent: str = "main", field: str = "session_key")
     `escape` does it is refused: no session has two names.
     """
     if key == ACTIVITY_ALIAS:
-        return build(default_agent, Kind.ACTIVITY)
+        return build(default_agent, KeyKind.ACTIVITY)
     text = key if key.startswith("agent:") else f"agent:{default_agent}:{key}"
     # Most keys need no more than this; it is asked for every stimulus.
     if "~" not in text and len(text) <= LONGEST_KEY and _KEY.fullmatch(text):
@@ -161,47 +161,47 @@ def parse(key: SessionKey) -> KeyParts:
     if found.key == key:
         return found
     # It looks like another key, but no door would have built it.
-    return KeyParts(agent_id=agent_id, kind=Kind.OTHER, words=tuple(segments))
+    return KeyParts(agent_id=agent_id, kind=KeyKind.OTHER, words=tuple(segments))
 
 
 def _parse_base(agent_id: str, segments: list[str]) -> KeyParts:
     match segments:
         case [word] if word in _ALONE:
-            return KeyParts(agent_id=agent_id, kind=Kind(word))
-        case [word, id] if word in _NUMBERED or word == Kind.DM:
-            return KeyParts(agent_id=agent_id, kind=Kind(word), id=unescape(id))
-        case [door, word, id] if word in _ROOMS or word == Kind.DM:
+            return KeyParts(agent_id=agent_id, kind=KeyKind(word))
+        case [word, id] if word in _NUMBERED or word == KeyKind.DM:
+            return KeyParts(agent_id=agent_id, kind=KeyKind(word), id=unescape(id))
+        case [door, word, id] if word in _ROOMS or word == KeyKind.DM:
             door, id = unescape(door), unescape(id)
-            return KeyParts(agent_id=agent_id, kind=Kind(word), door=door, id=id)
-        case [door, account, Kind.DM, id]:
+            return KeyParts(agent_id=agent_id, kind=KeyKind(word), door=door, id=id)
+        case [door, account, KeyKind.DM, id]:
             door, account, id = unescape(door), unescape(account), unescape(id)
-            return KeyParts(agent_id=agent_id, kind=Kind.DM, door=door, account=account, id=id)
+            return KeyParts(agent_id=agent_id, kind=KeyKind.DM, door=door, account=account, id=id)
         case _:
-            return KeyParts(agent_id=agent_id, kind=Kind.OTHER, words=tuple(segments))
+            return KeyParts(agent_id=agent_id, kind=KeyKind.OTHER, words=tuple(segments))
 
 
 def main(agent_id: str) -> SessionKey:
-    return build(agent_id, Kind.MAIN)
+    return build(agent_id, KeyKind.MAIN)
 
 
 def activity(agent_id: str) -> SessionKey:
-    return build(agent_id, Kind.ACTIVITY)
+    return build(agent_id, KeyKind.ACTIVITY)
 
 
 def unified(agent_id: str) -> SessionKey:
-    return build(agent_id, Kind.UNIFIED)
+    return build(agent_id, KeyKind.UNIFIED)
 
 
 def web(agent_id: str, chat: str) -> SessionKey:
-    return build(agent_id, Kind.WEB, escape(chat))
+    return build(agent_id, KeyKind.WEB, escape(chat))
 
 
 def subagent(agent_id: str, run: str) -> SessionKey:
-    return build(agent_id, Kind.SUBAGENT, escape(run))
+    return build(agent_id, KeyKind.SUBAGENT, escape(run))
 
 
 def automation(agent_id: str, job_id: str) -> SessionKey:
-    return build(agent_id, Kind.AUTOMATION, escape(job_id))
+    return build(agent_id, KeyKind.AUTOMATION, escape(job_id))
 
 
 def room(agent_id: str, door: str, kind: str, identifier: str) -> SessionKey:
@@ -211,7 +211,7 @@ def room(agent_id: str, door: str, kind: str, identifier: str) -> SessionKey:
 
 def direct(agent_id: str, peer: str, *, door: str = "", account: str = "") -> SessionKey:
     """Return the key of a direct conversation, as narrow as the arguments that are given."""
-    return build(agent_id, *_scope(door, account), Kind.DM, escape(peer))
+    return build(agent_id, *_scope(door, account), KeyKind.DM, escape(peer))
 
 
 def thread(parent: SessionKey, identifier: str) -> SessionKey:
@@ -236,7 +236,7 @@ def rest_of(key: str) -> str:
 def pool_of(key: str) -> str:
     """Name the pool of lanes that this session's turns run in."""
     kind = rest_of(key).partition(":")[0]
-    return kind if kind in (Kind.SUBAGENT, Kind.AUTOMATION) else "main"
+    return kind if kind in (KeyKind.SUBAGENT, KeyKind.AUTOMATION) else "main"
 
 
 def _escape_name(name: str) -> str:

@@ -2,25 +2,10 @@
 
 from enum import IntEnum, StrEnum
 
+from wakeful.vocabulary.kinds import Kind, Origin
 from wakeful.vocabulary.queueing import Mode
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.route import Route
-
-
-class Origin(StrEnum):
-    USER = "user"
-    AUTOMATION = "automation"
-    HEARTBEAT = "heartbeat"
-    TICK = "tick"
-    WAKE = "wake"
-    CALLBACK = "callback"
-    INBOX = "inbox"
-    WEBHOOK = "webhook"
-    A2A = "a2a"
-    SUBAGENT = "subagent"
-    HUB = "hub"
-    APPROVAL = "approval"
-    SYSTEM = "system"
 
 
 class Priority(IntEnum):
@@ -86,26 +71,6 @@ MOVES: dict[State, frozenset[State]] = {
     **{state: frozenset() for state in TERMINAL},
 }
 
-HUMAN = frozenset({Origin.USER, Origin.HUB})  # debounced, and counted as human activity
-CAPPED = frozenset({Origin.USER, Origin.HUB, Origin.A2A})  # as two statements of broker/stimuli
-JOINING = frozenset({Origin.USER, Origin.A2A, Origin.HUB, Origin.SUBAGENT})  # may steer a turn
-PREEMPTING = JOINING | {Origin.INBOX, Origin.WEBHOOK}  # as `now`; the rest waits for its turn
-GUARDED = frozenset({Origin.INBOX, Origin.WEBHOOK, Origin.A2A, Origin.HUB})  # by the storm guard
-INNER = frozenset(  # filed by the runtime itself: answers go where the session's people are
-    {
-        Origin.AUTOMATION,
-        Origin.HEARTBEAT,
-        Origin.TICK,
-        Origin.WAKE,
-        Origin.CALLBACK,
-        Origin.SUBAGENT,
-        Origin.APPROVAL,
-        Origin.SYSTEM,
-    }
-)
-SELF_WAKING = frozenset({Origin.TICK, Origin.WAKE, Origin.HEARTBEAT})  # suppressed, never parked
-
-
 OPERATOR = "operator"  # the owner who may enter every session
 
 
@@ -131,7 +96,7 @@ class Draft(Record):
 
     session_key: str
     text: str = ""
-    origin: Origin = Origin.USER
+    kind: Kind = Kind.USER
     priority: Priority = Priority.NEXT
     trust: Trust = Trust.OPERATOR
     source: str = "operator"
@@ -157,7 +122,7 @@ class Stimulus(Record):
     id: str
     session_key: str
     agent_id: str
-    origin: Origin
+    kind: Kind
     priority: Priority
     place: Place
     seq: int
@@ -181,6 +146,10 @@ class Stimulus(Record):
     preemptions: int
     accepted_at: int
     settled_at: int | None
+
+    @property
+    def origin(self) -> Origin:
+        return self.kind.origin
 
 
 class Outcome(StrEnum):

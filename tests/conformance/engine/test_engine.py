@@ -13,8 +13,9 @@ from wakeful.timers.timers import Timer
 from wakeful.tools.tool import ToolResult, tool
 from wakeful.turns.turns import TurnState
 from wakeful.vocabulary.errors import Garbled
+from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.route import Route
-from wakeful.vocabulary.stimulus import Draft, Origin, Outcome
+from wakeful.vocabulary.stimulus import Draft, Outcome
 
 MAIN = "agent:main:main"
 
@@ -80,7 +81,7 @@ async def test_dedup_caps_and_timers_work_alike(settings_for: SettingsFor):
     model = Scripted(lambda _: "ok")
     async with in_memory(model, settings=settings_for()) as runtime:
         receipts = await asyncio.gather(*(runtime.send("x", dedup_key="k") for _ in range(20)))
-        draft = Draft(session_key=MAIN, text="later", origin=Origin.CALLBACK)
+        draft = Draft(session_key=MAIN, text="later", kind=Kind.CALLBACK)
         timer = Timer(
             id="t1",
             due_at=runtime.clock.now() + 20,

@@ -8,8 +8,9 @@ import msgspec
 import pytest
 
 from wakeful.broker import lanes, stimuli
+from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
-from wakeful.gate import halts
+from wakeful.gate import halts, wakes
 from wakeful.gate.storms import StormLimits
 from wakeful.intake.accept import IntakeRules
 from wakeful.intake.intake import Intake
@@ -34,10 +35,11 @@ from wakeful.turn.sheet import Pen
 from wakeful.vocabulary.agent import Agents
 from wakeful.vocabulary.clock import SystemClock
 from wakeful.vocabulary.ids import Ids
+from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.message import AssistantMessage, Text
 from wakeful.vocabulary.queueing import Mode
 from wakeful.vocabulary.route import Route
-from wakeful.vocabulary.stimulus import Draft, Origin, Outcome
+from wakeful.vocabulary.stimulus import Draft, Outcome
 
 MAIN = "agent:main:main"
 ROUNDS = 25
@@ -52,18 +54,22 @@ class Node:
         agent = Agent(model=Scripted([]))
         self.store = store
         self.bus = Bus(store, ids)
+        settlement = Settlement(self.bus)
         self.intake = Intake(
             store,
             self.bus,
             ids,
             Agents({"main": agent.config}),
             IntakeRules(storm=StormLimits(turns=3)),
+            settlement=settlement,
         )
         pen = Pen(
             bus=self.bus,
             ids=ids,
-            ending=Ending(self.bus, ids),
-            queue_settings_of=self.intake.acceptance.queue_settings,
+            ending=Ending(self.bus, ids, settlement),
+            settlement=settlement,
+            may_wake=wakes.everything,
+            queue_settings_of=self.intake.queue.of,
             file=self.intake.accept_in,
         )
         mind = Mind(agent, Scripted([]), Toolbox(()))
@@ -109,7 +115,7 @@ async def column(node: Node, sql: str) -> list[object]:
 
 async def test_both_accept_into_one_new_lane_without_losing_a_number(nodes: tuple[Node, Node]):
     await asyncio.gather(
-        *(node.accept(f"{n}", origin=Origin.SYSTEM) for n in range(100) for node in nodes)
+        *(node.accept(f"{n}", kind=Kind.SYSTEM_EVENT) for n in range(100) for node in nodes)
     )
 
     numbers = await column(nodes[0], "SELECT seq FROM stimuli ORDER BY seq")
@@ -120,7 +126,7 @@ async def test_both_accept_into_one_new_lane_without_losing_a_number(nodes: tupl
 async def test_one_key_on_both_nodes_is_one_stimulus(nodes: tuple[Node, Node]):
     for number in range(ROUNDS):
         receipts = await asyncio.gather(
-            *(node.accept("x", dedup_key=f"k{number}", origin=Origin.SYSTEM) for node in nodes)
+            *(node.accept("x", dedup_key=f"k{number}", kind=Kind.SYSTEM_EVENT) for node in nodes)
         )
         outcomes = [receipt.outcome for receipt in receipts]
         assert outcomes.count(Outcome.DUPLICATE) == 1
@@ -194,7 +200,7 @@ async def test_a_transaction_held_open_delays_only_its_own_lane(
     other = await open_postgres(postgres_url, clock=SystemClock(), exclusive=False)
     third = Node(other, "third")
     await third.bus.start()
-    await first.accept("make the lane", origin=Origin.SYSTEM)
+    await first.accept("make the lane", kind=Kind.SYSTEM_EVENT)
     entered, let_go = threading.Event(), threading.Event()
 
     def hold(tx: Tx) -> None:
@@ -205,7 +211,7 @@ async def test_a_transaction_held_open_delays_only_its_own_lane(
     async with asyncio.TaskGroup() as group:
         group.create_task(first.store.write(hold, locks=[lanes.lock(MAIN)]))
         await asyncio.to_thread(entered.wait, 10)
-        blocked = group.create_task(second.accept("waits", origin=Origin.SYSTEM))
+        blocked = group.create_task(second.accept("waits", kind=Kind.SYSTEM_EVENT))
         try:
             passed = await asyncio.wait_for(third.accept("passes", "agent:main:dm:other"), 5)
             assert not blocked.done()
@@ -237,7 +243,7 @@ async def test_readers_never_see_a_later_event_before_an_earlier_one(nodes: tupl
         group.create_task(read())
         await asyncio.gather(
             *(
-                node.accept(f"{n}", f"agent:main:dm:{n % 7}", origin=Origin.SYSTEM)
+                node.accept(f"{n}", f"agent:main:dm:{n % 7}", kind=Kind.SYSTEM_EVENT)
                 for n in range(150)
                 for node in nodes
             )
@@ -282,7 +288,7 @@ async def test_a_timer_is_fired_by_one_of_two_timekeepers(nodes: tuple[Node, Nod
 
 async def test_the_storm_guard_counts_over_both_nodes(nodes: tuple[Node, Node]):
     receipts = await asyncio.gather(
-        *(node.accept("x", origin=Origin.HUB, source="loud") for _ in range(10) for node in nodes)
+        *(node.accept("x", kind=Kind.HUB, source="loud") for _ in range(10) for node in nodes)
     )
 
     let_in = [receipt for receipt in receipts if receipt.outcome is not Outcome.HELD]

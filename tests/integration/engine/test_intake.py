@@ -18,7 +18,8 @@ from wakeful.timers import timers
 from wakeful.timers.timers import Timer
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.errors import InvalidInput, NotFound
-from wakeful.vocabulary.stimulus import Attachment, Draft, Origin, Outcome, Receipt
+from wakeful.vocabulary.kinds import Kind
+from wakeful.vocabulary.stimulus import Attachment, Draft, Outcome, Receipt
 from wakeful.vocabulary.text import clean
 
 MAIN = "agent:main:main"
@@ -78,7 +79,7 @@ async def test_one_source_cannot_storm_a_session_and_delays_no_other():
     async with in_memory(Scripted(says_ok), settings=options, clock=clock) as runtime:
 
         async def hub(source: str) -> Receipt:
-            draft = Draft(session_key=MAIN, text="hi", origin=Origin.HUB, source=source)
+            draft = Draft(session_key=MAIN, text="hi", kind=Kind.HUB, source=source)
             return await runtime.accept(draft)
 
         first = [(await hub("loud")).outcome for _ in range(6)]
@@ -101,7 +102,7 @@ async def test_a_causal_chain_that_is_too_long_is_cut_with_one_notice():
                 Draft(
                     session_key=MAIN,
                     text="ping",
-                    origin=Origin.SUBAGENT,
+                    kind=Kind.SUBAGENT_MESSAGE,
                     root_id="st_root",
                     depth=depth,
                 )
@@ -151,7 +152,7 @@ async def test_a_timer_files_its_stimulus_once_and_never_early():
     clock = ManualClock()
     model = Scripted(["good morning"])
     async with in_memory(model, clock=clock) as runtime:
-        draft = Draft(session_key=MAIN, text="wake", origin=Origin.CALLBACK)
+        draft = Draft(session_key=MAIN, text="wake", kind=Kind.CALLBACK)
         timer = Timer(
             id="t1",
             due_at=clock.now() + 5_000,
@@ -177,10 +178,10 @@ async def test_a_stimulus_waits_for_its_time_and_expires_after_it():
         await runtime.send("go", priority="now")
         await pause.reached.wait()
         soon = await runtime.accept(
-            Draft(session_key=MAIN, text="soon", not_before=start + 10_000, origin=Origin.SYSTEM)
+            Draft(session_key=MAIN, text="soon", not_before=start + 10_000, kind=Kind.SYSTEM_EVENT)
         )
         stale = await runtime.accept(
-            Draft(session_key=MAIN, text="stale", expires_at=start + 5_000, origin=Origin.SYSTEM)
+            Draft(session_key=MAIN, text="stale", expires_at=start + 5_000, kind=Kind.SYSTEM_EVENT)
         )
         clock.advance(6)
         pause.go_on.set()

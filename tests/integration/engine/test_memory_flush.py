@@ -12,8 +12,9 @@ from wakeful.runtime import Runtime
 from wakeful.testing.kit import Pause, call, wait_for
 from wakeful.tools.tool import tool
 from wakeful.turns.turns import Turn, TurnState
-from wakeful.vocabulary.compacting import MEMORY_FLUSH, CompactionRules, MemoryFlush
-from wakeful.vocabulary.entry import AssistantBody, Kind
+from wakeful.vocabulary.compacting import CompactionRules, MemoryFlush
+from wakeful.vocabulary.entry import AssistantBody, EntryKind
+from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.stimulus import Draft, Outcome, Trust
 
 PROMPT = "Write it down. " * 20  # 75 tokens: more than what is kept word for word
@@ -33,7 +34,7 @@ def talk(model: Small, workspace: Path) -> Runtime:
 async def flushed(runtime: Runtime) -> Turn:
     """Return the turn of the first flush, once it has ended."""
     event = await wait_for(
-        runtime, "turn.started", lambda event: event.data["source"] == MEMORY_FLUSH
+        runtime, "turn.started", lambda event: event.data["source"] == Kind.MEMORY_FLUSH.detail
     )
     assert event.turn_id is not None
     turn = await runtime.wait(event.turn_id)
@@ -43,7 +44,7 @@ async def flushed(runtime: Runtime) -> Turn:
 
 async def flushes(runtime: Runtime) -> list[tuple[str, ...]]:
     rows = await runtime.store.read(
-        "SELECT state FROM stimuli WHERE source = :source", source=MEMORY_FLUSH
+        "SELECT state FROM stimuli WHERE source = :source", source=Kind.MEMORY_FLUSH.detail
     )
     return [tuple(row) for row in rows]
 
@@ -69,7 +70,7 @@ async def test_memories_are_written_once_per_cycle_and_nobody_is_told(tmp_path: 
     silent = [
         body.message.text
         for entry in entries
-        if entry.kind is Kind.MESSAGE
+        if entry.kind is EntryKind.MESSAGE
         and isinstance(body := entry.content(), AssistantBody)
         and body.is_silent
     ]

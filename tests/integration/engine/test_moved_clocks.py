@@ -16,9 +16,10 @@ from wakeful.turns.turns import TurnState
 from wakeful.vocabulary.clock import LONGEST_NAP_S
 from wakeful.vocabulary.errors import Transient
 from wakeful.vocabulary.event import Event
+from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.queueing import QueueOverrides
 from wakeful.vocabulary.route import Route
-from wakeful.vocabulary.stimulus import Draft, Origin
+from wakeful.vocabulary.stimulus import Draft
 
 MAIN = "agent:main:main"
 ANN = Route(door="out", address="ann")
@@ -46,7 +47,7 @@ async def pass_naps(runtime: Runtime, clock: ManualClock) -> None:
 
 
 async def set_timer(runtime: Runtime, due_at: int, timer_id: str = "tea") -> None:
-    draft = Draft(session_key=MAIN, text="tea is ready", origin=Origin.AUTOMATION)
+    draft = Draft(session_key=MAIN, text="tea is ready", kind=Kind.AUTOMATION)
     payload = msgspec.json.encode(draft).decode()
     timer = Timer(id=timer_id, due_at=due_at, kind="stimulus", target=MAIN, payload=payload)
     await runtime.store.write(lambda tx: timers.put(tx, timer))
@@ -179,7 +180,7 @@ async def test_what_a_storm_counted_counts_no_longer_than_its_window():
 
     async def send(count: int) -> list[str]:
         drafts = [
-            Draft(session_key=MAIN, text="x", origin=Origin.WEBHOOK, source="feed")
+            Draft(session_key=MAIN, text="x", kind=Kind.WEBHOOK, source="feed")
             for _ in range(count)
         ]
         return [(await runtime.accept(draft)).outcome.value for draft in drafts]

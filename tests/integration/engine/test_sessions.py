@@ -4,6 +4,7 @@ from typing import NoReturn
 
 import pytest
 
+from wakeful.broker.settlement import Settlement
 from wakeful.intake.bindings import Binding, Contact, DmScope, Match
 from wakeful.intake.deletion import BoundAutomation, Deletion
 from wakeful.intake.sessions import Changes
@@ -18,10 +19,11 @@ from wakeful.turn.agent import Agent
 from wakeful.turn.ending import Ending
 from wakeful.vocabulary.errors import InvalidInput, NotFound, StoreFull
 from wakeful.vocabulary.ids import Ids
+from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.queueing import Mode, QueueOverrides, QueueSettings
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.session_key import SessionKey
-from wakeful.vocabulary.stimulus import Draft, Origin, Outcome
+from wakeful.vocabulary.stimulus import Draft, Outcome
 
 MAIN = SessionKey("agent:main:main")
 OUT = Route(door="out", address="ann")
@@ -41,7 +43,7 @@ async def say(runtime: Runtime, text: str = "x", session: str = "main") -> None:
 
 
 async def beat(runtime: Runtime) -> None:
-    draft = Draft(session_key=MAIN, text="beat", origin=Origin.AUTOMATION)
+    draft = Draft(session_key=MAIN, text="beat", kind=Kind.AUTOMATION)
     assert await runtime.wait(await runtime.accept(draft)) is not None
 
 
@@ -95,7 +97,7 @@ async def test_a_message_that_begins_anew_does_not_join_the_turn_that_runs():
     async with in_memory(model, settings=settings, clock=clock) as runtime:
         await say(runtime, "one")
         clock.advance(HOUR_S)
-        job = await runtime.accept(Draft(session_key=MAIN, text="job", origin=Origin.AUTOMATION))
+        job = await runtime.accept(Draft(session_key=MAIN, text="job", kind=Kind.AUTOMATION))
         await pause.reached.wait()
         receipt = await runtime.send("two", mode="steer")
         pause.go_on.set()
@@ -114,7 +116,7 @@ async def test_a_reset_that_a_stop_took_the_message_of_comes_with_the_next():
     async with in_memory(model, settings=settings, clock=clock) as runtime:
         await say(runtime, "one")
         clock.advance(HOUR_S)
-        job = await runtime.accept(Draft(session_key=MAIN, text="job", origin=Origin.AUTOMATION))
+        job = await runtime.accept(Draft(session_key=MAIN, text="job", kind=Kind.AUTOMATION))
         await pause.reached.wait()
         await runtime.send("two")
         await runtime.stop()
@@ -228,9 +230,14 @@ async def test_a_session_with_automations_is_deleted_only_when_confirmed():
     bound = [BoundAutomation(id="au_1", name="morning", enabled=True)]
     async with in_memory(Scripted(well)) as runtime:
         await say(runtime)
-        ending = Ending(runtime.bus, Ids(runtime.clock))
+        settlement = Settlement(runtime.bus)
         deletion = Deletion(
-            runtime.store, runtime.bus, runtime.clock, ending.end_turn, lambda _tx, _key: bound
+            runtime.store,
+            runtime.bus,
+            runtime.clock,
+            settlement,
+            Ending(runtime.bus, Ids(runtime.clock), settlement).end_turn,
+            lambda _tx, _key: bound,
         )
         refused = await deletion.delete(MAIN)
         kept = await runtime.entries()
@@ -258,12 +265,13 @@ class FullAfterwards:
 async def test_a_session_is_deleted_though_its_entries_cannot_be_removed_yet():
     async with in_memory(Scripted(well)) as runtime:
         await say(runtime)
-        ending, store = Ending(runtime.bus, Ids(runtime.clock)), FullAfterwards(runtime.store)
+        settlement, store = Settlement(runtime.bus), FullAfterwards(runtime.store)
         deletion = Deletion(
             store,  # pyright: ignore[reportArgumentType] (what it asks of one)
             runtime.bus,
             runtime.clock,
-            ending.end_turn,
+            settlement,
+            Ending(runtime.bus, Ids(runtime.clock), settlement).end_turn,
             lambda _tx, _key: [],
         )
         done = await deletion.delete(MAIN)
@@ -277,9 +285,7 @@ async def test_what_waits_in_a_session_is_cancelled_in_steps_when_it_is_deleted(
     async with in_memory(Scripted([pause])) as runtime:
         await runtime.send("x")
         await pause.reached.wait()
-        drafts = [
-            Draft(session_key=MAIN, text="job", origin=Origin.AUTOMATION) for _ in range(1200)
-        ]
+        drafts = [Draft(session_key=MAIN, text="job", kind=Kind.AUTOMATION) for _ in range(1200)]
         await runtime.store.write(
             lambda tx: runtime._rooms.intake.accept_in(tx, drafts)  # pyright: ignore[reportPrivateUsage]
         )
@@ -322,8 +328,8 @@ async def test_a_block_of_a_binding_replaces_the_whole_block_of_its_agent():
                 SESSIONS.select("WHERE key = :key"), key=receipt.session_key
             )
             draft = Draft(session_key=receipt.session_key, text="x")
-            acceptance = runtime._rooms.intake.acceptance  # pyright: ignore[reportPrivateUsage]
-            found.append(acceptance.queue_settings(SESSIONS.read(rows[0]), draft))
+            queue = runtime._rooms.intake.queue  # pyright: ignore[reportPrivateUsage]
+            found.append(queue.of(SESSIONS.read(rows[0]), draft))
 
     given, inherited = found
     assert (given.mode, given.debounce_ms, given.cap) == (Mode.STEER, 0, 5)

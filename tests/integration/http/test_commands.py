@@ -11,7 +11,7 @@ from wakeful.commands.table import TABLE
 from wakeful.models.model import Request
 from wakeful.models.scripted import Pause, Scripted
 from wakeful.testing.kit import wait_for
-from wakeful.vocabulary.entry import Kind
+from wakeful.vocabulary.entry import EntryKind
 from wakeful.vocabulary.errors import Transient
 from wakeful.vocabulary.message import UserMessage
 from wakeful.vocabulary.stimulus import Trust
@@ -72,7 +72,7 @@ async def test_a_command_stands_in_the_transcript_where_no_model_reads_it():
         await said(client, "and now?")
         entries = await home.runtime.entries()
 
-    assert [entry.kind for entry in entries].count(Kind.CUSTOM) == 1
+    assert [entry.kind for entry in entries].count(EntryKind.CUSTOM) == 1
     assert texts(model.requests[-1]) == ["hello", "and now?"]
 
 

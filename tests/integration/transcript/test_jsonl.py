@@ -34,7 +34,7 @@ from wakeful.vocabulary.entry import (
     Body,
     CompactionBody,
     Entry,
-    Kind,
+    EntryKind,
     NoteBody,
     ToolBody,
     UserBody,
@@ -493,7 +493,7 @@ async def test_an_imported_session_is_labelled_and_forked_before_its_first_turn(
         await runtime.fork(key, at=first.id, summary="anew")
 
         kinds = [entry.kind for entry in await runtime.entries(key)]
-        assert kinds == [Kind.MESSAGE, Kind.BRANCH_SUMMARY]
+        assert kinds == [EntryKind.MESSAGE, EntryKind.BRANCH_SUMMARY]
 
 
 async def test_what_a_branch_shares_with_others_is_seen_when_it_goes_on():
@@ -522,8 +522,8 @@ async def test_what_a_branch_shares_with_others_is_seen_when_it_goes_on():
 
 
 async def test_names_of_eight_digits_stay_apart_when_two_ids_end_alike():
-    bodies: list[tuple[int | None, Kind, Body]] = [
-        (number - 1 if number else None, Kind.MESSAGE, UserBody(text=f"{number}"))
+    bodies: list[tuple[int | None, EntryKind, Body]] = [
+        (number - 1 if number else None, EntryKind.MESSAGE, UserBody(text=f"{number}"))
         for number in range(3)
     ]
 
@@ -540,7 +540,7 @@ async def test_names_of_eight_digits_stay_apart_when_two_ids_end_alike():
 async def add(
     one: Desk,
     key: str,
-    bodies: Sequence[tuple[int | None, Kind, Body]],
+    bodies: Sequence[tuple[int | None, EntryKind, Body]],
     ids: Sequence[str] | None = None,
 ) -> list[Entry]:
     """Write a session as if it had been led here; each entry names the one above it."""
@@ -637,19 +637,21 @@ REPLY = st.builds(
 )
 SAID = st.one_of(
     st.tuples(
-        st.just(Kind.MESSAGE),
+        st.just(EntryKind.MESSAGE),
         st.builds(UserBody, text=TEXT, source=TEXT, is_external=st.booleans())
         | st.builds(AssistantBody, message=REPLY, is_silent=st.booleans())
         | st.builds(ToolBody, message=st.builds(ToolMessage, call_id=TEXT, name=TEXT, text=TEXT)),
     ),
     st.tuples(
-        st.sampled_from([kind for kind in Kind if kind not in (Kind.MESSAGE, Kind.COMPACTION)]),
+        st.sampled_from(
+            [kind for kind in EntryKind if kind not in (EntryKind.MESSAGE, EntryKind.COMPACTION)]
+        ),
         st.builds(
             NoteBody, topic=TEXT | st.just("session_info"), text=TEXT, is_hidden=st.booleans()
         ),
     ),
     st.tuples(
-        st.just(Kind.COMPACTION),
+        st.just(EntryKind.COMPACTION),
         st.builds(
             CompactionBody,
             summary=TEXT,
@@ -662,10 +664,10 @@ SAID = st.one_of(
 
 
 @st.composite
-def trees(draw: st.DrawFn) -> list[tuple[int | None, Kind, Body]]:
+def trees(draw: st.DrawFn) -> list[tuple[int | None, EntryKind, Body]]:
     """Entries, each below any earlier one; mostly below the one before."""
     count = draw(st.integers(1, 12))
-    found: list[tuple[int | None, Kind, Body]] = []
+    found: list[tuple[int | None, EntryKind, Body]] = []
     for number in range(count):
         kind, body = draw(SAID)
         above = draw(st.just(number - 1) | st.integers(0, number - 1)) if number else None
@@ -676,10 +678,10 @@ def trees(draw: st.DrawFn) -> list[tuple[int | None, Kind, Body]]:
 def test_what_was_said_here_goes_out_and_in_without_any_loss():
     @settings(max_examples=50, deadline=None)
     @given(trees())
-    def holds(tree: list[tuple[int | None, Kind, Body]]) -> None:
+    def holds(tree: list[tuple[int | None, EntryKind, Body]]) -> None:
         runner.run(_check(one, tree))
 
-    async def _check(one: Desk, tree: list[tuple[int | None, Kind, Body]]) -> None:
+    async def _check(one: Desk, tree: list[tuple[int | None, EntryKind, Body]]) -> None:
         one.count += 1
         key = f"agent:main:own:{one.count}"
         before = await add(one, key, tree)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from wakeful.intake.bindings import Binding, Bindings, Contact, DmScope, Match
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.errors import InvalidInput
-from wakeful.vocabulary.session_key import Kind
+from wakeful.vocabulary.session_key import KeyKind
 
 OPS = Binding(match=Match(door="hub", channel="#ops"), agent="scout")
 ANN = Binding(match=Match(door="hub", peer="ann"), agent="friend")
@@ -63,7 +63,7 @@ def test_an_agent_without_a_link_never_reaches_main(scope: DmScope, door: str, p
 
     found = keys.parse(bindings.resolve(Contact(door=door, peer=peer)).session_key)
 
-    assert (found.kind, found.door, found.id) == (Kind.DM, door, peer)
+    assert (found.kind, found.door, found.id) == (KeyKind.DM, door, peer)
 
 
 @pytest.mark.parametrize("link", ["Telegram:123X", "123x", "TELEGRAM:123x"])

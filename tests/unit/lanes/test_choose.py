@@ -4,9 +4,10 @@ import pytest
 from msgspec.structs import replace
 
 from wakeful.lanes.choose import Choice, choose
+from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.queueing import Mode, QueueSettings
 from wakeful.vocabulary.route import Route
-from wakeful.vocabulary.stimulus import Origin, Place, Priority, State, Stimulus, Trust
+from wakeful.vocabulary.stimulus import Place, Priority, State, Stimulus, Trust
 
 NOW = 1000
 
@@ -16,7 +17,7 @@ def waiting(name: str, **changes: object) -> Stimulus:
         id=name,
         session_key="agent:main:main",
         agent_id="main",
-        origin=Origin.USER,
+        kind=Kind.USER,
         priority=Priority.NEXT,
         place=Place.REST,
         seq=1,
@@ -82,7 +83,7 @@ def test_the_mode_says_whether_messages_open_one_turn_together(mode: Mode, toget
         {"route": Route(door="hub")},
         {"trust": Trust.EXTERNAL},
         {"priority": Priority.LATER},
-        {"origin": Origin.AUTOMATION},
+        {"kind": Kind.AUTOMATION},
         {"due_at": NOW + 1},
         {"mode": Mode.QUEUE},
         {"place": Place.INTERRUPTED, "turn_id": "t"},
@@ -93,7 +94,7 @@ def test_what_differs_opens_a_turn_of_its_own(difference: dict[str, object]):
 
 
 def test_automations_run_alone():
-    job = {"origin": Origin.AUTOMATION}
+    job = {"kind": Kind.AUTOMATION}
 
     assert chosen(waiting("a", **job), waiting("b", **job)) == ["a"]
 
@@ -109,7 +110,7 @@ def test_interrupted_work_comes_back_whole():
 
 def test_the_debounce_window_holds_back_only_what_waits_for_it():
     window = {"is_debounced": True}
-    job = waiting("job", origin=Origin.AUTOMATION)
+    job = waiting("job", kind=Kind.AUTOMATION)
 
     assert chosen(waiting("a", **window), debounce_until=NOW + 1) == []
     assert chosen(waiting("a", **window), job, debounce_until=NOW + 1) == ["job"]

@@ -15,9 +15,10 @@ from wakeful.vocabulary.agent import AgentConfig
 from wakeful.vocabulary.clock import ManualClock
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.ids import Ids
+from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.message import ToolCall
 from wakeful.vocabulary.route import Route
-from wakeful.vocabulary.stimulus import Origin, Priority, Trust
+from wakeful.vocabulary.stimulus import Priority, Trust
 
 HERE = Route(door="hub", address="alice", thread="t1")
 EARLIER = Route(door="hub", address="bob")
@@ -165,7 +166,7 @@ def make_turn(route: Route | None) -> Turn:
         session_key="agent:main:main",
         agent_id="main",
         transcript_id="ts_1",
-        origin=Origin.USER,
+        kind=Kind.USER,
         priority=Priority.NEXT,
         trust=Trust.OPERATOR,
         source="operator",

@@ -14,7 +14,7 @@ from wakeful.vocabulary.entry import (
     Body,
     CompactionBody,
     Entry,
-    Kind,
+    EntryKind,
     NoteBody,
     ToolBody,
     UserBody,
@@ -95,7 +95,7 @@ def test_a_question_for_a_summary_leaves_room_for_the_summary_before():
     room = Room(window=20_000, reserve=5_000, keep=100, soft=0)
     body = CompactionBody(summary="s" * 20_000, first_kept_depth=0, tokens_before=0)
     talk = [body for _ in range(99) for body in (_person("a" * 1_000), _agent("b" * 1_000))]
-    path = [_entry(0, body, Kind.COMPACTION), *_path(talk, start=1)]
+    path = [_entry(0, body, EntryKind.COMPACTION), *_path(talk, start=1)]
 
     made = plan(path, room)
 
@@ -166,20 +166,20 @@ def test_the_files_that_tools_touched_are_handed_on():
 @st.composite
 def conversations(draw: st.DrawFn) -> list[Entry]:
     """Draw turns of messages, calls, results in any order, notes and things a model never sees."""
-    bodies: list[tuple[Body, Kind]] = []
+    bodies: list[tuple[Body, EntryKind]] = []
     for turn in range(draw(st.integers(1, 12))):
-        bodies.append((_person("p" * draw(st.integers(0, 600))), Kind.MESSAGE))
+        bodies.append((_person("p" * draw(st.integers(0, 600))), EntryKind.MESSAGE))
         for step in range(draw(st.integers(0, 3))):
             ids = [f"{turn}.{step}.{n}" for n in range(draw(st.integers(0, 3)))]
-            bodies.append((_agent("a" * draw(st.integers(0, 300)), *ids), Kind.MESSAGE))
+            bodies.append((_agent("a" * draw(st.integers(0, 300)), *ids), EntryKind.MESSAGE))
             answered = draw(st.permutations(ids))[: draw(st.integers(0, 3))]
             for call_id in answered:
                 size = draw(st.sampled_from([0, 50, 400, 9_000]))
-                bodies.append((_result(call_id, "r" * size), Kind.MESSAGE))
+                bodies.append((_result(call_id, "r" * size), EntryKind.MESSAGE))
                 if draw(st.booleans()):
-                    bodies.append((NoteBody(topic="n", text="note"), Kind.CUSTOM))
+                    bodies.append((NoteBody(topic="n", text="note"), EntryKind.CUSTOM))
         if draw(st.booleans()):
-            bodies.append((NoteBody(topic="n", text="steer"), Kind.CUSTOM_MESSAGE))
+            bodies.append((NoteBody(topic="n", text="steer"), EntryKind.CUSTOM_MESSAGE))
     return [_entry(depth, body, kind) for depth, (body, kind) in enumerate(bodies)]
 
 
@@ -230,7 +230,7 @@ def _compacted(path: list[Entry], made: Plan) -> list[Entry]:
         tokens_before=made.tokens_before,
         details={"files_read": made.files_read, "files_changed": made.files_changed},
     )
-    entry = _entry(path[-1].depth + 1, body, Kind.COMPACTION)
+    entry = _entry(path[-1].depth + 1, body, EntryKind.COMPACTION)
     return [*(one for one in path if one.depth >= made.first_kept_depth), entry]
 
 
@@ -241,7 +241,9 @@ def _path(bodies: Sequence[Body], turns: list[int] | None = None, *, start: int 
     return [_entry(start + n, body, turn=ids[n]) for n, body in enumerate(bodies)]
 
 
-def _entry(depth: int, body: Body, kind: Kind = Kind.MESSAGE, turn: str | None = None) -> Entry:
+def _entry(
+    depth: int, body: Body, kind: EntryKind = EntryKind.MESSAGE, turn: str | None = None
+) -> Entry:
     return Entry(
         id=f"e{depth}",
         transcript_id="b",

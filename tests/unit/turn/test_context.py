@@ -10,7 +10,7 @@ from wakeful.vocabulary.entry import (
     Body,
     CompactionBody,
     Entry,
-    Kind,
+    EntryKind,
     NoteBody,
     ToolBody,
     UserBody,
@@ -27,7 +27,9 @@ from wakeful.vocabulary.message import (
 )
 
 
-def entry(depth: int, body: Body, *, turn_id: str = "t", kind: Kind = Kind.MESSAGE) -> Entry:
+def entry(
+    depth: int, body: Body, *, turn_id: str = "t", kind: EntryKind = EntryKind.MESSAGE
+) -> Entry:
     text = encode_body(body).decode()
     return Entry(
         id=f"en_{depth}",
@@ -76,7 +78,7 @@ def test_only_the_last_compaction_counts():
         entry(
             3,
             CompactionBody(summary="what was", first_kept_depth=2, tokens_before=9),
-            kind=Kind.COMPACTION,
+            kind=EntryKind.COMPACTION,
         ),
         entry(4, said("new")),
     ]
@@ -89,9 +91,9 @@ def test_only_the_last_compaction_counts():
 
 def test_what_is_not_for_the_model_is_skipped():
     entries = [
-        entry(0, NoteBody(topic="x", text="seen"), kind=Kind.CUSTOM_MESSAGE),
-        entry(1, NoteBody(topic="x", text="unseen"), kind=Kind.CUSTOM),
-        entry(2, NoteBody(topic="x", text="unseen"), kind=Kind.LABEL),
+        entry(0, NoteBody(topic="x", text="seen"), kind=EntryKind.CUSTOM_MESSAGE),
+        entry(1, NoteBody(topic="x", text="unseen"), kind=EntryKind.CUSTOM),
+        entry(2, NoteBody(topic="x", text="unseen"), kind=EntryKind.LABEL),
     ]
 
     assert texts(build("tr", entries).messages) == ["U:seen"]

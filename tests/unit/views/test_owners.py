@@ -12,7 +12,8 @@ from wakeful.views.ledger import ANY, Filter, LedgerView
 from wakeful.views.sessions import SessionView, place
 from wakeful.views.why import WhyView
 from wakeful.vocabulary.errors import InvalidInput, NotFound
-from wakeful.vocabulary.stimulus import Draft, Origin, State
+from wakeful.vocabulary.kinds import Kind, Origin
+from wakeful.vocabulary.stimulus import Draft, State
 
 
 async def said(runtime: Runtime, owner: str, key: str, **more: object) -> str:
@@ -69,12 +70,8 @@ async def test_why_walks_from_cause_to_cause_and_stops_at_the_border_of_an_owner
     script = [says("", call("current_time")), "first", "second", "third"]
     async with in_memory(script) as runtime:
         first = await said(runtime, "operator", "main")
-        second = await said(
-            runtime, "operator", "api:b", cause_id=first, depth=1, origin=Origin.SUBAGENT
-        )
-        third = await said(
-            runtime, "tk_a", "web:a", cause_id=second, depth=2, origin=Origin.SUBAGENT
-        )
+        second = await said(runtime, "operator", "api:b", cause_id=first, depth=1, kind=Kind.A2A)
+        third = await said(runtime, "tk_a", "web:a", cause_id=second, depth=2, kind=Kind.A2A)
         why = WhyView(runtime.store, SessionView(runtime.store))
 
         chain = await why.chain(third)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.errors import InvalidInput
-from wakeful.vocabulary.session_key import KeyParts, Kind
+from wakeful.vocabulary.session_key import KeyKind, KeyParts
 
 WORDS = ["main", "dm", "group", "channel", "thread", "subagent", "web", "activity", "unified"]
 ANY_TEXT = st.text(alphabet=st.characters(exclude_categories=()), max_size=60) | st.sampled_from(
@@ -32,9 +32,9 @@ SEGMENTS = st.lists(st.sampled_from([*WORDS, "a", "~61", "~41", "~74hread", "~"]
 def built() -> st.SearchStrategy[KeyParts]:
     """Parts of every row of the grammar, with hostile identifiers."""
     threads = st.lists(ANY_TEXT, max_size=2).map(tuple)
-    alone = st.sampled_from([Kind.MAIN, Kind.ACTIVITY, Kind.UNIFIED])
-    numbered = st.sampled_from([Kind.SUBAGENT, Kind.AUTOMATION, Kind.WEB, Kind.DM])
-    room = st.sampled_from([Kind.GROUP, Kind.CHANNEL])
+    alone = st.sampled_from([KeyKind.MAIN, KeyKind.ACTIVITY, KeyKind.UNIFIED])
+    numbered = st.sampled_from([KeyKind.SUBAGENT, KeyKind.AUTOMATION, KeyKind.WEB, KeyKind.DM])
+    room = st.sampled_from([KeyKind.GROUP, KeyKind.CHANNEL])
     agent, named = st.sampled_from(["main", "scout-2"]), ANY_TEXT.filter(bool)
     return st.one_of(
         st.builds(KeyParts, agent_id=agent, kind=alone, threads=threads),
@@ -43,7 +43,7 @@ def built() -> st.SearchStrategy[KeyParts]:
         st.builds(
             KeyParts,
             agent_id=agent,
-            kind=st.just(Kind.DM),
+            kind=st.just(KeyKind.DM),
             door=named,
             account=ANY_TEXT,
             id=ANY_TEXT,
@@ -140,18 +140,18 @@ def test_an_id_that_is_too_long_is_refused_with_the_rule():
 @pytest.mark.parametrize(
     ("key", "parts"),
     [
-        ("main", {"kind": Kind.MAIN}),
-        ("dm:ann", {"kind": Kind.DM, "id": "ann"}),
-        ("mail:dm:ann", {"kind": Kind.DM, "door": "mail", "id": "ann"}),
-        ("mail:work:dm:a", {"kind": Kind.DM, "door": "mail", "account": "work", "id": "a"}),
-        ("hub:group:~4f", {"kind": Kind.GROUP, "door": "hub", "id": "O"}),
-        ("hub:channel:x:thread:7", {"kind": Kind.CHANNEL, "door": "hub", "id": "x"}),
-        ("subagent:1", {"kind": Kind.SUBAGENT, "id": "1"}),
-        ("automation:1", {"kind": Kind.AUTOMATION, "id": "1"}),
-        ("activity", {"kind": Kind.ACTIVITY}),
-        ("unified", {"kind": Kind.UNIFIED}),
-        ("web:1", {"kind": Kind.WEB, "id": "1"}),
-        ("api:1", {"kind": Kind.OTHER, "words": ("api", "1")}),
+        ("main", {"kind": KeyKind.MAIN}),
+        ("dm:ann", {"kind": KeyKind.DM, "id": "ann"}),
+        ("mail:dm:ann", {"kind": KeyKind.DM, "door": "mail", "id": "ann"}),
+        ("mail:work:dm:a", {"kind": KeyKind.DM, "door": "mail", "account": "work", "id": "a"}),
+        ("hub:group:~4f", {"kind": KeyKind.GROUP, "door": "hub", "id": "O"}),
+        ("hub:channel:x:thread:7", {"kind": KeyKind.CHANNEL, "door": "hub", "id": "x"}),
+        ("subagent:1", {"kind": KeyKind.SUBAGENT, "id": "1"}),
+        ("automation:1", {"kind": KeyKind.AUTOMATION, "id": "1"}),
+        ("activity", {"kind": KeyKind.ACTIVITY}),
+        ("unified", {"kind": KeyKind.UNIFIED}),
+        ("web:1", {"kind": KeyKind.WEB, "id": "1"}),
+        ("api:1", {"kind": KeyKind.OTHER, "words": ("api", "1")}),
     ],
 )
 def test_every_row_of_the_grammar_is_known(key: str, parts: dict[str, object]):

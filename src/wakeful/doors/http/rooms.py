@@ -25,15 +25,15 @@ from wakeful.views.why import WhyView
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import InvalidInput, NotFound
-from wakeful.vocabulary.session_key import Kind, SessionKey
+from wakeful.vocabulary.session_key import KeyKind, SessionKey
 from wakeful.vocabulary.stimulus import OPERATOR
 
 
 def _is_open_to_all(key: SessionKey) -> bool:
     """Tell whether anybody who may send may make a session: a web chat, or one below `api`."""
     parts = keys.parse(key)
-    is_api = parts.kind is Kind.OTHER and parts.words[0] == "api" and len(parts.words) > 1
-    return is_api or parts.kind is Kind.WEB
+    is_api = parts.kind is KeyKind.OTHER and parts.words[0] == "api" and len(parts.words) > 1
+    return is_api or parts.kind is KeyKind.WEB
 
 
 @dataclass(frozen=True, kw_only=True)

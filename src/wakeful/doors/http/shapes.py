@@ -7,9 +7,10 @@ from typing import Annotated, Any, Generic, TypeVar
 import msgspec
 
 from wakeful.turns.turns import Phase, Turn, TurnState
-from wakeful.vocabulary.entry import Entry, Kind
+from wakeful.vocabulary.entry import Entry, EntryKind
+from wakeful.vocabulary.kinds import Origin
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.stimulus import KeptAttachment, Origin, Outcome, Receipt, State, Stimulus
+from wakeful.vocabulary.stimulus import KeptAttachment, Outcome, Receipt, State, Stimulus
 
 DEFAULT_PAGE = 50
 LARGEST_PAGE = 500
@@ -127,7 +128,7 @@ class EntryShape(Record):
     parent_id: str | None
     turn_id: str | None
     stimulus_id: str | None
-    kind: Kind
+    kind: EntryKind
     at: datetime
     body: dict[str, Any]
 

@@ -17,7 +17,8 @@ from wakeful.doors.http.shapes import (
     stimulus_shape,
 )
 from wakeful.views.ledger import Filter
-from wakeful.vocabulary.stimulus import Origin, State
+from wakeful.vocabulary.kinds import Origin
+from wakeful.vocabulary.stimulus import State
 
 BYTES = "application/octet-stream"
 

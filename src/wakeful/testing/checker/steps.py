@@ -7,7 +7,7 @@ from wakeful.testing.stand_in import digest_of_reply
 from wakeful.turns.asks import Purpose
 from wakeful.turns.tool_calls import Call, CallState
 from wakeful.turns.turns import Turn
-from wakeful.vocabulary.entry import AssistantBody, Kind, ToolBody
+from wakeful.vocabulary.entry import AssistantBody, EntryKind, ToolBody
 from wakeful.vocabulary.message import AssistantMessage, ToolMessage
 
 # Words of the runtime itself, or cut off: no whole reply of a model.
@@ -62,7 +62,7 @@ def _check_replies(history: History, turn: Turn, finding: Finding) -> None:
         f"{turn.id} has {len(replies)} replies for {wanted} answered asks",
         history.story(turn.id),
     )
-    folds = sum(e.kind is Kind.COMPACTION for e in history.entries_of_turn[turn.id])
+    folds = sum(e.kind is EntryKind.COMPACTION for e in history.entries_of_turn[turn.id])
     finding.expect(
         folds == len(answered) - wanted,
         f"{turn.id} has {folds} compactions for {len(answered) - wanted} summaries",
@@ -77,7 +77,7 @@ def _check_replies(history: History, turn: Turn, finding: Finding) -> None:
 
 
 def _assistant(history: History, turn: Turn) -> list[AssistantMessage]:
-    bodies = [e.content() for e in history.entries_of_turn[turn.id] if e.kind is Kind.MESSAGE]
+    bodies = [e.content() for e in history.entries_of_turn[turn.id] if e.kind is EntryKind.MESSAGE]
     return [body.message for body in bodies if isinstance(body, AssistantBody)]
 
 
@@ -169,7 +169,7 @@ def _results(history: History, call: Call) -> list[ToolMessage]:
     return [
         body.message
         for entry in history.entries_of_turn[call.turn_id]
-        if entry.kind is Kind.MESSAGE
+        if entry.kind is EntryKind.MESSAGE
         and isinstance(body := entry.content(), ToolBody)
         and body.message.call_id == call.call_id
     ]

@@ -3,7 +3,6 @@
 from wakeful.testing.checker.finding import Finding
 from wakeful.testing.checker.history import EventRow, History
 from wakeful.vocabulary.queueing import DEFAULTS
-from wakeful.vocabulary.stimulus import CAPPED
 
 MOST_MEMORY = 512 * 1024 * 1024  # bytes resident
 MOST_FILES = 128
@@ -53,7 +52,7 @@ def _check_queue(
     deepest = 0
     for event in events:
         stimulus = history.db.stimuli.get(event.stimulus_id or "")
-        if stimulus is None or stimulus.origin not in CAPPED:
+        if stimulus is None or not stimulus.kind.rule.is_capped:
             continue
         if event.kind == "stimulus.accepted":
             waiting.add(stimulus.id)

@@ -15,7 +15,7 @@ from wakeful.transcript.jsonl.references import references, renamed
 from wakeful.transcript.jsonl.splitting import LONGEST_LINE, Piece
 from wakeful.transcript.jsonl.tree import Tree
 from wakeful.transcript.jsonl.writing import VERSION, Links
-from wakeful.vocabulary.entry import Body, CompactionBody, Kind, NoteBody, encode_body
+from wakeful.vocabulary.entry import Body, CompactionBody, EntryKind, NoteBody, encode_body
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.text import one_line
 
@@ -46,7 +46,7 @@ class Found(Record):
     id: str
     parent: int | None
     parent_id: str | None
-    kind: Kind
+    kind: EntryKind
     at: int
     body: str
     name: str | None  # where it is not the end of the id
@@ -153,7 +153,7 @@ class File:
         return self._found(name, parent, line, (kind, body), text)
 
     def _found(
-        self, name: str, parent: int | None, line: Object, said: tuple[Kind, Body], text: bytes
+        self, name: str, parent: int | None, line: Object, said: tuple[EntryKind, Body], text: bytes
     ) -> Found:
         kind, body = said
         number = self.tree.add(parent)
@@ -245,7 +245,7 @@ class File:
         is_one = place < len(self.compactions) and self.compactions[place] == number
         return is_one and self.tree.is_above(number, line)
 
-    def _our_ids(self, kind: Kind, body: Body) -> dict[str, str]:
+    def _our_ids(self, kind: EntryKind, body: Body) -> dict[str, str]:
         known = {name: self._numbers.get(name) for name in references(kind, body)}
         return {
             name: self.id_of(number)

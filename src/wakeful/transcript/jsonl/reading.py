@@ -11,7 +11,7 @@ from wakeful.vocabulary.entry import (
     AssistantBody,
     Body,
     CompactionBody,
-    Kind,
+    EntryKind,
     NoteBody,
     ToolBody,
     UserBody,
@@ -44,7 +44,7 @@ STOP_REASONS: dict[str, StopReason] = {
 }
 
 Object = dict[str, Any]
-Said = tuple[Kind, Body]
+Said = tuple[EntryKind, Body]
 
 
 class Unreadable(Exception):
@@ -76,11 +76,11 @@ def read(line: Object) -> Said:
         "compaction": _compaction,
         "branch_summary": _branch_summary,
         "model_change": lambda line: (
-            Kind.MODEL_CHANGE,
+            EntryKind.MODEL_CHANGE,
             NoteBody(topic=_word(line, "provider"), text=_word(line, "modelId")),
         ),
         "label": lambda line: (
-            Kind.LABEL,
+            EntryKind.LABEL,
             NoteBody(topic=_word(line, "targetId"), text=_word(line, "label")),
         ),
         **dict.fromkeys(SETTINGS, _setting),
@@ -150,20 +150,22 @@ def _message(line: Object) -> Said:
     message = cast("Object", message)
     match message.get("role"):
         case "user":
-            return Kind.MESSAGE, UserBody(text=text_of(message.get("content")))
+            return EntryKind.MESSAGE, UserBody(text=text_of(message.get("content")))
         case "assistant":
-            return Kind.MESSAGE, AssistantBody(message=_assistant(message))
+            return EntryKind.MESSAGE, AssistantBody(message=_assistant(message))
         case "toolResult":
-            return Kind.MESSAGE, ToolBody(message=_tool_result(message))
+            return EntryKind.MESSAGE, ToolBody(message=_tool_result(message))
         case "custom" | "hookMessage":
             return _custom_message(message)
         case "bashExecution":
-            kind = Kind.CUSTOM if message.get("excludeFromContext") else Kind.CUSTOM_MESSAGE
+            kind = (
+                EntryKind.CUSTOM if message.get("excludeFromContext") else EntryKind.CUSTOM_MESSAGE
+            )
             told = f"$ {message.get('command', '')}\n{message.get('output', '')}"
             return kind, NoteBody(topic="bash", text=told)
         case "branchSummary" | "compactionSummary":
             note = NoteBody(topic=_word(message, "fromId"), text=_word(message, "summary"))
-            return Kind.BRANCH_SUMMARY, note
+            return EntryKind.BRANCH_SUMMARY, note
         case role:
             raise Unreadable(f"unknown role {str(role)[:40]!r}")
 
@@ -228,7 +230,7 @@ def _tool_result(message: Object) -> ToolMessage:
 def _custom(line: Object) -> Said:
     data = line.get("data", "")
     text = data if isinstance(data, str) else msgspec.json.encode(data).decode()
-    return Kind.CUSTOM, NoteBody(topic=_word(line, "customType"), text=text)
+    return EntryKind.CUSTOM, NoteBody(topic=_word(line, "customType"), text=text)
 
 
 def _custom_message(line: Object) -> Said:
@@ -237,7 +239,7 @@ def _custom_message(line: Object) -> Said:
         text=text_of(line.get("content")),
         is_hidden=line.get("display") is False,
     )
-    return Kind.CUSTOM_MESSAGE, note
+    return EntryKind.CUSTOM_MESSAGE, note
 
 
 def _compaction(line: Object) -> Said:
@@ -247,17 +249,17 @@ def _compaction(line: Object) -> Said:
         tokens_before=_count(line, "tokensBefore"),
         details=_object(line.get("details")),
     )
-    return Kind.COMPACTION, body
+    return EntryKind.COMPACTION, body
 
 
 def _branch_summary(line: Object) -> Said:
     note = NoteBody(topic=_word(line, "fromId"), text=_word(line, "summary"))
-    return Kind.BRANCH_SUMMARY, note
+    return EntryKind.BRANCH_SUMMARY, note
 
 
 def _setting(line: Object) -> Said:
     kind = str(line["type"])
-    return Kind.CUSTOM, NoteBody(topic=kind, text=_word(line, SETTINGS[kind]))
+    return EntryKind.CUSTOM, NoteBody(topic=kind, text=_word(line, SETTINGS[kind]))
 
 
 def _with_ours(said: Said, ours: Any) -> Said:
@@ -265,7 +267,7 @@ def _with_ours(said: Said, ours: Any) -> Said:
     kind, body = said
     told = _object(ours)
     try:
-        kind = Kind(told.get("kind", kind))
+        kind = EntryKind(told.get("kind", kind))
         merged = _merged(msgspec.to_builtins(body), _object(told.get("body")))
         body = msgspec.convert(merged, Body)
         return (kind, body) if _agree(kind, body) else said
@@ -273,14 +275,14 @@ def _with_ours(said: Said, ours: Any) -> Said:
         return said  # somebody else's field of the same name
 
 
-def _agree(kind: Kind, body: Body) -> bool:
+def _agree(kind: EntryKind, body: Body) -> bool:
     match body:
         case CompactionBody():
-            return kind is Kind.COMPACTION
+            return kind is EntryKind.COMPACTION
         case NoteBody():
-            return kind not in (Kind.COMPACTION, Kind.MESSAGE)
+            return kind not in (EntryKind.COMPACTION, EntryKind.MESSAGE)
         case _:
-            return kind is Kind.MESSAGE
+            return kind is EntryKind.MESSAGE
 
 
 def _merged(base: Any, more: Any) -> Any:

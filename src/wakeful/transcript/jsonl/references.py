@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 import msgspec
 
-from wakeful.vocabulary.entry import Body, CompactionBody, Kind, NoteBody
+from wakeful.vocabulary.entry import Body, CompactionBody, EntryKind, NoteBody
 
-_TOPIC_IS_ENTRY = frozenset({Kind.LABEL, Kind.BRANCH_SUMMARY})
+_TOPIC_IS_ENTRY = frozenset({EntryKind.LABEL, EntryKind.BRANCH_SUMMARY})
 
 
-def references(kind: Kind, body: Body) -> list[str]:
+def references(kind: EntryKind, body: Body) -> list[str]:
     """Return what an entry calls the entries that it names."""
     match body:
         case NoteBody() if kind in _TOPIC_IS_ENTRY:
@@ -21,7 +21,7 @@ def references(kind: Kind, body: Body) -> list[str]:
     return [name for name in named if name]
 
 
-def renamed(kind: Kind, body: Body, names: Mapping[str, str]) -> Body:
+def renamed(kind: EntryKind, body: Body, names: Mapping[str, str]) -> Body:
     """Return the entry with other names for those it names; unknown ones are kept."""
     if not names:
         return body

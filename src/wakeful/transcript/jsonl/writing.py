@@ -11,7 +11,7 @@ from wakeful.vocabulary.entry import (
     AssistantBody,
     Body,
     CompactionBody,
-    Kind,
+    EntryKind,
     NoteBody,
     ToolBody,
     UserBody,
@@ -49,7 +49,7 @@ def header(transcript_id: str, started_at: int) -> bytes:
     )
 
 
-def line(kind: Kind, at: int, body: Body, links: Links) -> bytes:
+def line(kind: EntryKind, at: int, body: Body, links: Links) -> bytes:
     """Return an entry as a line; what their format has no field for is added in one of ours."""
     fields = _fields(kind, at, body, links)
     told = {
@@ -72,7 +72,7 @@ def iso(wall_ms: int) -> str:
     return f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z".rjust(24, "0")
 
 
-def _fields(kind: Kind, at: int, body: Body, links: Links) -> Object:
+def _fields(kind: EntryKind, at: int, body: Body, links: Links) -> Object:
     match body:
         case UserBody():
             message = {"role": "user", "content": _text(body.text)}
@@ -142,17 +142,17 @@ def _usage(usage: Usage) -> Object:
     }
 
 
-def _note(kind: Kind, note: NoteBody) -> Object:
+def _note(kind: EntryKind, note: NoteBody) -> Object:
     match kind:
-        case Kind.BRANCH_SUMMARY:
+        case EntryKind.BRANCH_SUMMARY:
             return {"type": "branch_summary", "fromId": note.topic, "summary": note.text}
-        case Kind.MODEL_CHANGE:
+        case EntryKind.MODEL_CHANGE:
             return {"type": "model_change", "provider": note.topic, "modelId": note.text}
-        case Kind.LABEL:
+        case EntryKind.LABEL:
             return {"type": "label", "targetId": note.topic, "label": note.text}
-        case Kind.CUSTOM if note.topic in SETTINGS:
+        case EntryKind.CUSTOM if note.topic in SETTINGS:
             return {"type": note.topic, SETTINGS[note.topic]: note.text}
-        case Kind.CUSTOM:
+        case EntryKind.CUSTOM:
             return {"type": "custom", "customType": note.topic, "data": note.text}
         case _:
             return {
@@ -167,7 +167,7 @@ def _text(text: str) -> list[Object]:
     return [{"type": "text", "text": text}]
 
 
-def _ours(kind: Kind, body: Body, their_kind: Kind, their_body: Body) -> Object:
+def _ours(kind: EntryKind, body: Body, their_kind: EntryKind, their_body: Body) -> Object:
     """Return what a reader of the line would not know."""
     if isinstance(body, CompactionBody) and isinstance(their_body, CompactionBody):
         # The depth is told by the id of the first entry that is kept.

@@ -1,0 +1,43 @@
+"""Which queue settings hold for a stimulus: the strongest level that names each key."""
+
+from wakeful.intake.bindings import Bindings
+from wakeful.transcript.sessions import SessionPolicy
+from wakeful.vocabulary import queueing
+from wakeful.vocabulary.agent import Agents
+from wakeful.vocabulary.queueing import QueueOverrides, QueueSettings
+from wakeful.vocabulary.stimulus import Draft, Stimulus
+
+
+class QueueRules:
+    """Resolves queue settings."""
+
+    def __init__(
+        self,
+        agents: Agents,
+        bindings: Bindings,
+        *,
+        everywhere: QueueOverrides,
+        doors: dict[str, QueueOverrides],
+    ) -> None:
+        self._agents = agents
+        self._bindings = bindings
+        self._everywhere = everywhere
+        self._doors = doors
+
+    def of(self, session: SessionPolicy, what: Draft | Stimulus) -> QueueSettings:
+        """Resolve inline > session > door > agent > global > default, each key on its own."""
+        inline = None if what.mode is None else QueueOverrides(mode=what.mode)
+        door = None if what.route is None else self._doors.get(what.route.door)
+        return queueing.resolve(inline, session.queue, door, self._own(session), self._everywhere)
+
+    def of_session(self, session: SessionPolicy) -> QueueSettings:
+        """Return what holds for the session's people, who are where they spoke last."""
+        door = None if session.route is None else self._doors.get(session.route.door)
+        return queueing.resolve(session.queue, door, self._own(session), self._everywhere)
+
+    def _own(self, session: SessionPolicy) -> QueueOverrides:
+        """The queue block of the binding that opened the session stands in for the agent's."""
+        binding = self._bindings.get(session.binding)
+        if binding is None or binding.queue is None:
+            return self._agents.get(session.agent_id).queue
+        return binding.queue

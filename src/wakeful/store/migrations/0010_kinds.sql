@@ -1,0 +1,15 @@
+-- A stimulus and its turn say their kind, of which the origin is a part.
+-- min_binary: 2
+ALTER TABLE stimuli RENAME COLUMN origin TO kind;
+ALTER TABLE turns RENAME COLUMN origin TO kind;
+UPDATE stimuli SET kind = 'automation.bound' WHERE kind = 'automation';
+UPDATE stimuli SET kind = 'subagent.message' WHERE kind = 'subagent';
+UPDATE stimuli SET kind = CASE WHEN source IN ('compaction', 'memory-flush')
+    THEN 'system.' || source ELSE 'system.event' END WHERE kind = 'system';
+UPDATE turns SET kind = 'automation.bound' WHERE kind = 'automation';
+UPDATE turns SET kind = 'subagent.message' WHERE kind = 'subagent';
+UPDATE turns SET kind = CASE WHEN source IN ('compaction', 'memory-flush')
+    THEN 'system.' || source ELSE 'system.event' END WHERE kind = 'system';
+-- How much of its session a turn sees, and the tools that its source was granted.
+ALTER TABLE turns ADD COLUMN view TEXT NOT NULL DEFAULT 'full';
+ALTER TABLE turns ADD COLUMN granted TEXT NOT NULL DEFAULT '[]';
