@@ -15,7 +15,7 @@ from wakeful.broker import lanes
 from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
 from wakeful.doors.sender import Sender
-from wakeful.gate import halts, wakes
+from wakeful.gate import halts
 from wakeful.gate.storms import StormLimits
 from wakeful.intake.accept import IntakeRules
 from wakeful.intake.bindings import Bindings
@@ -70,8 +70,9 @@ async def assemble(plan: Plan, stack: AsyncExitStack) -> Assembly:
     voices = Minds(minds, lambda name, limits: voice([name], limits, clock))
     stack.push_async_callback(voices.aclose)
     agents = Agents({agent_id: mind.config for agent_id, mind in minds.items()})
-    settlement = Settlement(bus)
-    ending = Ending(bus, ids, settlement)
+    hooks = plan.hooks
+    settlement = Settlement(bus, hooks.on_settled)
+    ending = Ending(bus, ids, settlement, hooks.on_ended)
     intake = Intake(
         store,
         bus,
@@ -80,15 +81,18 @@ async def assemble(plan: Plan, stack: AsyncExitStack) -> Assembly:
         _intake_rules(settings),
         _bindings(settings, agents, plan),
         settlement=settlement,
+        may_wake=hooks.may_wake,
     )
     pen = Pen(
         bus=bus,
         ids=ids,
         ending=ending,
         settlement=settlement,
-        may_wake=wakes.everything,
+        may_wake=hooks.may_wake,
         queue_settings_of=intake.queue.of,
         file=intake.accept_in,
+        grants_of=hooks.grants_of,
+        reports_to=hooks.reports_to,
     )
     dispatcher = _engine(plan, store, pen, intake, voices)
     deletion = Deletion(store, bus, clock, settlement, ending.end_turn, _no_automations)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from wakeful.assembly.hooks import NO_HOOKS, Hooks
 from wakeful.doors.http.rooms import Rooms
 from wakeful.doors.sender import Door
 from wakeful.settings.settings import Settings
@@ -62,6 +63,7 @@ class Plan:
     http: HttpDoor | None
     clock: Clock
     metrics: Metrics
+    hooks: Hooks = NO_HOOKS
 
     @property
     def default_agent(self) -> str:

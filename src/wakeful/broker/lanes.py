@@ -51,6 +51,21 @@ def lock(session_key: str) -> Lock:
     return Lock(LANE_LOCKS, session_key)
 
 
+class LanesNeeded(Exception):
+    """A transaction must touch lanes that it did not lock up front: it runs again with them."""
+
+    def __init__(self, session_keys: Iterable[str]) -> None:
+        self.session_keys = frozenset(session_keys)
+        super().__init__(", ".join(sorted(self.session_keys)))
+
+
+def require(tx: Tx, session_keys: Iterable[str]) -> None:
+    """Make sure that lanes are locked, those that exist; raise LanesNeeded if one is not."""
+    missing = [key for key in session_keys if not tx.holds(lock(key))]
+    if missing and (known := get_all(tx, missing)):
+        raise LanesNeeded(known)
+
+
 def get(tx: Tx, session_key: str) -> Lane | None:
     row = tx.one(LANES.select("WHERE session_key = :key"), key=session_key)
     return None if row is None else LANES.read(row)

@@ -11,6 +11,7 @@ from wakeful.broker import lanes, stimuli
 from wakeful.broker.lanes import Lane
 from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
+from wakeful.gate.locking import write_in_lanes
 from wakeful.intake.accept import SESSION_DELETED
 from wakeful.intake.sessions import existing
 from wakeful.sleeps import sleeps
@@ -78,8 +79,8 @@ class Deletion:
         """Delete a session, unless automations are bound to it and nobody confirmed."""
         deleted: Deleted | None = None
         while deleted is None:
-            deleted = await self._store.write(
-                lambda tx: self._step(tx, key, is_confirmed=is_confirmed), locks=[lanes.lock(key)]
+            deleted = await write_in_lanes(
+                self._store, [key], lambda tx: self._step(tx, key, is_confirmed=is_confirmed)
             )
         failpoint("D1")
         if deleted.deleted:

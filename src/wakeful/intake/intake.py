@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from wakeful.broker import lanes, stimuli
 from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
-from wakeful.gate import halts, wakes
+from wakeful.gate import halts
 from wakeful.gate.wakes import MayWake
 from wakeful.intake.accept import Acceptance, IntakeRules
 from wakeful.intake.bindings import Bindings
@@ -59,7 +59,7 @@ class Intake:
         bindings: Bindings | None = None,
         *,
         settlement: Settlement,
-        may_wake: MayWake = wakes.everything,
+        may_wake: MayWake,
     ) -> None:
         self._store = store
         self._bus = bus
@@ -102,7 +102,8 @@ class Intake:
         return receipts
 
     def accept_in(self, tx: Tx, drafts: Sequence[Draft]) -> list[Receipt]:
-        """Accept stimuli as part of another change; the caller holds the locks of their lanes."""
+        """Accept stimuli as part of another change, which holds the locks of their lanes."""
+        lanes.require(tx, {draft.session_key for draft in drafts})
         return self._acceptance.run(tx, [self.checked(draft) for draft in drafts])
 
     def checked(self, draft: Draft) -> Draft:

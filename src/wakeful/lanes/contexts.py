@@ -6,8 +6,9 @@ from collections import OrderedDict
 from wakeful.store.database import Tx
 from wakeful.transcript import entries
 from wakeful.transcript.sessions import Session
-from wakeful.turn.context import Context, build
+from wakeful.turn.context import Context, build, in_view
 from wakeful.vocabulary.entry import Entry, EntryKind
+from wakeful.vocabulary.kinds import View
 
 KEPT_CHARACTERS = 32 * 1024 * 1024  # over all sessions; the least used go first
 
@@ -25,7 +26,7 @@ class Contexts:
         self._size = 0
 
     def take(self, tx: Tx, session: Session, open_turn_id: str | None) -> Context:
-        """Return the session's context up to its leaf."""
+        """Return the session's whole context up to its leaf."""
         with self._lock:
             context = self._kept.pop(session.key, None)
             self._size -= context.size if context else 0
@@ -33,6 +34,11 @@ class Contexts:
             return context
         path = entries.path(tx, session, session.context_from - 1)
         return build(session.branch, path, open_turn_id)
+
+    def light(self, tx: Tx, session: Session, turn_id: str) -> Context:
+        """Return what only this turn holds; the session's own context stays where it is."""
+        path = entries.path(tx, session, session.context_from - 1)
+        return build(session.branch, in_view(path, View.LIGHT, turn_id), turn_id)
 
     def keep(self, session_key: str, context: Context) -> None:
         """Keep a context whose every entry is committed."""

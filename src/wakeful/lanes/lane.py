@@ -3,8 +3,7 @@
 import asyncio
 import logging
 
-from wakeful.broker import lanes
-from wakeful.gate import halts
+from wakeful.gate.locking import write_in_lanes
 from wakeful.lanes.interrupts import Interrupts
 from wakeful.lanes.opening import Opened, Opening
 from wakeful.store.database import Store
@@ -15,6 +14,7 @@ from wakeful.turn.turn import Thinker
 from wakeful.vocabulary.clock import Clock, time_limit
 from wakeful.vocabulary.errors import StoreFailed, Transient
 from wakeful.vocabulary.failpoints import failpoint
+from wakeful.vocabulary.kinds import View
 
 RETRY_S = 1.0  # between tries to write to a store that is not ready
 OPENING_TRIES = 3
@@ -54,24 +54,28 @@ class LaneRunner:
         if opened is None:
             return
         next = await self._think(opened)
-        if not isinstance(next, Fenced) and not opened.journal.is_stale:
-            self._opening.contexts.keep(session_key, opened.journal.context)
+        journal = opened.journal
+        is_whole = not journal.is_stale and journal.turn.view is not View.LIGHT
+        if is_whole and not isinstance(next, Fenced):
+            self._opening.contexts.keep(session_key, journal.context)
 
     async def _open(self, session_key: str) -> Opened | None:
-        locks = [lanes.lock(session_key), halts.ASKING]
         failures: dict[str, str] = {}
         while True:
             known = dict(failures)
             try:
-                return await self._store.write(
+                return await write_in_lanes(
+                    self._store,
+                    [session_key],
                     lambda tx, known=known: self._opening.open_next(tx, session_key, known),
-                    locks=locks,
                 )
             except LedgerToolFailed as failed:
                 log.warning("the ledger tool %r failed", failed.call.name, exc_info=True)
                 failures[failed.call.id] = failed.told
             except asyncio.CancelledError:  # it may have been committed all the same
-                await self._store.write(lambda tx: self._opening.undo(tx, session_key), locks=locks)
+                await write_in_lanes(
+                    self._store, [session_key], lambda tx: self._opening.undo(tx, session_key)
+                )
                 raise
 
     async def _stumble(self, session_key: str) -> None:
@@ -80,8 +84,9 @@ class LaneRunner:
         if count < OPENING_TRIES:
             return
         log.error("the lane %s cannot be opened: what is first there is given up", session_key)
-        locks = [lanes.lock(session_key), halts.ASKING]
-        await self._store.write(lambda tx: self._opening.give_up(tx, session_key), locks=locks)
+        await write_in_lanes(
+            self._store, [session_key], lambda tx: self._opening.give_up(tx, session_key)
+        )
         del self._stumbles[session_key]
 
     async def _think(self, opened: Opened) -> Next:

@@ -21,6 +21,7 @@ from wakeful.transcript import entries, resets, sessions
 from wakeful.transcript.sessions import Session
 from wakeful.turn.agent import Mind
 from wakeful.turn.calls import in_doubt
+from wakeful.turn.context import Context
 from wakeful.turn.journal import Attempt, Journal, Next
 from wakeful.turn.minds import Minds
 from wakeful.turn.page import Page
@@ -31,6 +32,7 @@ from wakeful.turns import asks, tool_calls, turns
 from wakeful.turns.asks import Purpose
 from wakeful.turns.turns import ENDS, End, Interrupt, Phase, Turn, TurnState
 from wakeful.vocabulary.event import Event
+from wakeful.vocabulary.kinds import View
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import Priority, State, Stimulus, Trust
 
@@ -253,8 +255,13 @@ class Opening:
             ),
             mind=mind,
             turn=turn,
-            context=self.contexts.take(tx, session, turn.id if is_open else None),
+            context=self._context(tx, session, turn, is_open=is_open),
         )
+
+    def _context(self, tx: Tx, session: Session, turn: Turn, *, is_open: bool) -> Context:
+        if turn.view is View.LIGHT:
+            return self.contexts.light(tx, session, turn.id)
+        return self.contexts.take(tx, session, turn.id if is_open else None)
 
     def _new_turn(
         self, tx: Tx, lane: Lane, session: Session, mind: Mind, group: Sequence[Stimulus]
@@ -292,7 +299,15 @@ class Opening:
             opened_at=tx.now,
             claimed_at=tx.now,
             ended_at=None,
+            view=head.kind.rule.view,
+            granted=self._granted(group),
+            reports_to=self._pen.reports_to(tx, head),
         )
+
+    def _granted(self, group: Sequence[Stimulus]) -> tuple[str, ...]:
+        """Return the tools that each of those who open a turn is granted."""
+        first, *others = (frozenset(self._pen.grants_of(stimulus)) for stimulus in group)
+        return tuple(sorted(first.intersection(*others)))
 
     def _show(self, tx: Tx, sheet: Sheet, lane: Lane, choice: Choice) -> None:
         """Add the entries that show the model what it is asked, notes first."""

@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from wakeful.tools.tool import Effect, LedgerContext, Tool, ToolContext, ToolResult
+from wakeful.tools.tool import CallFacts, Effect, LedgerContext, Tool, ToolContext, ToolResult
+from wakeful.turns.turns import Turn
 from wakeful.vocabulary.clock import time_limit
 from wakeful.vocabulary.errors import InvalidInput, Overloaded, WakefulError
 from wakeful.vocabulary.message import ToolCall
@@ -43,6 +44,19 @@ async def run(tool: Tool, call: ToolCall, context: ToolContext) -> ToolResult:
         return _failure(tool, error)  # the tool's own, not ours
     except Exception as error:
         return _failure(tool, error)
+
+
+def locks_of(tool: Tool, call: ToolCall, key: str, turn: Turn) -> frozenset[str]:
+    """Return the sessions whose lanes a call touches beside its own; none if it cannot be read."""
+    if tool.locks is None:
+        return frozenset()
+    facts = CallFacts(
+        key=key, session_key=turn.session_key, agent_id=turn.agent_id, turn_id=turn.id
+    )
+    try:
+        return frozenset(tool.locks(tool.parse(call.arguments), facts))
+    except InvalidInput:
+        return frozenset()  # what does not fit becomes the result of the call
 
 
 def run_in_ledger(tool: Tool, call: ToolCall, context: LedgerContext) -> ToolResult:

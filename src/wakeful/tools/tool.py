@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, cast, get_type_hints, overload
@@ -18,7 +18,7 @@ from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.stimulus import Trust
+from wakeful.vocabulary.stimulus import Draft, Receipt, Trust
 
 DEFAULT_TIMEOUT_S = 60.0
 
@@ -57,6 +57,8 @@ class LedgerContext(Record):
     agent: AgentConfig
     key: str
     publish: Callable[..., None]  # publish(kind, **data): an event of this turn
+    # File stimuli, for the lanes that the tool's `locks` named.
+    file: Callable[[Sequence[Draft]], list[Receipt]]
 
 
 class ToolResult(Record):
@@ -66,6 +68,20 @@ class ToolResult(Record):
     is_error: bool = False
     is_in_doubt: bool = False  # it may or may not have acted
     ends_turn: bool = False  # the turn rests after the other calls of this reply
+    is_external: bool = False  # text from outside: shown as data, and the turn is trusted less
+
+
+class CallFacts(Record):
+    """Whose call it is, as far as it is known before anything is read."""
+
+    key: str  # the same over every attempt at this call
+    session_key: str
+    agent_id: str
+    turn_id: str
+
+
+# The sessions, beside the turn's own, whose lanes a ledger tool touches with these arguments.
+Locks = Callable[[Mapping[str, Any], CallFacts], Iterable[str]]
 
 
 class Tool:
@@ -75,7 +91,8 @@ class Tool:
     signature is known only while running.
     """
 
-    def __init__(
+    # Each is a word of the decorator; a caller names the few it needs.
+    def __init__(  # noqa: PLR0913
         self,
         function: Callable[..., Any],
         *,
@@ -85,8 +102,10 @@ class Tool:
         is_for_external: bool = False,
         description: str | None = None,
         schema: Mapping[str, Any] | None = None,
+        locks: Locks | None = None,
     ) -> None:
         self.function = function
+        self.locks = locks
         self.name = name or function.__name__
         if not NAME.fullmatch(self.name):
             raise InvalidInput("name", f"a tool's name must match {NAME.pattern}: {self.name!r}")
@@ -141,6 +160,7 @@ def tool(
     effect: Effect | str = Effect.EFFECT,
     timeout_s: float = DEFAULT_TIMEOUT_S,
     is_for_external: bool = False,
+    locks: Locks | None = None,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
     function: Callable[..., Any] | None = None,
@@ -150,6 +170,7 @@ def tool(
     effect: Effect | str = Effect.EFFECT,
     timeout_s: float = DEFAULT_TIMEOUT_S,
     is_for_external: bool = False,
+    locks: Locks | None = None,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a typed function a tool; its docstring is what the model reads about it."""
 
@@ -160,6 +181,7 @@ def tool(
             effect=Effect(effect),
             timeout_s=timeout_s,
             is_for_external=is_for_external,
+            locks=locks,
         )
 
     return decorate if function is None else decorate(function)

@@ -1,6 +1,6 @@
 """The tools a turn may use, chosen by the agent and by how far its stimulus is trusted."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -51,15 +51,15 @@ class Toolbox:
         """Return how the sources are doing, and which of their tools are hidden."""
         return tuple(self._with_hidden(source.status()) for source in self._sources)
 
-    def get(self, name: str, trust: Trust) -> Tool | None:
-        """Return a tool that a turn of this trust may call."""
+    def get(self, name: str, trust: Trust, granted: Collection[str] = ()) -> Tool | None:
+        """Return a tool that a turn of this trust may call, or that it was granted."""
         tool = self._tools.get(name)
         for source in self._sources:
             tool = tool or source.find(name)
-        return tool if tool is not None and _may_use(tool, trust) else None
+        return tool if tool is not None and _may_use(tool, trust, granted) else None
 
-    def specs(self, trust: Trust) -> tuple[ToolSpec, ...]:
-        return tuple(tool.spec for tool in self.all().values() if _may_use(tool, trust))
+    def specs(self, trust: Trust, granted: Collection[str] = ()) -> tuple[ToolSpec, ...]:
+        return tuple(tool.spec for tool in self.all().values() if _may_use(tool, trust, granted))
 
     def all(self) -> Mapping[str, Tool]:
         """Return every tool there is now, by name; the agent's own hide those of its sources."""
@@ -77,5 +77,5 @@ class Toolbox:
         return msgspec.structs.replace(status, problems=(*status.problems, *hidden))
 
 
-def _may_use(tool: Tool, trust: Trust) -> bool:
-    return trust is Trust.OPERATOR or tool.is_for_external
+def _may_use(tool: Tool, trust: Trust, granted: Collection[str]) -> bool:
+    return trust is Trust.OPERATOR or tool.is_for_external or tool.name in granted

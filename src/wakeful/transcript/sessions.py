@@ -231,11 +231,13 @@ def note_flush(tx: Tx, key: str, cycle: str) -> None:
     tx.run("UPDATE sessions SET flushed_cycle = :cycle WHERE key = :key", key=key, cycle=cycle)
 
 
-def add_usage(tx: Tx, key: str, usage: Usage, context_tokens: int) -> None:
+def add_usage(tx: Tx, key: str, usage: Usage, context_tokens: int | None) -> None:
+    """Count what a reply used; None leaves the size of the conversation as it was known."""
     tx.run(
         "UPDATE sessions SET input_tokens = input_tokens + :input, "
         "output_tokens = output_tokens + :output, cost = cost + :cost, "
-        "context_tokens = :context_tokens WHERE key = :key",
+        "context_tokens = COALESCE(CAST(:context_tokens AS BIGINT), context_tokens) "
+        "WHERE key = :key",
         key=key,
         context_tokens=context_tokens,
         input=usage.input,

@@ -1,10 +1,13 @@
 """The tool calls of a step: which run next, which together, and what came of each."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
+from wakeful.broker import lanes
+from wakeful.broker.lanes import LanesNeeded
 from wakeful.prompts import notes
 from wakeful.store.backend import Rerun
-from wakeful.tools.running import cut, run_in_ledger
+from wakeful.tools.running import cut, locks_of, run_in_ledger
 from wakeful.tools.tool import Effect, LedgerContext, Tool, ToolResult
 from wakeful.turn.agent import Mind
 from wakeful.turn.journal import CallOutcome
@@ -105,7 +108,8 @@ class StepCalls:
         return tool is not None and tool.effect is Effect.READ
 
     def _tool(self, call: ToolCall) -> Tool | None:
-        return self._mind.toolbox.get(call.name, self._sheet.turn.trust)
+        turn = self._sheet.turn
+        return self._mind.toolbox.get(call.name, turn.trust, turn.granted)
 
     def _missing(self, call: ToolCall) -> ToolResult:
         was_there = self._sheet.turn.config_hash != self._mind.config_hash
@@ -113,22 +117,24 @@ class StepCalls:
         return ToolResult(text=text, is_error=True)
 
     def _run_in_ledger(self, tool: Tool, call: ToolCall) -> ToolResult:
-        failure = self.ledger_failures.get(call.id)
+        turn, failure = self._sheet.turn, self.ledger_failures.get(call.id)
         if failure is not None:
             return ToolResult(text=failure, is_error=True)
         self._sheet.flush()
+        lanes.require(self._sheet.tx, locks_of(tool, call, self._key(call), turn))
         context = LedgerContext(
             tx=self._sheet.tx,
             ids=self._sheet.pen.ids,
-            turn=self._sheet.turn,
+            turn=turn,
             session=self._sheet.session,
             agent=self._mind.config,
             key=self._key(call),
             publish=self._sheet.publish,
+            file=partial(self._sheet.pen.file, self._sheet.tx),
         )
         try:
             return run_in_ledger(tool, call, context)
-        except (Rerun, Transient, StoreFailed):
+        except (Rerun, Transient, StoreFailed, LanesNeeded):
             raise  # the store's own: no word about the tool
         except Exception as error:
             raise LedgerToolFailed(call, error) from error
@@ -146,7 +152,9 @@ class StepCalls:
             ends_turn=result.ends_turn,
         )
         message = ToolMessage(call_id=call.id, name=call.name, text=shown, is_error=result.is_error)
-        self._sheet.add(ToolBody(message=message))
+        self._sheet.add(ToolBody(message=message, is_external=result.is_external))
+        if result.is_external:
+            self._sheet.taint()
         self.settled.add(call.id)
         self.rests = self.rests or result.ends_turn
         self._sheet.publish("turn.tool", call_id=call.id, name=call.name, phase=outcome.state.value)

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
+from msgspec import structs
+
 from wakeful.prompts.compaction import introduced
 from wakeful.prompts.fence import fenced
 from wakeful.turn.mend import mended
@@ -16,6 +18,7 @@ from wakeful.vocabulary.entry import (
     ToolBody,
     UserBody,
 )
+from wakeful.vocabulary.kinds import View
 from wakeful.vocabulary.message import Message, UserMessage
 
 SPOKEN = frozenset(  # kinds of entries that a model reads
@@ -65,7 +68,8 @@ class Context:
         message = message_of(entry, body)
         if message is None:
             return
-        counts = counted(message) if entry.depth >= self._counted_from else None
+        is_whole = not isinstance(body, AssistantBody) or not body.is_partial
+        counts = counted(message) if is_whole and entry.depth >= self._counted_from else None
         self.tokens = self.tokens + tokens_of(message) if counts is None else counts
         if not isinstance(message, UserMessage):
             self._last_user_turn = None
@@ -98,6 +102,13 @@ def build(branch: str, entries: Sequence[Entry], open_turn_id: str | None = None
     return context
 
 
+def in_view(entries: Sequence[Entry], view: View, turn_id: str | None) -> Sequence[Entry]:
+    """Return the entries of a path that a turn's model sees."""
+    if view is View.LIGHT:
+        return [entry for entry in entries if entry.turn_id == turn_id]
+    return entries
+
+
 def last_compaction(entries: Sequence[Entry]) -> tuple[Entry, CompactionBody] | None:
     """Return the one compaction that counts."""
     for entry in reversed(entries):
@@ -124,6 +135,9 @@ def message_of(entry: Entry, body: Body) -> Message | None:
             return UserMessage(text=fenced(body.text, source=body.source, entry_id=entry.id))
         case UserBody() | NoteBody():
             return UserMessage(text=body.text)
+        case ToolBody(is_external=True):
+            said = fenced(body.message.text, source=body.message.name, entry_id=entry.id)
+            return structs.replace(body.message, text=said)
         case AssistantBody() | ToolBody():
             return body.message
         case CompactionBody():

@@ -11,6 +11,7 @@ from wakeful.turns import asks
 from wakeful.turns.asks import Purpose
 from wakeful.turns.turns import End, Interrupt, Turn, TurnState
 from wakeful.vocabulary.entry import CompactionBody, EntryKind
+from wakeful.vocabulary.kinds import View
 from wakeful.vocabulary.message import AssistantMessage
 
 TOO_LONG = "This conversation is too long for the model, and could not be made shorter: {why}."
@@ -95,7 +96,8 @@ def rescue(page: Page, refusal: str) -> Next:
     asks.failed(page.tx, turn.id, turn.step, refusal)
     if turn.interrupt is not Interrupt.NONE:
         return page.interrupted()
-    if not page.mind.config.compaction.enabled or asks.was_rescued(page.tx, turn.id):
+    may_fold = page.mind.config.compaction.enabled and turn.view is not View.LIGHT
+    if not may_fold or asks.was_rescued(page.tx, turn.id):
         return _ended(page, "context_overflow", refusal)
     return page.next_step(lambda step: page.compact(step, Purpose.RESCUE))
 

@@ -29,6 +29,7 @@ from wakeful.turns.asks import Purpose
 from wakeful.turns.turns import ENDS, End, Interrupt, Phase, Turn, TurnState
 from wakeful.vocabulary.entry import AssistantBody, Entry
 from wakeful.vocabulary.errors import Garbled, Transient
+from wakeful.vocabulary.kinds import View
 from wakeful.vocabulary.message import AssistantMessage, StopReason, Text, ToolCall
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import Place, State, Stimulus
@@ -98,9 +99,12 @@ class Page:
         """Write a model's reply; it is never asked for again."""
         self.note_answer(reply)
         is_silent = not reply.tool_calls and (spoken(reply.text).is_silent or is_flush(self.turn))
-        self.sheet.add(AssistantBody(message=reply, is_silent=is_silent))
+        is_partial = self.turn.view is View.LIGHT
+        self.sheet.add(AssistantBody(message=reply, is_silent=is_silent, is_partial=is_partial))
         self._count(counted(reply))
-        sessions.add_usage(self.tx, self.turn.session_key, reply.usage, self.tokens())
+        # The size of what a light turn sees says nothing about its session's.
+        tokens = None if is_partial else self.tokens()
+        sessions.add_usage(self.tx, self.turn.session_key, reply.usage, tokens)
         self._turn_to(reply.tool_calls, reply.text)
 
     def note_answer(self, answer: AssistantMessage) -> None:
@@ -178,6 +182,8 @@ class Page:
 
     def is_crowded(self) -> bool:
         """Tell whether the conversation must be folded before the model is asked again."""
+        if self.turn.view is View.LIGHT:
+            return False  # nothing that could be folded is in its way
         return sizing.is_crowded(self.mind, self.sheet.session, self.tokens())
 
     def is_moot(self) -> bool:
@@ -253,6 +259,8 @@ class Page:
             return
         stimuli.claim(self.tx, [stimulus.id for stimulus in joining], self.turn.id)
         for stimulus in joining:
+            granted = self.sheet.pen.grants_of(stimulus)
+            self.sheet.turn = turns.narrow(self.tx, self.turn, granted)
             self.sheet.add_stimulus(stimulus)
             self.sheet.publish("stimulus.claimed", stimulus.id, how="steered")
 
@@ -298,6 +306,8 @@ class Page:
 
     def _file_what_is_due(self) -> None:
         """File what the size of the conversation asks for, to be done when nobody waits."""
+        if self.turn.view is View.LIGHT:
+            return
         session = self.sheet.session
         drafts = due_after(self.turn, self.mind, session, self.tokens())
         if any(is_flush(draft) for draft in drafts):

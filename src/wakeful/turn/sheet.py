@@ -21,10 +21,14 @@ from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.queueing import QueueSettings
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.stimulus import Draft, Stimulus, Trust
+from wakeful.vocabulary.stimulus import Draft, Receipt, Stimulus, Trust
 
 QueueSettingsOf = Callable[[Session, Stimulus], QueueSettings]
-File = Callable[[Tx, Sequence[Draft]], object]  # a stimulus for a lane whose lock is held
+File = Callable[[Tx, Sequence[Draft]], list[Receipt]]  # for lanes whose locks are held
+# What the settings say of a stimulus: the tools that its source is granted beyond those of its
+# trust, and the session that hears of the end of its turn.
+GrantsOf = Callable[[Stimulus], tuple[str, ...]]
+ReportsTo = Callable[[Tx, Stimulus], str | None]
 
 
 class Pen(Record):
@@ -37,6 +41,8 @@ class Pen(Record):
     may_wake: MayWake
     queue_settings_of: QueueSettingsOf
     file: File
+    grants_of: GrantsOf
+    reports_to: ReportsTo
 
 
 class Sheet:
@@ -94,6 +100,11 @@ class Sheet:
                 epoch=self.attempt.epoch,
             )
         )
+
+    def taint(self) -> None:
+        """Let the turn's trust sink: its model is shown text from outside from here on."""
+        if self.turn.trust is Trust.OPERATOR:
+            self.turn = turns.taint(self.tx, self.turn)
 
     def flush(self) -> None:
         """Write the lines gathered so far."""

@@ -77,7 +77,7 @@ def _needs_flush(turn: Turn, mind: Mind, session: Session) -> bool:
         and session.flushed_cycle != cycle_of(session)
         and turn.kind.rule.is_remembered
         and keys.pool_of(session.key) == "main"
-        and mind.toolbox.get("memory_write", turn.trust) is not None
+        and mind.toolbox.get("memory_write", turn.trust, turn.granted) is not None
         and _can_write(mind.workspace)
     )
 

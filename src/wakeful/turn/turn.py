@@ -2,16 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from random import Random
 
-from wakeful.broker import lanes
 from wakeful.bus.bus import Bus
-from wakeful.gate import halts
+from wakeful.gate.locking import write_in_lanes
 from wakeful.models.model import Delta, Request, Restart
 from wakeful.prompts import notes
 from wakeful.store.database import Store, Tx
-from wakeful.tools.running import is_cancelled, run
+from wakeful.tools.running import is_cancelled, locks_of, run
 from wakeful.tools.tool import ToolContext, ToolResult
 from wakeful.turn import folding, limits
 from wakeful.turn.asking import answer
@@ -127,7 +126,7 @@ class Thinker:
         request = Request(
             system=journal.system,
             messages=tuple(journal.context.messages),
-            tools=mind.toolbox.specs(turn.trust),
+            tools=mind.toolbox.specs(turn.trust, turn.granted),
             thinking=mind.config.thinking,
             turn_id=turn.id,
             step=turn.step,
@@ -237,7 +236,7 @@ class Thinker:
 
     async def _run_call(self, journal: Journal, call: ToolCall) -> None:
         turn, mind = journal.turn, journal.mind
-        tool = mind.toolbox.get(call.name, turn.trust)
+        tool = mind.toolbox.get(call.name, turn.trust, turn.granted)
         if tool is None:  # its server has taken it back since the call was intended
             gone = ToolResult(text=notes.GONE, is_error=True)
             journal.finished.append(CallOutcome(call=call, result=gone, state=CallState.FAILED))
@@ -265,7 +264,9 @@ class Thinker:
             known = News(reply=news.reply, outcomes=news.outcomes, ledger_failures=dict(failures))
             try:
                 return await self._write(
-                    journal, lambda tx, known=known: self._recorder.advance(tx, journal, known)
+                    journal,
+                    lambda tx, known=known: self._recorder.advance(tx, journal, known),
+                    () if news.reply is None else news.reply.tool_calls,
                 )
             except LedgerToolFailed as failed:
                 log.warning("the ledger tool %r failed", failed.call.name, exc_info=True)
@@ -288,12 +289,25 @@ class Thinker:
             ),
         )
 
-    async def _write(self, journal: Journal, fn: Callable[[Tx], Advanced]) -> Next:
-        session_key = journal.attempt.session_key
+    async def _write(
+        self, journal: Journal, fn: Callable[[Tx], Advanced], calls: Iterable[ToolCall] = ()
+    ) -> Next:
         try:
-            locks = [lanes.lock(session_key), halts.ASKING]
-            advanced = await self._store.write(fn, locks=locks)
+            advanced = await write_in_lanes(self._store, lanes_of(journal, calls), fn)
         except asyncio.CancelledError:
             journal.is_stale = True  # it may have been committed all the same
             raise
         return advanced.apply(journal)
+
+
+def lanes_of(journal: Journal, calls: Iterable[ToolCall]) -> set[str]:
+    """Return the lanes that the next commit of a turn touches: its own, and what it reaches."""
+    turn, toolbox = journal.turn, journal.mind.toolbox
+    touched = {turn.session_key}
+    if turn.reports_to is not None:
+        touched.add(turn.reports_to)
+    for call in (*journal.remaining, *calls):
+        tool = toolbox.get(call.name, turn.trust, turn.granted)
+        if tool is not None and tool.locks is not None:
+            touched |= locks_of(tool, call, call_key(turn.id, turn.step, call.id), turn)
+    return touched

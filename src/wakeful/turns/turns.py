@@ -2,6 +2,8 @@
 
 from enum import IntEnum, StrEnum
 
+from msgspec import structs
+
 from wakeful.store.database import Tx
 from wakeful.store.rows import Table
 from wakeful.vocabulary.kinds import Kind, Origin, View
@@ -81,6 +83,7 @@ class Turn(Record):
     ended_at: int | None
     view: View = View.FULL
     granted: tuple[str, ...] = ()  # tools beyond those of its trust, for as long as it lasts
+    reports_to: str | None = None  # the session into whose lane its end files
 
     @property
     def origin(self) -> Origin:
@@ -147,6 +150,25 @@ def note_usage(tx: Tx, turn_id: str, usage: Usage) -> None:
         output=usage.output,
         cost=usage.cost,
     )
+
+
+def taint(tx: Tx, turn: Turn) -> Turn:
+    """Let a turn's trust sink, for good: its model has been shown text from outside."""
+    tx.run("UPDATE turns SET trust = 'external' WHERE id = :id", id=turn.id)
+    return structs.replace(turn, trust=Trust.EXTERNAL)
+
+
+def narrow(tx: Tx, turn: Turn, granted: tuple[str, ...]) -> Turn:
+    """Take from a turn the grants that somebody who joins it does not have."""
+    kept = tuple(name for name in turn.granted if name in granted)
+    if kept == turn.granted:
+        return turn
+    narrowed = structs.replace(turn, granted=kept)
+    params = TURNS.params(narrowed)
+    tx.run(
+        "UPDATE turns SET granted = :granted WHERE id = :id", id=turn.id, granted=params["granted"]
+    )
+    return narrowed
 
 
 def leave(tx: Tx, turn_id: str, *, failed_ask: bool, used_ms: int) -> None:

@@ -29,13 +29,15 @@ class UserBody(Record, tag="user"):
     is_external: bool = False
 
 
-class AssistantBody(Record, tag="assistant"):
+class AssistantBody(Record, tag="assistant", omit_defaults=True):
     message: AssistantMessage
     is_silent: bool = False
+    is_partial: bool = False  # it answered less than the whole conversation: its size is not told
 
 
-class ToolBody(Record, tag="tool"):
+class ToolBody(Record, tag="tool", omit_defaults=True):
     message: ToolMessage
+    is_external: bool = False  # text from outside: fenced when the context is built
 
 
 class NoteBody(Record, tag="note", omit_defaults=True):

@@ -62,6 +62,7 @@ class Node:
             Agents({"main": agent.config}),
             IntakeRules(storm=StormLimits(turns=3)),
             settlement=settlement,
+            may_wake=wakes.everything,
         )
         pen = Pen(
             bus=self.bus,
@@ -71,6 +72,8 @@ class Node:
             may_wake=wakes.everything,
             queue_settings_of=self.intake.queue.of,
             file=self.intake.accept_in,
+            grants_of=lambda _stimulus: (),
+            reports_to=lambda _tx, _stimulus: None,
         )
         mind = Mind(agent, Scripted([]), Toolbox(()))
         self.opening = Opening(

@@ -54,6 +54,7 @@ async def send(
             agent=AgentConfig(id="main", routes=routes),
             key="tn_1:1:call_1",
             publish=lambda *_, **__: None,
+            file=lambda _drafts: [],
         )
         call = ToolCall(id="call_1", name="send_message", arguments={"text": text, **(where or {})})
         try:

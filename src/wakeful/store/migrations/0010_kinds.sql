@@ -10,6 +10,7 @@ UPDATE turns SET kind = 'automation.bound' WHERE kind = 'automation';
 UPDATE turns SET kind = 'subagent.message' WHERE kind = 'subagent';
 UPDATE turns SET kind = CASE WHEN source IN ('compaction', 'memory-flush')
     THEN 'system.' || source ELSE 'system.event' END WHERE kind = 'system';
--- How much of its session a turn sees, and the tools that its source was granted.
+-- How much of its session a turn sees, which tools its source was granted, where its end is filed.
 ALTER TABLE turns ADD COLUMN view TEXT NOT NULL DEFAULT 'full';
 ALTER TABLE turns ADD COLUMN granted TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE turns ADD COLUMN reports_to TEXT;

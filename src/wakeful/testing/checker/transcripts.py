@@ -5,9 +5,10 @@ from wakeful.testing.checker.history import History, grouped
 from wakeful.testing.stand_in import digest
 from wakeful.transcript.resets import PastTranscript
 from wakeful.transcript.sessions import Session
-from wakeful.turn.context import build
+from wakeful.turn.context import build, in_view
 from wakeful.turns.asks import Purpose
 from wakeful.vocabulary.entry import Entry, chain
+from wakeful.vocabulary.kinds import View
 
 
 def transcripts_hold(history: History, finding: Finding) -> None:
@@ -80,7 +81,9 @@ def _check_contexts(history: History, finding: Finding) -> None:
         if place is None or not lines or ask.purpose is not Purpose.REPLY:
             continue
         path = history.path(place.branch)[: place.depth + 1]
-        rebuilt = digest(build(place.branch, path).messages)
+        turn = history.db.turns.get(ask.turn_id)
+        view = View.FULL if turn is None else turn.view
+        rebuilt = digest(build(place.branch, in_view(path, view, ask.turn_id)).messages)
         finding.expect(
             all(line["digest"] == rebuilt for line in lines),
             f"{ask.turn_id} step {ask.step} was asked something that its rows do not say",

@@ -1,0 +1,33 @@
+"""Hooks: what features have a say in, or want done in the transactions of the engine."""
+
+from collections.abc import Sequence
+
+from wakeful.broker.settlement import OnSettled
+from wakeful.gate import wakes
+from wakeful.gate.wakes import MayWake
+from wakeful.store.database import Tx
+from wakeful.turn.ending import OnEnded
+from wakeful.turn.sheet import GrantsOf, ReportsTo
+from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.stimulus import Stimulus
+
+
+def _nothing_granted(_stimulus: Stimulus) -> tuple[str, ...]:
+    return ()
+
+
+def _nobody_told(_tx: Tx, _stimulus: Stimulus) -> str | None:
+    return None
+
+
+class Hooks(Record):
+    """Each is called by the engine, which knows nothing of who answers."""
+
+    may_wake: MayWake = wakes.everything
+    on_settled: Sequence[OnSettled] = ()
+    on_ended: Sequence[OnEnded] = ()
+    grants_of: GrantsOf = _nothing_granted
+    reports_to: ReportsTo = _nobody_told
+
+
+NO_HOOKS = Hooks()
