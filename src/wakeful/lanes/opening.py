@@ -314,7 +314,7 @@ class Opening:
         if sheet.session.stopped_note:
             sheet.note("stopped", notes.STOPPED)
             sessions.note_stopped(tx, sheet.session.key, False)
-        if lane.debounce_until is not None:
+        if any(stimulus.is_debounced for stimulus in choice.stimuli):
             lanes.forget_window(tx, lane.session_key)
         if lane.overflow is not None:
             lanes.forget_overflow(tx, lane.session_key)
