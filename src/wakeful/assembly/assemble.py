@@ -125,10 +125,11 @@ def _engine(
         file=intake.accept_in,
     )
     interrupts = Interrupts()
+    owner = ids.new("node")
     runner = LaneRunner(
         store,
         clock,
-        Opening(pen, minds, owner=ids.new("node")),
+        Opening(pen, minds, owner),
         Thinker(store, bus, Recorder(pen), clock, Random(), plan.settings.timezone),
         interrupts,
     )
@@ -138,6 +139,7 @@ def _engine(
         runner,
         Recovery(store, intake, sorted(plan.agents)),
         interrupts,
+        owner,
         msgspec.structs.asdict(plan.settings.lanes),
     )
 
