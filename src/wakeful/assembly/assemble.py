@@ -137,7 +137,7 @@ def _engine(
         store,
         clock,
         runner,
-        Recovery(store, intake, sorted(plan.agents)),
+        Recovery(store, intake, {id: plan.agents[id].config.limits for id in sorted(plan.agents)}),
         interrupts,
         owner,
         msgspec.structs.asdict(plan.settings.lanes),

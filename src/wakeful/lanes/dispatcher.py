@@ -83,8 +83,7 @@ class Dispatcher:
             self._store.listen(turns.INTERRUPT, self._interrupts.raise_on),
         ]
         try:
-            for session_key in await self._recover():
-                await self._run_lane(session_key)  # suspects, one at a time, before anything new
+            await self._recover()
             async with asyncio.TaskGroup() as group:
                 while True:
                     self._changed.clear()
@@ -94,13 +93,12 @@ class Dispatcher:
             for unlisten in undo:
                 unlisten()
 
-    async def _recover(self) -> list[str]:
+    async def _recover(self) -> None:
         """Take back what the last process held, as soon as the store lets us."""
         while True:
             try:
-                suspects, newest_at = await self._recovery.run()
-                self._setbacks = Setbacks(newest_at)
-                return suspects
+                self._setbacks = Setbacks(await self._recovery.run())
+                return
             except STORE_NOT_READY:
                 log.warning("recovery waits: the store is not ready", exc_info=True)
                 await self._clock.sleep(RETRY_MS / 1000)

@@ -78,7 +78,10 @@ class Opening:
             return None  # it was deleted since somebody said that its lane is ready
         assert session is not None
         if lane.turn_id is not None:
-            return self._reopen(tx, lane, session, self._mind(session), ledger_failures)
+            mind = self._mind(session)
+            if poison.must_wait(tx, lane, mind.config.limits.attempts):
+                return None
+            return self._reopen(tx, lane, session, mind, ledger_failures)
         choice = self._choose(tx, lane, session)
         if choice is None:
             return None
