@@ -137,10 +137,11 @@ def _engine(plan: Plan, store: Store, pen: Pen, intake: Intake, minds: Minds) ->
     """Build what thinks: lanes, and turns in them."""
     clock = plan.clock
     interrupts = Interrupts()
+    owner = pen.ids.new("node")
     runner = LaneRunner(
         store,
         clock,
-        Opening(pen, minds, owner=pen.ids.new("node")),
+        Opening(pen, minds, owner),
         Thinker(store, pen.bus, Recorder(pen), clock, Random(), plan.settings.timezone),
         interrupts,
     )
@@ -148,8 +149,9 @@ def _engine(plan: Plan, store: Store, pen: Pen, intake: Intake, minds: Minds) ->
         store,
         clock,
         runner,
-        Recovery(store, intake, sorted(plan.agents)),
+        Recovery(store, intake, {id: plan.agents[id].config.limits for id in sorted(plan.agents)}),
         interrupts,
+        owner,
         msgspec.structs.asdict(plan.settings.lanes),
     )
 

@@ -180,6 +180,8 @@ READY_LANES = (
     "SELECT session_key, ready_at FROM lanes WHERE pool = :pool AND owner IS NULL "
     "AND ready_at IS NOT NULL ORDER BY ready_at LIMIT :limit"
 )
+# Lanes that a node holds.
+OWNED = "SELECT session_key FROM lanes WHERE owner = :owner"
 
 
 def is_held(tx: Tx, session_key: str, owner: str, epoch: int) -> bool:

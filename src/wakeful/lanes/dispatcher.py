@@ -8,16 +8,17 @@ from collections.abc import Mapping
 from wakeful.broker import lanes
 from wakeful.lanes import setback
 from wakeful.lanes.interrupts import Interrupts
-from wakeful.lanes.lane import LaneRunner
+from wakeful.lanes.lane import STORE_NOT_READY, LaneRunner
 from wakeful.lanes.recovery import Recovery
 from wakeful.store.database import Store
 from wakeful.turns import turns
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.clock import Clock, Setbacks, wait_until
-from wakeful.vocabulary.errors import StoreFailed, Transient
+from wakeful.vocabulary.errors import StoreFailed
 
 POOLS: dict[str, int] = {"main": 64, "subagent": 8, "automation": 16}
 LOOK_EVERY_MS = 60_000  # a lost notification costs at most this
+CHECK_EVERY_MS = 60_000  # as long a lane may be held without a task
 RETRY_MS = 1_000  # after the store could not answer
 HINT_LIMIT = 10_000  # beyond this the ledger is asked instead
 
@@ -55,6 +56,7 @@ class Dispatcher:
         runner: LaneRunner,
         recovery: Recovery,
         interrupts: Interrupts,
+        owner: str,
         pools: Mapping[str, int],
     ) -> None:
         self._store = store
@@ -62,6 +64,7 @@ class Dispatcher:
         self._runner = runner
         self._recovery = recovery
         self._interrupts = interrupts
+        self._owner = owner
         self._pools = {name: _Pool(limit) for name, limit in pools.items()}
         self._running: dict[str, asyncio.Task[None]] = {}
         self._again: set[str] = set()
@@ -69,6 +72,7 @@ class Dispatcher:
         self._idle = asyncio.Event()
         self._idle.set()
         self._next_look = 0
+        self._next_check = 0
         self._setbacks = Setbacks()
         self._is_draining = False
 
@@ -79,8 +83,7 @@ class Dispatcher:
             self._store.listen(turns.INTERRUPT, self._interrupts.raise_on),
         ]
         try:
-            for session_key in await self._recover():
-                await self._run_lane(session_key)  # suspects, one at a time, before anything new
+            await self._recover()
             async with asyncio.TaskGroup() as group:
                 while True:
                     self._changed.clear()
@@ -90,14 +93,13 @@ class Dispatcher:
             for unlisten in undo:
                 unlisten()
 
-    async def _recover(self) -> list[str]:
+    async def _recover(self) -> None:
         """Take back what the last process held, as soon as the store lets us."""
         while True:
             try:
-                suspects, newest_at = await self._recovery.run()
-                self._setbacks = Setbacks(newest_at)
-                return suspects
-            except Transient:
+                self._setbacks = Setbacks(await self._recovery.run())
+                return
+            except STORE_NOT_READY:
                 log.warning("recovery waits: the store is not ready", exc_info=True)
                 await self._clock.sleep(RETRY_MS / 1000)
 
@@ -113,7 +115,9 @@ class Dispatcher:
         now = self._clock.now()
         if self._setbacks.was_moved_back(now):
             await self._make_up(now)
-            self._next_look = now
+            self._next_look = self._next_check = now
+        if now >= self._next_check:
+            await self._find_stranded(now)
         if now >= self._next_look:
             self._next_look = now + LOOK_EVERY_MS
             for pool in self._pools.values():
@@ -129,18 +133,31 @@ class Dispatcher:
         """Let nothing wait for as long as the wall clock was moved back."""
         try:
             count = await setback.make_up(self._store, now)
-        except Transient:
+        except STORE_NOT_READY:
             log.warning("lanes wait for a clock that was moved back", exc_info=True)
             self._setbacks.suspect()  # once more at the next look
         else:
             log.warning("the wall clock was moved back; %d lanes no longer wait for it", count)
+
+    async def _find_stranded(self, now: int) -> None:
+        """Look for lanes that are held for tasks that are no more: whoever runs them frees them."""
+        self._next_check = now + CHECK_EVERY_MS
+        try:
+            rows = await self._store.read(lanes.OWNED, owner=self._owner)
+        except STORE_NOT_READY:
+            log.warning("looking for stranded lanes waits", exc_info=True)
+            return
+        for (session_key,) in rows:
+            if session_key not in self._running:
+                log.error("the lane %s was held without a task; it goes on now", session_key)
+                self._pools[keys.pool_of(session_key)].hint(session_key)
 
     async def _scan(self, name: str, pool: _Pool) -> None:
         """Ask the ledger which lanes are due; more than can run are left for the next look."""
         now = self._clock.now()
         try:
             rows = await self._store.read(lanes.READY_LANES, pool=name, limit=pool.free + 1)
-        except Transient:
+        except STORE_NOT_READY:
             log.warning("lanes wait: the store is not ready", exc_info=True)
             self._next_look = now + RETRY_MS
             return

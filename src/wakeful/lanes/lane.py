@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 
 from wakeful.gate.locking import write_in_lanes
 from wakeful.lanes.interrupts import Interrupts
@@ -12,12 +13,17 @@ from wakeful.turn.calls import LedgerToolFailed
 from wakeful.turn.journal import Ended, Fenced, Journal, Next
 from wakeful.turn.turn import Thinker
 from wakeful.vocabulary.clock import Clock, time_limit
-from wakeful.vocabulary.errors import StoreFailed, Transient
+from wakeful.vocabulary.errors import StoreFailed, StoreRefused, Transient
 from wakeful.vocabulary.failpoints import failpoint
 from wakeful.vocabulary.kinds import View
 
-RETRY_S = 1.0  # between tries to write to a store that is not ready
+RETRY_S = 1.0  # before a lane that could not be given back is given back again; then twice as long
+LONGEST_RETRY_S = 10.0
 OPENING_TRIES = 3
+ENDING_TRIES = 3  # then a turn is ended without a word
+
+# Time or an operator must mend it; it says nothing about what was to be written.
+STORE_NOT_READY = (Transient, StoreRefused)
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +51,7 @@ class LaneRunner:
         failpoint("P3")
         try:
             opened = await self._open(session_key)
-        except (StoreFailed, Transient):
+        except (StoreFailed, *STORE_NOT_READY):
             raise  # the store's fault, not the lane's
         except Exception:
             await self._stumble(session_key)
@@ -96,39 +102,58 @@ class LaneRunner:
         begun_s = self._clock.monotonic()
         journal.used_s = lambda: self._clock.monotonic() - begun_s
         try:
-            failpoint("P4")
-            return await self._within_limits(journal, opened.next)
+            return await self._until_rest(journal, opened.next)
         except asyncio.CancelledError:
-            await self._thinker.leave_for_later(journal)
+            await self._leave_at_once(journal)
             raise
+
+    async def _until_rest(self, journal: Journal, next: Next) -> Next:
+        """Think until the lane was given back, however that ends."""
+        try:
+            failpoint("P4")
+            return await self._within_limits(journal, next)
         except StoreFailed:
             raise  # nothing can be written any more: the next start finds the turn as it is
-        except Transient:
+        except STORE_NOT_READY:
             log.warning("the turn %s waits: the store is not ready", journal.turn.id, exc_info=True)
-            return await self._leave_when_possible(journal)
-        except Exception as error:
-            log.exception("the turn %s failed", journal.turn.id)
-            return await self._fail(journal, error)
-
-    async def _leave_when_possible(self, journal: Journal) -> Next:
-        """Give the lane back as soon as the store takes a write again."""
-        journal.is_stale = True
-        while True:
+            journal.is_stale = True
             await self._clock.sleep(RETRY_S)
-            try:
-                return await self._thinker.leave_for_later(journal)
-            except Transient:
-                continue
+            return await self._give_back(journal, self._thinker.leave_for_later)
+        except Exception as error:
+            failure = error
+            log.exception("the turn %s failed", journal.turn.id)
+            return await self._give_back(
+                journal, lambda journal: self._thinker.fail(journal, failure)
+            )
 
-    async def _fail(self, journal: Journal, error: Exception) -> Next:
-        """End a turn that failed; if even that fails, end it without a word."""
+    async def _give_back(self, journal: Journal, end: Callable[[Journal], Awaitable[Next]]) -> Next:
+        """Give the lane back, however long that takes: it would be held for ever.
+
+        If a turn cannot be ended as it should, though the store is ready, it ends without a word.
+        """
+        failures, wait_s = 0, RETRY_S
+        while True:
+            try:
+                return await end(journal)
+            except StoreFailed:
+                raise
+            except STORE_NOT_READY:
+                journal.is_stale = True
+                log.warning("the turn %s waits for the store", journal.turn.id, exc_info=True)
+            except Exception:
+                failures += 1
+                log.exception("the turn %s could not be ended as it should", journal.turn.id)
+            if failures == ENDING_TRIES:
+                end = self._thinker.give_up
+            await self._clock.sleep(wait_s)
+            wait_s = min(2 * wait_s, LONGEST_RETRY_S)
+
+    async def _leave_at_once(self, journal: Journal) -> None:
+        """Give the lane back on the way out; if that fails, the next start takes it back."""
         try:
-            return await self._thinker.fail(journal, error)
-        except StoreFailed:
-            raise
+            await self._thinker.leave_for_later(journal)
         except Exception:
-            log.exception("the turn %s could not be ended as it should", journal.turn.id)
-            return await self._thinker.give_up(journal)
+            log.warning("the turn %s could not be left", journal.turn.id, exc_info=True)
 
     async def _within_limits(self, journal: Journal, next: Next) -> Next:
         """Think until the turn rests, is interrupted, or has used up its time."""

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
 from wakeful.broker import lanes, stimuli
 from wakeful.broker.lanes import Lane
 from wakeful.broker.stimuli import NEVER
@@ -68,6 +70,8 @@ class Opening:
         A turn that goes on may begin with a ledger tool: what that raised, the caller hands in.
         """
         lane = lanes.get(tx, session_key)
+        if lane is not None and lane.owner == self._owner:
+            lane = self._take_back(tx, lane)
         if lane is None or lane.owner is not None:
             return None
         if self._minds.get(lane.agent_id) is None:
@@ -79,7 +83,10 @@ class Opening:
             return None  # it was deleted since somebody said that its lane is ready
         assert session is not None
         if lane.turn_id is not None:
-            return self._reopen(tx, lane, session, self._mind(session), ledger_failures)
+            mind = self._mind(session)
+            if poison.must_wait(tx, lane, mind.config.limits.attempts):
+                return None
+            return self._reopen(tx, lane, session, mind, ledger_failures)
         choice = self._choose(tx, lane, session)
         if choice is None:
             return None
@@ -100,8 +107,19 @@ class Opening:
         turns.leave(tx, lane.turn_id, failed_ask=False, used_ms=0)
         lanes.release(tx, session_key, resume_at=tx.now, keeps_turn=True)
 
+    def _take_back(self, tx: Tx, lane: Lane) -> Lane:
+        """Free a lane whose task has ended without giving it back: no lane has two tasks here.
+
+        The attempt is not given back: nobody knows what became of it.
+        """
+        lanes.release(tx, lane.session_key, resume_at=tx.now, keeps_turn=True)
+        return replace(lane, owner=None, resume_at=tx.now)
+
     def give_up(self, tx: Tx, session_key: str) -> None:
         """Fail whatever keeps the lane from being opened."""
+        lane = lanes.get(tx, session_key)
+        if lane is not None and lane.owner == self._owner:
+            self._take_back(tx, lane)
         poison.give_up(tx, self._pen, session_key)
 
     def _set_aside(self, tx: Tx, lane: Lane, reason: str) -> Opened | None:

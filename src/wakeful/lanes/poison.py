@@ -1,14 +1,59 @@
-"""Poison: what cannot even be opened is given up, visibly, so that its lane goes on."""
+"""Poison: what stops the process, or cannot even be opened, is given up, visibly.
+
+A turn that was open at two unclean stops is a suspect. Suspects go on one at a time, beside
+everything else, so that the next unclean stop tells who causes it: it is charged to the suspect
+that ran. What ran beside it may become a suspect by that, and never more.
+"""
 
 from wakeful.broker import lanes, stimuli
+from wakeful.broker.lanes import Lane
 from wakeful.store.database import Tx
 from wakeful.turn.sheet import Pen
 from wakeful.turns import turns
-from wakeful.turns.turns import End, TurnState
+from wakeful.turns.turns import SUSPECT_STOPS, End, Interrupt, TurnState
 from wakeful.vocabulary.stimulus import State
 
 POISONED = "poisoned"
 SENTENCE = "This could not be opened, however often it was tried; it will not be tried again."
+LOOK_AGAIN_MS = 1_000  # while a suspect waits for another one
+
+_RUNNING_SUSPECT = (
+    "SELECT turns.id FROM lanes JOIN turns ON turns.id = lanes.turn_id "
+    "WHERE lanes.owner IS NOT NULL AND turns.attempts > :stops LIMIT 1"
+)
+
+
+def is_suspect(stops: int, limit: int) -> bool:
+    """Tell whether a turn may be what stops the process; one that will be given up is not asked."""
+    return SUSPECT_STOPS <= stops < limit
+
+
+def stops_after(attempts: int, limit: int, *, beside_suspect: bool) -> int:
+    """Return how many unclean stops a turn is charged with that was running at another one.
+
+    Beside a suspect it is never charged so much that it would be given up for it.
+    """
+    return min(attempts, SUSPECT_STOPS, limit - 1) if beside_suspect else attempts
+
+
+def running_suspect(tx: Tx) -> str | None:
+    """Return the suspect that is running, or was when the process stopped."""
+    row = tx.one(_RUNNING_SUSPECT, stops=SUSPECT_STOPS)
+    return None if row is None else row[0]
+
+
+def must_wait(tx: Tx, lane: Lane, limit: int) -> bool:
+    """Hold a suspect back while another one runs; what was told to end may end at once.
+
+    The caller holds the lane's lock.
+    """
+    turn = None if lane.turn_id is None else turns.get(tx, lane.turn_id)
+    if turn is None or turn.interrupt is not Interrupt.NONE:
+        return False
+    if not is_suspect(turn.attempts, limit) or running_suspect(tx) is None:
+        return False
+    lanes.release(tx, lane.session_key, resume_at=tx.now + LOOK_AGAIN_MS, keeps_turn=True)
+    return True
 
 
 def give_up(tx: Tx, pen: Pen, session_key: str) -> None:

@@ -14,6 +14,9 @@ from wakeful.vocabulary.stimulus import Priority, Trust
 
 INTERRUPT = "turn.interrupt"  # a turn was told to end: its id
 
+# Unclean stops that a turn was open at, in one step, before it is suspected of causing them.
+SUSPECT_STOPS = 2
+
 
 class TurnState(StrEnum):
     OPEN = "open"
@@ -120,12 +123,20 @@ def interrupt(tx: Tx, turn_id: str, level: Interrupt) -> None:
 
 
 def reclaim(tx: Tx, turn_id: str) -> None:
-    """Note that another attempt at an open turn begins."""
+    """Note that another attempt at an open turn begins.
+
+    An attempt above SUSPECT_STOPS marks the suspect that runs, in the very commit that lets it run.
+    """
     tx.run(
         "UPDATE turns SET attempts = attempts + 1, claimed_at = :now WHERE id = :id",
         id=turn_id,
         now=tx.now,
     )
+
+
+def charge(tx: Tx, turn_id: str, stops: int) -> None:
+    """Note how many unclean stops an open turn without a task is charged with."""
+    tx.run("UPDATE turns SET attempts = :stops WHERE id = :id", id=turn_id, stops=stops)
 
 
 def enter(tx: Tx, turn: Turn, phase: Phase, *, step: int, tool_calls: int) -> None:

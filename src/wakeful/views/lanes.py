@@ -1,9 +1,9 @@
 """Look at lanes: what each one is doing, and what it waits for."""
 
-from wakeful.broker.lanes import LANES
+from wakeful.broker.lanes import LANES, Lane
 from wakeful.gate import halts
 from wakeful.store.database import Store
-from wakeful.turns.turns import TURNS, Phase
+from wakeful.turns.turns import SUSPECT_STOPS, TURNS, Phase, Turn
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.record import Record
 
@@ -38,7 +38,7 @@ class LaneView:
             "AND state IN ('pending', 'parked')",
             key=session_key,
         )
-        state, waits_for = await self._state(lane.session_key, lane.agent_id, lane.turn_id)
+        state, waits_for = await self._state(lane)
         if state == "idle" and lane.ready_at is not None:
             is_due = lane.ready_at <= self._clock.now()
             is_window = lane.debounce_until is not None and lane.debounce_until == lane.ready_at
@@ -62,21 +62,26 @@ class LaneView:
         )
         return rows[0][0] if rows else None
 
-    async def _state(
-        self, session_key: str, agent_id: str, turn_id: str | None
-    ) -> tuple[str, str | None]:
+    async def _state(self, lane: Lane) -> tuple[str, str | None]:
         halted = await self._store.read(
             "SELECT scope FROM halts WHERE scope = :agent_id OR scope = :everything",
-            agent_id=agent_id,
+            agent_id=lane.agent_id,
             everything=halts.EVERYTHING,
         )
         if halted:
             return "halted", "resume"
-        if turn_id is not None:
-            rows = await self._store.read(TURNS.select("WHERE id = :id"), id=turn_id)
-            phase = TURNS.read(rows[0]).phase if rows else Phase.ENDED
-            return phase.value, "the model" if phase is Phase.WAITING else None
+        if lane.turn_id is not None:
+            rows = await self._store.read(TURNS.select("WHERE id = :id"), id=lane.turn_id)
+            return _of_turn(lane, TURNS.read(rows[0])) if rows else (Phase.ENDED.value, None)
         asleep = await self._store.read(
-            "SELECT reason FROM sleeps WHERE owner = :key", key=session_key
+            "SELECT reason FROM sleeps WHERE owner = :key", key=lane.session_key
         )
         return ("asleep", f"the end of its sleep: {asleep[0][0]}") if asleep else ("idle", None)
+
+
+def _of_turn(lane: Lane, turn: Turn) -> tuple[str, str | None]:
+    if turn.phase is Phase.WAITING:
+        return turn.phase.value, "the model"
+    if lane.owner is None and turn.attempts >= SUSPECT_STOPS:
+        return Phase.WAITING.value, "another turn that was open when the process was stopped"
+    return turn.phase.value, None

@@ -4,7 +4,6 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable
 
-from wakeful.lanes.lane import RETRY_S
 from wakeful.models.model import Delta, Reply, Request
 from wakeful.models.scripted import Scripted
 from wakeful.runtime import Runtime
@@ -54,10 +53,11 @@ class CountingClock(ManualClock):
     def __init__(self) -> None:
         super().__init__()
         self.waits = 0
-        self.asleep = asyncio.Event()  # somebody waits for another try
+        self.asleep = asyncio.Event()  # a lane waits for another try
 
     async def sleep(self, seconds: float) -> None:
-        if seconds == RETRY_S:
+        task = asyncio.current_task()
+        if task is not None and task.get_name().startswith("lane "):
             self.asleep.set()
         await super().sleep(seconds)
 
