@@ -103,8 +103,11 @@ class Deletion:
             log.warning("removing a session waits: the store is not ready", exc_info=True)
 
     def _step(self, tx: Tx, key: SessionKey, *, is_confirmed: bool) -> Deleted | None:
-        """Delete the session if what waits there can be cancelled at once, else cancel some."""
-        session = existing(tx, key)
+        """Delete the session if what waits there can be cancelled at once, else cancel some.
+
+        Nobody could be rid of it otherwise: here a session need not be readable.
+        """
+        session = existing(tx, key, sessions.get_partly)
         bound = self._bound_to(tx, key)
         if bound and not is_confirmed:
             return Deleted(deleted=False, blocked_by_automations=True, automations=bound)
@@ -112,7 +115,7 @@ class Deletion:
         self._cancel(tx, key, waiting[:STEP])
         if len(waiting) > STEP:
             return None
-        lane = lanes.get(tx, key)
+        lane = lanes.get_partly(tx, key)
         if lane is not None:
             self._clear(tx, lane)
         self._remove(tx, session)
@@ -120,7 +123,7 @@ class Deletion:
 
     def _clear(self, tx: Tx, lane: Lane) -> None:
         """End what runs in a lane. Its row stays: an epoch must never come twice."""
-        turn = None if lane.turn_id is None else turns.get(tx, lane.turn_id)
+        turn = None if lane.turn_id is None else turns.get_partly(tx, lane.turn_id)
         if turn is not None:
             asks.failed(tx, turn.id, turn.step, REASON)
             for call in tool_calls.abandon(tx, turn.id, turn.step):

@@ -149,7 +149,7 @@ class Indexer:
 def _by_branch(rows: Sequence[Row]) -> dict[str, list[Indexed]]:
     found: dict[str, list[Indexed]] = {}
     for row in rows:
-        line = indexed(ENTRIES.read(row))
+        line = indexed(ENTRIES.read_partly(row))  # one that cannot be read holds up no other
         found.setdefault(line.branch, []).append(line)
     return found
 

@@ -59,7 +59,7 @@ class Ending:
             return given_back
         state, reason = _SETTLES[how.state]
         reason = how.reason or reason
-        claimed = [stimulus.id for stimulus in stimuli.of_turn(tx, turn.id)]
+        claimed = stimuli.of_turn(tx, turn.id)
         opened = [stimulus_id for stimulus_id in claimed if stimulus_id == turn.opened_by]
         joined = [stimulus_id for stimulus_id in claimed if stimulus_id != turn.opened_by]
         self._move(tx, turn, opened, state, reason or how.error_kind)

@@ -12,6 +12,7 @@ WakefulError
 ├── Permanent           a human must act
 │   ├── StoreDamaged    the database cannot be trusted
 │   ├── StoreRefused    the database may not be opened by this process
+│   ├── UnreadableRow   one row means nothing to this release; all others are well
 │   └── ContextOverflow the conversation does not fit the model
 └── Invariant           we must act: this is a bug, or the disk lied
     └── StoreFailed     a sync failed: nothing may be acknowledged any more
@@ -76,6 +77,10 @@ class StoreDamaged(Permanent):
 
 class StoreRefused(Permanent):
     """The database may not be opened by this process."""
+
+
+class UnreadableRow(Permanent):
+    """A row cannot be read by this release."""
 
 
 class ContextOverflow(Permanent):
