@@ -37,9 +37,12 @@ async def test_the_list_of_sessions_shows_all_but_those_that_cannot_be_read():
         seen = await walked(home, "/api/sessions", "key")
         async with home.client(home.operator) as client:
             alone = await client.get("/api/sessions/agent:main:api:two")
+            stopped = await client.post("/api/sessions/agent:main:api:two/stop")
+            deleted = await client.delete("/api/sessions/agent:main:api:two")
 
     assert seen == ["agent:main:api:one", "agent:main:main"]
     assert alone.status_code == 500
+    assert (stopped.status_code, deleted.status_code) == (200, 200)
 
 
 async def test_the_list_of_stimuli_shows_all_but_those_that_cannot_be_read():
