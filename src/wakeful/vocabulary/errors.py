@@ -4,7 +4,7 @@ WakefulError
 ├── InvalidInput        the caller must change what it sent
 │   └── NotFound        it named something that does not exist
 ├── Transient           time must pass; may say how long
-│   ├── StoreBusy       another process holds the database
+│   ├── StoreBusy       the database is held by another process, out of reach or read-only
 │   ├── StoreFull       the disk is full
 │   ├── Overloaded      a bound was reached; nothing was written
 │   ├── Underway        a turn is running where something must be changed
@@ -48,7 +48,7 @@ class Transient(WakefulError):
 
 
 class StoreBusy(Transient):
-    """Another process holds the database; nothing was written."""
+    """The database cannot take this now; nothing was written."""
 
 
 class StoreFull(Transient):
