@@ -18,6 +18,7 @@ from wakeful.vocabulary.errors import (
 )
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.failpoints import failpoint
+from wakeful.vocabulary.retrying import retrying
 from wakeful.vocabulary.text import told
 
 # Returns when the receiver has it; may be called again with the same delivery id.
@@ -52,7 +53,7 @@ class Sender:
             async with asyncio.TaskGroup() as group:
                 while True:
                     self._changed.clear()
-                    await self._scan()
+                    await retrying(self._clock, "sending", self._scan)
                     self._start(group)
                     await wait_until(self._clock, self._next_scan, self._changed)
         finally:
@@ -74,11 +75,10 @@ class Sender:
             if was_moved_back and any(due_at > now for _, due_at in rows):
                 await self._store.write(outbox.bring_forward)
                 rows = await self._store.read(outbox.OPEN_TARGETS)
-        except Transient:
-            log.warning("deliveries wait: the store is not ready", exc_info=True)
-            self._next_scan = now + FIRST_WAIT_MS
+        except BaseException:
+            self._next_scan = now
             self._setbacks.suspect()
-            return
+            raise
         for target, due_at in rows:
             if due_at <= now:
                 self._filed.add(target)

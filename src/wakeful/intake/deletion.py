@@ -20,10 +20,11 @@ from wakeful.turns import asks, tool_calls, turns
 from wakeful.turns.tool_calls import CallState
 from wakeful.turns.turns import End, Turn, TurnState
 from wakeful.vocabulary.clock import Clock
-from wakeful.vocabulary.errors import Transient
+from wakeful.vocabulary.errors import StoreFailed
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.failpoints import failpoint
 from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.retrying import retrying
 from wakeful.vocabulary.session_key import SessionKey
 from wakeful.vocabulary.stimulus import State
 
@@ -81,7 +82,7 @@ class Deletion:
     async def run(self) -> None:
         """Finish what a kill or a full disk has cut short, at the start and now and then."""
         while True:
-            await self._try_to_finish()
+            await retrying(self._clock, "removing sessions", self.finish)
             await self._clock.sleep(FINISH_EVERY_S)
 
     async def finish(self) -> None:
@@ -99,8 +100,10 @@ class Deletion:
         """Finish, or leave it for later: the session is gone for everybody all the same."""
         try:
             await self.finish()
-        except Transient:
-            log.warning("removing a session waits: the store is not ready", exc_info=True)
+        except StoreFailed:
+            raise
+        except Exception:
+            log.warning("the entries of a session are removed later", exc_info=True)
 
     def _step(self, tx: Tx, key: SessionKey, *, is_confirmed: bool) -> Deleted | None:
         """Delete the session if what waits there can be cancelled at once, else cancel some.

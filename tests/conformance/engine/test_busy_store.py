@@ -1,4 +1,4 @@
-"""A database that cannot be written for a while costs time, or a clear refusal; it loses nothing."""
+"""A database that cannot be written for a while costs time or a clear refusal, and no message."""
 
 import asyncio
 from contextlib import AsyncExitStack
