@@ -4,10 +4,16 @@ import resource
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from tests.postgres_server import PostgresServer
 
 WANTED_FILES = 4096  # both ends of every connection of a flood are in this process
+
+
+# How long one example takes says more about the machine than about the code.
+settings.register_profile("wakeful", deadline=None)
+settings.load_profile("wakeful")
 
 
 def pytest_configure() -> None:

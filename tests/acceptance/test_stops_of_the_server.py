@@ -1,10 +1,14 @@
 """Ask the real server to stop while a real tool runs; nothing is lost, and it leaves with 0."""
 
+import asyncio
 import json
 import signal
 from pathlib import Path
 
+import asyncpg
+
 from tests.integration.cli.shell import Home
+from wakeful.cli.exits import ExitCode
 from wakeful.testing.checker.history import Database, read_sqlite
 from wakeful.testing.providers.plan import PlannedCall, Step
 from wakeful.testing.providers.process import Providers, providers
@@ -89,3 +93,19 @@ def test_a_tool_that_stops_the_server_is_finished_first(tmp_path: Path):
 
     assert (code, turn.state, turn.reply) == (0, TurnState.DONE, "stopped it")
     assert ran.state is CallState.DONE
+
+
+def test_a_server_answers_and_stops_while_a_stranger_holds_its_database(
+    tmp_path: Path, postgres_url: str
+):
+    home = Home(tmp_path / "home", WAKEFUL_DATABASE=postgres_url)
+    with home.up() as server, asyncio.Runner() as runner:
+        stranger = runner.run(asyncpg.connect(postgres_url))
+        runner.run(stranger.execute("BEGIN; SELECT 1 FROM bus_head FOR UPDATE"))
+        refused = home.run("send", "hello")
+        server.signal(signal.SIGTERM)
+        code = server.process.wait(PATIENCE_S)
+        runner.run(stranger.close())
+
+    assert refused.returncode == ExitCode.BUSY
+    assert code == 0

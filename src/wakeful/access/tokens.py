@@ -190,7 +190,7 @@ def exchange(tx: Tx, code: str, cookie: str) -> bool:
 
 
 def every(tx: Tx) -> Sequence[Token]:
-    return [TOKENS.read(row) for row in tx.all(TOKENS.select("ORDER BY id"))]
+    return TOKENS.read_known(tx.all(TOKENS.select("ORDER BY id")))
 
 
 def _forget_logins(tx: Tx, token_id: str) -> None:

@@ -71,6 +71,12 @@ def get(tx: Tx, session_key: str) -> Lane | None:
     return None if row is None else LANES.read(row)
 
 
+def get_partly(tx: Tx, session_key: str) -> Lane | None:
+    """Return a lane for whoever clears it: what cannot be read of it is None."""
+    row = tx.one(LANES.select("WHERE session_key = :key"), key=session_key)
+    return None if row is None else LANES.read_partly(row)
+
+
 def get_all(tx: Tx, session_keys: Sequence[str]) -> dict[str, Lane]:
     rows = tx.all(LANES.select("WHERE session_key IN :keys"), keys=list(session_keys))
     return {row[0]: LANES.read(row) for row in rows}

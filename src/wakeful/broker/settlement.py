@@ -16,7 +16,7 @@ class Settled(Record):
     """A stimulus that has come to its end."""
 
     id: str
-    kind: Kind
+    kind: Kind | None  # None: one that only another binary knows
     session_key: str
     turn_id: str | None
     state: State
@@ -25,6 +25,8 @@ class Settled(Record):
 
 # Called in the transaction that ends stimuli: what else ends with them is written there.
 OnSettled = Callable[[Tx, Sequence[Settled]], None]
+
+_KINDS = {kind.value: kind for kind in Kind}
 
 _SETTLE = (
     "UPDATE stimuli SET state = :state, state_reason = :reason, settled_at = :now "
@@ -82,7 +84,7 @@ class Settlement:
         settled = [
             Settled(
                 id=row[0],
-                kind=Kind(row[1]),
+                kind=_KINDS.get(row[1]),
                 session_key=row[2],
                 turn_id=row[3],
                 state=State(row[4]),

@@ -98,6 +98,21 @@ def head_id(tx: Tx, session_key: str) -> str | None:
     return None if row is None else row[0]
 
 
+def unreadable(tx: Tx, session_key: str, limit: int) -> list[str]:
+    """Return the ids of what is due in a lane and cannot be read."""
+    rows = tx.all(
+        STIMULI.select(
+            "WHERE session_key = :key AND state IN ('pending', 'parked') AND due_at <= :now "
+            "ORDER BY priority, place, seq LIMIT :limit"
+        ),
+        key=session_key,
+        now=tx.now,
+        limit=limit,
+    )
+    known = {stimulus.id for stimulus in STIMULI.read_known(rows)}
+    return [row[0] for row in rows if row[0] not in known]
+
+
 def pending(tx: Tx, session_key: str, limit: int) -> list[Stimulus]:
     """Return what waits in a lane and is not parked, due or not."""
     rows = tx.all(
@@ -153,17 +168,6 @@ def oldest_capped(tx: Tx, session_key: str) -> Stimulus | None:
         interrupted=int(Place.INTERRUPTED),
     )
     return None if row is None else STIMULI.read(row)
-
-
-def of_turn(tx: Tx, turn_id: str) -> list[Stimulus]:
-    """Return the stimuli a turn holds."""
-    rows = tx.all(
-        STIMULI.select(
-            "WHERE turn_id = :turn_id AND state = 'claimed' ORDER BY priority, place, seq"
-        ),
-        turn_id=turn_id,
-    )
-    return [STIMULI.read(row) for row in rows]
 
 
 def claim(tx: Tx, ids: Collection[str], turn_id: str) -> None:

@@ -173,6 +173,7 @@ class Bus:
         assert head is not None
         epoch, last = head
         first = last - len(events) + 1
+        at = tx.now  # by the time that readers are told, the next transaction may have begun
         tx.many(
             "INSERT INTO events (seq, kind, session_key, turn_id, stimulus_id, at, data) "
             "VALUES (:seq, :kind, :session_key, :turn_id, :stimulus_id, :at, :data)",
@@ -183,13 +184,13 @@ class Bus:
                     "session_key": event.session_key,
                     "turn_id": event.turn_id,
                     "stimulus_id": event.stimulus_id,
-                    "at": tx.now,
+                    "at": at,
                     "data": _encode(event.data).decode(),
                 }
                 for seq, event in enumerate(events, first)
             ],
         )
-        tx.after_commit(lambda: self._committed(events, first, epoch, tx.now))
+        tx.after_commit(lambda: self._committed(events, first, epoch, at))
         return [None] * len(events)
 
     def _committed(self, events: Sequence[Event], first: int, epoch: str, at: int) -> None:

@@ -9,9 +9,16 @@ from wakeful.outbox import outbox
 from wakeful.outbox.outbox import Delivery, DeliveryState
 from wakeful.store.database import Store, Tx
 from wakeful.vocabulary.clock import Clock, Setbacks, time_limit, wait_until
-from wakeful.vocabulary.errors import InvalidInput, Permanent, StoreFailed, Transient
+from wakeful.vocabulary.errors import (
+    InvalidInput,
+    Permanent,
+    StoreFailed,
+    Transient,
+    UnreadableRow,
+)
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.failpoints import failpoint
+from wakeful.vocabulary.retrying import retrying
 from wakeful.vocabulary.text import told
 
 # Returns when the receiver has it; may be called again with the same delivery id.
@@ -46,7 +53,7 @@ class Sender:
             async with asyncio.TaskGroup() as group:
                 while True:
                     self._changed.clear()
-                    await self._scan()
+                    await retrying(self._clock, "sending", self._scan)
                     self._start(group)
                     await wait_until(self._clock, self._next_scan, self._changed)
         finally:
@@ -68,11 +75,10 @@ class Sender:
             if was_moved_back and any(due_at > now for _, due_at in rows):
                 await self._store.write(outbox.bring_forward)
                 rows = await self._store.read(outbox.OPEN_TARGETS)
-        except Transient:
-            log.warning("deliveries wait: the store is not ready", exc_info=True)
-            self._next_scan = now + FIRST_WAIT_MS
+        except BaseException:
+            self._next_scan = now
             self._setbacks.suspect()
-            return
+            raise
         for target, due_at in rows:
             if due_at <= now:
                 self._filed.add(target)
@@ -111,10 +117,7 @@ class Sender:
 
     def _begin(self, tx: Tx, target: str) -> Delivery | None:
         """Note that the first delivery of a target is about to be sent, if it is due."""
-        delivery = outbox.first_of(tx, target)
-        while delivery is not None and delivery.expires_at <= tx.now:
-            self._settle(tx, delivery, DeliveryState.EXPIRED, "not delivered in time")
-            delivery = outbox.first_of(tx, target)
+        delivery = self._first(tx, target)
         if delivery is None:
             return None
         if delivery.due_at > tx.now:
@@ -124,6 +127,19 @@ class Sender:
         outbox.begin(tx, delivery.id)
         self._publish(tx, "delivery.sent", delivery, None)
         return delivery
+
+    def _first(self, tx: Tx, target: str) -> Delivery | None:
+        """Return what goes first to a target; what can be sent no more is settled on the way."""
+        while True:
+            try:
+                delivery = outbox.first_of(tx, target)
+            except UnreadableRow as error:
+                unreadable = outbox.first_partly(tx, target)
+                self._settle(tx, unreadable, DeliveryState.FAILED, told(error))
+                continue
+            if delivery is None or not _is_over(delivery, tx.now):
+                return delivery
+            self._settle(tx, delivery, DeliveryState.EXPIRED, "not delivered in time")
 
     async def _attempt(self, delivery: Delivery) -> None:
         try:
@@ -170,3 +186,12 @@ class Sender:
             tx,
             Event(kind=kind, session_key=delivery.session_key, turn_id=delivery.turn_id, data=data),
         )
+
+
+def _is_over(delivery: Delivery, now: int) -> bool:
+    """Tell whether a delivery's time is over; never before an attempt is known to have failed.
+
+    One that is marked as sent may have been cut off before anything was sent.
+    """
+    was_tried = delivery.attempts > 0 and delivery.state is DeliveryState.QUEUED
+    return was_tried and delivery.expires_at <= now

@@ -23,10 +23,11 @@ from wakeful.turns import asks, tool_calls, turns
 from wakeful.turns.tool_calls import CallState
 from wakeful.turns.turns import End, Turn, TurnState
 from wakeful.vocabulary.clock import Clock
-from wakeful.vocabulary.errors import Transient
+from wakeful.vocabulary.errors import StoreFailed
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.failpoints import failpoint
 from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.retrying import retrying
 from wakeful.vocabulary.session_key import SessionKey
 from wakeful.vocabulary.stimulus import State
 
@@ -90,7 +91,7 @@ class Deletion:
     async def run(self) -> None:
         """Finish what a kill or a full disk has cut short, at the start and now and then."""
         while True:
-            await self._try_to_finish()
+            await retrying(self._clock, "removing sessions", self.finish)
             await self._clock.sleep(FINISH_EVERY_S)
 
     async def finish(self) -> None:
@@ -108,12 +109,17 @@ class Deletion:
         """Finish, or leave it for later: the session is gone for everybody all the same."""
         try:
             await self.finish()
-        except Transient:
-            log.warning("removing a session waits: the store is not ready", exc_info=True)
+        except StoreFailed:
+            raise
+        except Exception:
+            log.warning("the entries of a session are removed later", exc_info=True)
 
     def _step(self, tx: Tx, key: SessionKey, *, is_confirmed: bool) -> Deleted | None:
-        """Delete the session if what waits there can be cancelled at once, else cancel some."""
-        session = existing(tx, key)
+        """Delete the session if what waits there can be cancelled at once, else cancel some.
+
+        Nobody could be rid of it otherwise: here a session need not be readable.
+        """
+        session = existing(tx, key, sessions.get_partly)
         bound = self._bound_to(tx, key)
         if bound and not is_confirmed:
             return Deleted(deleted=False, blocked_by_automations=True, automations=bound)
@@ -122,7 +128,7 @@ class Deletion:
         lanes.touch(tx, key)
         if len(waiting) > STEP:
             return None
-        lane = lanes.get(tx, key)
+        lane = lanes.get_partly(tx, key)
         if lane is not None:
             self._clear(tx, lane)
         self._remove(tx, session)
@@ -130,7 +136,7 @@ class Deletion:
 
     def _clear(self, tx: Tx, lane: Lane) -> None:
         """End what runs in a lane. Its row stays: an epoch must never come twice."""
-        turn = None if lane.turn_id is None else turns.get(tx, lane.turn_id)
+        turn = None if lane.turn_id is None else turns.get_partly(tx, lane.turn_id)
         if turn is not None:
             asks.failed(tx, turn.id, turn.step, SESSION_DELETED)
             for call in tool_calls.abandon(tx, turn.id, turn.step):

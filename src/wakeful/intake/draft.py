@@ -2,6 +2,7 @@
 
 import binascii
 from functools import lru_cache
+from typing import Any
 
 import msgspec
 
@@ -17,7 +18,7 @@ LARGEST_ATTACHMENTS = 14 * 1024 * 1024  # base64 of 10 MiB
 LONGEST_WINDOW_S = 7 * 86_400
 LATEST = 2**53  # milliseconds; what any JSON reader can hold
 
-_NAMES = ("source", "scope", "dedup_key", "cause_id", "root_id")
+_NAMES = ("source", "scope", "dedup_key", "cause_id", "root_id", "begins")
 
 
 def checked(draft: Draft) -> Draft:
@@ -53,9 +54,11 @@ def parse_priority(word: str) -> Priority:
 
 
 @lru_cache(maxsize=4096)  # the same few names and routes come with every stimulus
-def _check_name(field: str, value: str | None) -> None:
+def _check_name(field: str, value: Any) -> None:
     if value is None:
         return
+    if not isinstance(value, str):  # callers without a type checker pass anything
+        raise InvalidInput(field, f"must be text, not {type(value).__name__}")
     if not value:
         raise InvalidInput(field, "must not be empty")
     if len(value) > LONGEST_NAME:

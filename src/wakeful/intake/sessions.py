@@ -20,7 +20,7 @@ from wakeful.vocabulary.errors import InvalidInput, NotFound, Underway
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.queueing import QueueOverrides
-from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.record import Record, fitting
 from wakeful.vocabulary.session_key import SessionKey
 from wakeful.vocabulary.stimulus import OPERATOR
 from wakeful.vocabulary.text import clean, is_plain
@@ -133,7 +133,7 @@ class SessionActs:
 
     async def choose(self, key: SessionKey, changes: Changes) -> Session:
         """Keep what somebody chose for a session; what waits in its lane follows at once."""
-        _check(changes)
+        changes = _checked(changes)
         if isinstance(changes.model, str):
             self._check_model(changes.model)
         given = {
@@ -224,11 +224,14 @@ class SessionActs:
         self._bus.publish(tx, Event(kind=kind, session_key=session_key, data=data))
 
 
-def existing(tx: Tx, key: str) -> Session:
+Get = Callable[[Tx, str], Session | None]
+
+
+def existing(tx: Tx, key: str, get: Get = sessions.get) -> Session:
     """Return a session under the lock of its lane, or refuse its name."""
-    if lanes.get(tx, key) is None or not tx.holds(lanes.lock(key)):
+    if lanes.get_partly(tx, key) is None or not tx.holds(lanes.lock(key)):
         lanes.add_missing(tx, [key])  # one that was imported has no lane before its first turn
-    session = sessions.get(tx, key)
+    session = get(tx, key)
     if session is None:
         raise NotFound("session", f"no session {key!r}")
     return session
@@ -239,9 +242,11 @@ def _has_open_turn(tx: Tx, key: str) -> bool:
     return lane is not None and lane.turn_id is not None
 
 
-def _check(changes: Changes) -> None:
+def _checked(changes: Changes) -> Changes:
+    """Return the choices as they are declared, or refuse the first that breaks a rule."""
+    changes = fitting(changes)
     if isinstance(changes.queue, QueueOverrides):
-        queueing.checked(changes.queue)
+        changes = replace(changes, queue=queueing.checked(changes.queue))
     if isinstance(changes.thinking, str):
         parse_thinking(changes.thinking)
     if isinstance(changes.model, str):
@@ -250,6 +255,7 @@ def _check(changes: Changes) -> None:
             raise InvalidInput("model", f"must be 1 to {LONGEST_MODEL} plain characters")
     if isinstance(changes.label, str):
         _checked_label(changes.label)
+    return changes
 
 
 def _checked_label(text: str) -> str | None:

@@ -117,10 +117,7 @@ class Opening:
 
     def give_up(self, tx: Tx, session_key: str) -> None:
         """Fail whatever keeps the lane from being opened."""
-        lane = lanes.get(tx, session_key)
-        if lane is not None and lane.owner == self._owner:
-            self._take_back(tx, lane)
-        poison.give_up(tx, self._pen, session_key)
+        poison.give_up(tx, self._pen, session_key, self._owner)
 
     def _set_aside(self, tx: Tx, lane: Lane, reason: str) -> Opened | None:
         """Park what waits in a lane that may not run; an open turn stays, unless told to end."""

@@ -11,8 +11,10 @@ from wakeful.store.database import Tx
 from wakeful.turn.sheet import Pen
 from wakeful.turns import turns
 from wakeful.turns.turns import SUSPECT_STOPS, End, Interrupt, TurnState
+from wakeful.vocabulary.errors import UnreadableRow
 from wakeful.vocabulary.stimulus import State
 
+LOOKED_AT = 200  # stimuli, as many as one opening looks at
 POISONED = "poisoned"
 SENTENCE = "This could not be opened, however often it was tried; it will not be tried again."
 LOOK_AGAIN_MS = 1_000  # while a suspect waits for another one
@@ -56,20 +58,32 @@ def must_wait(tx: Tx, lane: Lane, limit: int) -> bool:
     return True
 
 
-def give_up(tx: Tx, pen: Pen, session_key: str) -> None:
+def give_up(tx: Tx, pen: Pen, session_key: str, owner: str) -> None:
     """Fail the turn that a lane cannot go on with, or the stimulus that it cannot begin with.
 
     Touches as little as it can of what may be damaged. The caller holds the lane's lock.
     """
-    lane = lanes.get(tx, session_key)
-    if lane is None or lane.owner is not None:
+    try:
+        lane = lanes.get(tx, session_key)
+    except UnreadableRow:
+        lanes.forget_overflow(tx, session_key)  # nothing else of it can be unreadable
         return
-    turn = None if lane.turn_id is None else turns.get(tx, lane.turn_id)
+    if lane is None or lane.owner not in (None, owner):
+        return
+    if lane.owner is not None:  # by a task of ours that has ended: no lane has two
+        lanes.release(tx, session_key, resume_at=tx.now, keeps_turn=True)
+    turn = None if lane.turn_id is None else turns.get_partly(tx, lane.turn_id)
     if turn is not None:
         how = End(state=TurnState.FAILED, reply=SENTENCE, error_kind=POISONED, error=SENTENCE)
         pen.ending.end_turn(tx, turn, how, lane.epoch)
         return
-    head = stimuli.head_id(tx, session_key)
-    if head is not None:
-        pen.settlement.settle(tx, [head], State.FAILED, POISONED)
+    pen.settlement.settle(tx, _to_blame(tx, session_key), State.FAILED, POISONED)
     lanes.touch(tx, session_key)
+
+
+def _to_blame(tx: Tx, session_key: str) -> list[str]:
+    """Return the stimuli that cannot be read; if there are none, the one that is first."""
+    if found := stimuli.unreadable(tx, session_key, LOOKED_AT):
+        return found
+    head = stimuli.head_id(tx, session_key)
+    return [] if head is None else [head]

@@ -5,11 +5,16 @@ keeps its instant; what merely waited a moment (a window, another try) must not 
 as the clock was moved.
 """
 
+import logging
+
 from wakeful.broker import lanes, stimuli
 from wakeful.store.database import Store, Tx
 from wakeful.turns import turns
+from wakeful.vocabulary.errors import UnreadableRow
 
 STEP = 500  # lanes looked for at once
+
+log = logging.getLogger(__name__)
 
 # Lanes with a message that nobody wished for later, or with a window or a turn from the future.
 _BELATED = (
@@ -29,10 +34,13 @@ async def make_up(store: Store, now: int) -> int:
     while True:
         rows = await store.read(_BELATED, after=after, now=now, limit=STEP)
         for (session_key,) in rows:
-            await store.write(
-                lambda tx, session_key=session_key: _make_up_lane(tx, session_key),
-                locks=[lanes.lock(session_key)],
-            )
+            try:
+                await store.write(
+                    lambda tx, session_key=session_key: _make_up_lane(tx, session_key),
+                    locks=[lanes.lock(session_key)],
+                )
+            except UnreadableRow:
+                log.warning("the lane %s waits as it did", session_key, exc_info=True)
         count += len(rows)
         if len(rows) < STEP:
             return count

@@ -13,7 +13,8 @@ from wakeful.transcript import search
 from wakeful.transcript.jsonl import imports
 from wakeful.turns import turns
 from wakeful.vocabulary.clock import Clock
-from wakeful.vocabulary.errors import Transient
+from wakeful.vocabulary.errors import StoreFailed, Transient
+from wakeful.vocabulary.retrying import retrying
 
 SWEEP_EVERY_S = 3_600.0
 FIRST_SWEEP_S = 60.0  # a start has better things to do
@@ -52,28 +53,30 @@ class Janitor:
         while True:
             await self._clock.sleep(wait_s)
             wait_s = SWEEP_EVERY_S
-            try:
-                await self.sweep()
-            except Transient:
-                log.warning("sweeping waits: the store is not ready", exc_info=True)
+            await retrying(self._clock, "sweeping", self.sweep)
 
     async def sweep(self) -> None:
         """Forget everything that is past its time."""
         now = self._clock.now()
         before, events_before = now - self._ledger_ms, now - self._event_ms
-        steps: list[Step] = [
-            lambda tx, after: stimuli.prune(tx, after, before, STEP),
-            lambda tx, after: attachments.prune(tx, after, STEP),
-            lambda tx, after: turns.prune(tx, after, before, STEP),
-            lambda tx, after: outbox.prune(tx, after, before, STEP),
-            lambda tx, _: dedup.prune(tx, STEP),
-            lambda tx, _: storms.prune(tx, now - DAY_MS, STEP),
-            lambda tx, _: imports.sweep(tx, STEP),
-            lambda tx, after: search.sweep(tx, after, STEP),
-            lambda tx, _: self._bus.prune(tx, events_before, self._events, STEP),
-        ]
-        for step in steps:
-            await self._sweep(step)
+        steps: dict[str, Step] = {
+            "stimuli": lambda tx, after: stimuli.prune(tx, after, before, STEP),
+            "attachments": lambda tx, after: attachments.prune(tx, after, STEP),
+            "turns": lambda tx, after: turns.prune(tx, after, before, STEP),
+            "deliveries": lambda tx, after: outbox.prune(tx, after, before, STEP),
+            "keys": lambda tx, _: dedup.prune(tx, STEP),
+            "storms": lambda tx, _: storms.prune(tx, now - DAY_MS, STEP),
+            "imports": lambda tx, _: imports.sweep(tx, STEP),
+            "lines of the index": lambda tx, after: search.sweep(tx, after, STEP),
+            "events": lambda tx, _: self._bus.prune(tx, events_before, self._events, STEP),
+        }
+        for what, step in steps.items():
+            try:
+                await self._sweep(step)
+            except (StoreFailed, Transient):
+                raise
+            except Exception:  # the others must not grow for its sake
+                log.exception("old %s could not be swept", what)
 
     async def _sweep(self, step: Step) -> None:
         after: str | None = ""

@@ -1,5 +1,6 @@
 """One group: many callers' writes in one transaction, and what became of each."""
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -14,10 +15,10 @@ from wakeful.vocabulary.errors import (
     StoreFailed,
     StoreFull,
     StoreRefused,
-    Transient,
 )
 
-RERUNS = 100  # deadlocks and serialization failures in a row before the callers hear of it
+RERUNS = 100  # deadlocks, lost connections and the like in a row before the callers hear of it
+RERUN_S = 10.0  # nor are they kept waiting by them for longer
 
 # These concern the database, not a caller: every caller of the group gets the same answer.
 _EVERYBODY = (StoreBusy, StoreFull, StoreFailed, StoreDamaged, StoreRefused)
@@ -104,12 +105,16 @@ def _split(group: list[Call], stopped: _Stopped) -> list[list[Call]]:
 
 
 def _attempt(backend: Backend, group: list[Call], clock: Callable[[], int]) -> Settled:
+    # Real time, whatever the store's clock says: this bounds what callers wait for.
+    deadline = time.monotonic() + RERUN_S
     for _ in range(RERUNS):
         try:
             return _transaction(backend, group, clock())
         except Rerun:
-            continue
-    raise _Stopped(0, len(group)) from Transient("the database kept undoing this write")
+            if time.monotonic() > deadline:
+                break
+    busy = StoreBusy("the database kept undoing this write", retry_after_s=1.0)
+    raise _Stopped(0, len(group)) from busy
 
 
 def _transaction(backend: Backend, group: list[Call], now: int) -> Settled:

@@ -14,7 +14,7 @@ from wakeful.store.full_text import POSTGRES_FULL_TEXT
 from wakeful.store.grouped import GroupedStore
 from wakeful.store.migrations import Migration, migrate, packaged
 from wakeful.store.postgres_connection import PostgresConnection, postgres_statements
-from wakeful.store.postgres_errors import of_parameters, translated
+from wakeful.store.postgres_errors import is_read_only, of_parameters, translated
 from wakeful.store.postgres_session import PostgresSession
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import Invariant
@@ -57,6 +57,7 @@ class PostgresBackend(Backend):
         self._session = session
         self._void: Exception | None = None
         self._held: set[tuple[str, str]] = set()
+        self._is_elsewhere = False  # this server only reads: another one may have taken over
         try:
             self._migrate(migrations)
         except BaseException:
@@ -83,6 +84,7 @@ class PostgresBackend(Backend):
 
     def begin(self) -> None:
         self._void = None
+        self._is_elsewhere = False
         self._held.clear()
         try:
             self._session.connection.control("BEGIN")
@@ -120,6 +122,9 @@ class PostgresBackend(Backend):
 
     def rollback(self) -> None:
         connection = self._session.connection
+        if self._is_elsewhere:
+            connection.drop()  # the next transaction connects to whoever writes then
+            return
         try:
             connection.control("ROLLBACK")
         except Exception as error:
@@ -144,7 +149,11 @@ class PostgresBackend(Backend):
         try:
             return act()
         except Exception as error:
-            if connection.is_lost_by(error):
+            self._is_elsewhere = is_read_only(error)
+            if isinstance(error, TimeoutError):
+                connection.drop()
+                self._void = translated(error, sql)  # another try would take as long
+            elif connection.is_lost_by(error):
                 self._void = Rerun()  # nothing is committed before COMMIT was sent
             else:
                 statement = connection.statements[sql]

@@ -23,8 +23,10 @@ from wakeful.vocabulary.errors import (
 _RERUN = {"40001", "40P01"}
 _END_OF_SESSION = {"57P01", "57P02", "57P05", "25P03", "25P04"}
 _DAMAGED = {"XX001", "XX002"}
-_REFUSED = {"25006", "3D000", "42501"}
-_BUSY = {"55P03", "57P03"}
+_REFUSED = {"3D000", "42501"}
+# A row held by a stranger, a server that starts, one that only reads: as in a failover, it passes.
+_READ_ONLY = {"25006", "55000"}
+_BUSY = {"55P03", "57P03", *_READ_ONLY}
 _RETRY_AFTER_S = 1.0
 
 _ARGUMENT = re.compile(r"invalid input for query argument \$(\d+)[^:]*: .*\((.*)\)", re.DOTALL)
@@ -34,6 +36,11 @@ def is_end_of_session(error: asyncpg.PostgresError) -> bool:
     """Return whether the server ended the session with this error."""
     code = error.sqlstate or ""
     return code.startswith("08") or code in _END_OF_SESSION
+
+
+def is_read_only(error: BaseException) -> bool:
+    """Return whether this server only reads now; another may be the one that writes."""
+    return isinstance(error, asyncpg.PostgresError) and error.sqlstate in _READ_ONLY
 
 
 def translated(error: Exception, where: str) -> Exception:

@@ -8,7 +8,8 @@ from wakeful.store.postgres_connection import PostgresConnection, postgres_state
 from wakeful.store.postgres_errors import translated
 from wakeful.vocabulary.errors import StoreBusy, StoreFailed, StoreRefused
 
-STATEMENT_TIMEOUT_S = 30.0  # a statement of the writer, waiting for locks included
+STATEMENT_TIMEOUT_S = 30.0  # a statement of the writer
+LOCK_TIMEOUT_S = 5.0  # how long a stranger may hold a row; then callers are told to come back
 RECONNECT_S = 5.0  # how long callers wait for a server that went away
 UNKNOWN_LIMIT_S = 60.0  # how long the outcome of a commit may stay unknown
 PAUSE_S = 0.05  # between tries
@@ -102,7 +103,10 @@ class PostgresSession:
     def _connected(self) -> PostgresConnection:
         try:
             return PostgresConnection(
-                self._url, self._statements, timeout_s=STATEMENT_TIMEOUT_S, settings=_SETTINGS
+                self._url,
+                self._statements,
+                timeout_s=STATEMENT_TIMEOUT_S,
+                settings=_SETTINGS | {"lock_timeout": f"{round(LOCK_TIMEOUT_S * 1000)}ms"},
             )
         except Exception as error:
             raise translated(error, "connect") from error

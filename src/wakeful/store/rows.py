@@ -4,7 +4,8 @@ Text, integers, floats, bytes and string enumerations are stored as they are, a 
 everything else (structs, lists, dictionaries) as JSON text. None is NULL.
 """
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import Any, Generic, TypeVar
 
@@ -12,7 +13,7 @@ import msgspec
 from msgspec import inspect
 
 from wakeful.store.database import Row
-from wakeful.vocabulary.errors import StoreDamaged
+from wakeful.vocabulary.errors import UnreadableRow
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -26,6 +27,12 @@ _PLAIN = (
     inspect.LiteralType,
 )
 _json = msgspec.json.Encoder()
+
+_UNREADABLE = (KeyError, TypeError, msgspec.MsgspecError)  # raised by how a value comes back
+
+MOST_TOLD = 1000  # rows of a table that the log names as left out, once each
+
+log = logging.getLogger(__name__)
 
 
 class Table(Generic[S]):
@@ -43,8 +50,9 @@ class Table(Generic[S]):
         self._is_positional = row.__match_args__ == self.fields
         self._to_db: list[tuple[str, Convert]] = []
         self._from_db: list[tuple[int, Convert]] = []
+        self._told: set[object] = set()  # which rows the log has named as left out
         for position, field in enumerate(fields):
-            if (pair := _conversion(f"{name}.{field.name}", field.type)) is not None:
+            if (pair := _conversion(field.type)) is not None:
                 self._to_db.append((field.name, pair[0]))
                 self._from_db.append((position, pair[1]))
 
@@ -62,18 +70,58 @@ class Table(Generic[S]):
         return params
 
     def read(self, db_row: Row) -> S:
-        """Return the struct of a row that was selected by `columns`."""
+        """Return the struct of a row that was selected by `columns`.
+
+        Raise UnreadableRow if a value means nothing to this release: that is one row's trouble,
+        not the database's.
+        """
         values = list(db_row)
         for position, convert in self._from_db:
             value = values[position]
             if value is not None:
-                values[position] = convert(value)
+                try:
+                    values[position] = convert(value)
+                except _UNREADABLE as error:
+                    raise self._unreadable(db_row, position, error) from error
+        return self._made(values)
+
+    def read_known(self, db_rows: Iterable[Row]) -> list[S]:
+        """Return the structs of rows that are only shown; one that cannot be read is left out."""
+        found: list[S] = []
+        for db_row in db_rows:
+            try:
+                found.append(self.read(db_row))
+            except UnreadableRow as error:
+                if len(self._told) < MOST_TOLD and db_row[0] not in self._told:
+                    self._told.add(db_row[0])
+                    log.warning("left out: %s", error)
+        return found
+
+    def read_partly(self, db_row: Row) -> S:
+        """Return the struct with None in place of each value that cannot be read.
+
+        Only for whoever must end or remove what the row stands for.
+        """
+        values = list(db_row)
+        for position, convert in self._from_db:
+            try:
+                values[position] = None if values[position] is None else convert(values[position])
+            except _UNREADABLE:
+                values[position] = None
+        return self._made(values)
+
+    def _made(self, values: list[Any]) -> S:
         if self._is_positional:
             return self.row(*values)
         return self.row(**dict(zip(self.fields, values, strict=True)))
 
+    def _unreadable(self, db_row: Row, position: int, error: Exception) -> UnreadableRow:
+        what = f"{self.name}.{self.fields[position]} of {db_row[0]!r}"
+        why = f"{error} is not a known value" if isinstance(error, KeyError) else str(error)
+        return UnreadableRow(f"{what} cannot be read by this release: {why}")
 
-def _conversion(column: str, declared: Any) -> tuple[Convert, Convert] | None:
+
+def _conversion(declared: Any) -> tuple[Convert, Convert] | None:
     """Return how a value goes into the database and comes back, or None if as it is."""
     kind = inspect.type_info(declared)
     if isinstance(kind, inspect.UnionType):
@@ -83,20 +131,12 @@ def _conversion(column: str, declared: Any) -> tuple[Convert, Convert] | None:
     if isinstance(kind, inspect.BoolType):
         return int, bool
     if isinstance(kind, inspect.EnumType) and issubclass(kind.cls, str):
-        return _value_of, _Members(column, kind.cls).__getitem__
+        return _value_of, _members(kind.cls)
     if isinstance(kind, inspect.EnumType) and issubclass(kind.cls, int):
-        return int, kind.cls
+        return int, _members(kind.cls)
     if isinstance(kind, _PLAIN):
         return None
-    decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(declared)
-
-    def decode(text: str) -> Any:
-        try:
-            return decoder.decode(text)
-        except msgspec.DecodeError as error:
-            raise StoreDamaged(f"{column}: stored JSON does not fit its type: {error}") from error
-
-    return _encode, decode
+    return _encode, msgspec.json.Decoder(declared).decode
 
 
 def _encode(value: Any) -> str:
@@ -107,12 +147,6 @@ def _value_of(member: Any) -> Any:
     return member.value
 
 
-class _Members(dict[str, Enum]):
-    """The members of an enumeration by their stored text."""
-
-    def __init__(self, column: str, members: type[Enum]) -> None:
-        super().__init__((member.value, member) for member in members)
-        self._column = column
-
-    def __missing__(self, text: object) -> Enum:
-        raise StoreDamaged(f"{self._column}: {text!r} is not a known value")
+def _members(members: type[Enum]) -> Convert:
+    """Return how a member of an enumeration is found by what is stored: ten times its call."""
+    return {member.value: member for member in members}.__getitem__

@@ -16,6 +16,7 @@ from wakeful.vocabulary.errors import (
     WakefulError,
 )
 
+_NO_DESCRIPTORS = {errno.EMFILE, errno.ENFILE}
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 _SYNC_FAILED = {apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC}
 _NO_ROOM_FOR_INDEX = {apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_SHMMAP}
@@ -38,6 +39,8 @@ def translated(error: apsw.Error, connection: apsw.Connection | None, where: str
             return Transient("the read took too long and was interrupted")
         case apsw.TooBigError():
             return InvalidInput("statement", "a value is too large to be stored")
+        case apsw.CantOpenError() if _errno(connection) in _NO_DESCRIPTORS:
+            return StoreBusy("the process has too many files open", retry_after_s=1.0)
         case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError():
             return StoreRefused(f"the database cannot be written: {error}")
         case _:
@@ -51,4 +54,8 @@ def _is_full(error: apsw.Error, connection: apsw.Connection | None) -> bool:
         return False
     if code in _NO_ROOM_FOR_INDEX:
         return True
-    return connection is not None and connection.system_errno in _NO_ROOM
+    return _errno(connection) in _NO_ROOM
+
+
+def _errno(connection: apsw.Connection | None) -> int:
+    return 0 if connection is None else connection.system_errno

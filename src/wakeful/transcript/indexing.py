@@ -6,8 +6,7 @@ that adds the lines.
 """
 
 import asyncio
-import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, islice
 
 from wakeful.store.database import Row, Store
@@ -15,17 +14,14 @@ from wakeful.transcript import search
 from wakeful.transcript.entries import APPENDED, ENTRIES
 from wakeful.transcript.search import Indexed, indexed
 from wakeful.vocabulary.clock import Clock
-from wakeful.vocabulary.errors import Transient
+from wakeful.vocabulary.retrying import retrying
 
 GATHER_S = 0.25  # lines that come together are cheaper
-RETRY_S = 5.0
 TOGETHER = 16  # branches that are read at once
 PAGE = 200  # entries of one branch that are read at once, and lines that one write adds
 REMEMBERED = 4096  # branches
 MOST_WORDS = 20_000  # that one write adds
 BRANCHES = 1000  # that are looked at together when the runtime starts
-
-log = logging.getLogger(__name__)
 
 _LAST = "COALESCE((SELECT MAX(entries.depth) FROM entries WHERE entries.branch = {}), -1)"
 
@@ -67,9 +63,9 @@ class Indexer:
     async def run(self) -> None:
         undo = self._store.listen(APPENDED, self._note)
         try:
-            await self._patiently(self.find_behind)
+            await retrying(self._clock, "indexing", self.find_behind)
             while True:
-                await self._patiently(self.catch_up)
+                await retrying(self._clock, "indexing", self.catch_up)
                 await self._woken.wait()
                 await self._clock.sleep(GATHER_S)
         finally:
@@ -133,14 +129,6 @@ class Indexer:
         while len(self._heads) > REMEMBERED:
             del self._heads[next(iter(self._heads))]
 
-    async def _patiently(self, act: Callable[[], Awaitable[None]]) -> None:
-        while True:
-            try:
-                return await act()
-            except Transient:
-                log.warning("indexing waits: the store is not ready", exc_info=True)
-                await self._clock.sleep(RETRY_S)
-
     def _note(self, branch: str) -> None:
         self._waiting.add(branch)
         self._woken.set()
@@ -149,7 +137,7 @@ class Indexer:
 def _by_branch(rows: Sequence[Row]) -> dict[str, list[Indexed]]:
     found: dict[str, list[Indexed]] = {}
     for row in rows:
-        line = indexed(ENTRIES.read(row))
+        line = indexed(ENTRIES.read_partly(row))  # one that cannot be read holds up no other
         found.setdefault(line.branch, []).append(line)
     return found
 

@@ -65,11 +65,7 @@ class Indexed(Record):
 
 def indexed(entry: Entry) -> Indexed:
     """Return what can be found of an entry; of one that cannot be read, nothing."""
-    try:
-        spoken = spoken_of(entry.kind, entry.content()) if entry.kind in _FOUND_KINDS else None
-    except msgspec.DecodeError:
-        spoken = None
-    role, text = spoken or (None, "")
+    role, text = said_in(entry) or (None, "")
     limit = MOST_TOOL_WORDS if role is Role.TOOL else MOST_WORDS
     return Indexed(
         entry_id=entry.id,
@@ -81,7 +77,17 @@ def indexed(entry: Entry) -> Indexed:
     )
 
 
-def spoken_of(kind: EntryKind, body: Body) -> tuple[Role, str] | None:
+def said_in(entry: Entry) -> tuple[Role, str] | None:
+    """Return who said what in an entry; None if it is not looked for, or cannot be read."""
+    if entry.kind not in _FOUND_KINDS:
+        return None
+    try:
+        return _spoken(entry.kind, entry.content())
+    except msgspec.DecodeError:
+        return None
+
+
+def _spoken(kind: EntryKind, body: Body) -> tuple[Role, str] | None:
     """Return who said an entry's words; None if they were for nobody to read."""
     match body:
         case UserBody():

@@ -113,6 +113,12 @@ def get(tx: Tx, key: str) -> Session | None:
     return None if row is None else SESSIONS.read(row)
 
 
+def get_partly(tx: Tx, key: str) -> Session | None:
+    """Return a session for whoever removes it: what cannot be read of it is None."""
+    row = tx.one(SESSIONS.select("WHERE key = :key"), key=key)
+    return None if row is None else SESSIONS.read_partly(row)
+
+
 def policies(tx: Tx, keys: Sequence[str]) -> dict[str, SessionPolicy]:
     rows = tx.all(POLICIES.select("WHERE key IN :keys"), keys=list(keys))
     return {row[0]: POLICIES.read(row) for row in rows}
@@ -171,9 +177,12 @@ def note_seen(tx: Tx, key: str, depth: int) -> None:
 
 
 def may_send(tx: Tx, key: str) -> bool:
-    """Tell whether anything may be sent from a session."""
+    """Tell whether anything may be sent from a session; nothing if its choice cannot be read."""
     row = tx.one("SELECT overrides FROM sessions WHERE key = :key", key=key)
-    chosen = NOTHING_CHOSEN if row is None else _overrides.decode(row[0])
+    try:
+        chosen = NOTHING_CHOSEN if row is None else _overrides.decode(row[0])
+    except msgspec.DecodeError:
+        return False
     return chosen.send_policy != "deny"
 
 

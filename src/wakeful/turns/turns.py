@@ -105,6 +105,12 @@ def get(tx: Tx, turn_id: str) -> Turn | None:
     return None if row is None else TURNS.read(row)
 
 
+def get_partly(tx: Tx, turn_id: str) -> Turn | None:
+    """Return a turn for whoever ends it: what cannot be read of it is None."""
+    row = tx.one(TURNS.select("WHERE id = :id"), id=turn_id)
+    return None if row is None else TURNS.read_partly(row)
+
+
 def get_all(tx: Tx, turn_ids: list[str]) -> dict[str, Turn]:
     rows = tx.all(TURNS.select("WHERE id IN :ids"), ids=turn_ids)
     return {row[0]: TURNS.read(row) for row in rows}

@@ -29,10 +29,10 @@ class LedgerView:
         self._store = store
 
     async def get(self, stimulus_id: str, owner: str = OPERATOR) -> Stimulus:
-        found = await self._select(["id = :id"], owner, "", id=stimulus_id)
-        if not found:
+        rows = await self._rows(["id = :id"], owner, "", id=stimulus_id)
+        if not rows:
             raise NotFound("stimulus_id", f"no stimulus {stimulus_id!r}")
-        return found[0]
+        return STIMULI.read(rows[0])
 
     async def attachment(self, stimulus_id: str, content_hash: str, owner: str) -> str:
         """Return the bytes of an attachment, in base64, to whoever may see its stimulus."""
@@ -48,14 +48,16 @@ class LedgerView:
 
     async def of_turn(self, turn_id: str) -> Sequence[Stimulus]:
         """Return every stimulus that a turn took, in order."""
-        return await self._select(["turn_id = :turn_id"], OPERATOR, "ORDER BY id", turn_id=turn_id)
+        conditions = ["turn_id = :turn_id"]
+        rows = await self._rows(conditions, OPERATOR, "ORDER BY id", turn_id=turn_id)
+        return STIMULI.read_known(rows)
 
     async def page(
         self, owner: str, wanted: Filter, after: str | None, limit: int
     ) -> Sequence[Stimulus]:
         """Return stimuli from the newest on; `after` is the id of the last one seen."""
-        conditions: list[str] = ["id < :after"] if after is not None else []
-        params: dict[str, object] = {"after": after} if after is not None else {}
+        conditions: list[str] = []
+        params: dict[str, object] = {"limit": limit}
         if wanted.session_key is not None:
             conditions.append("session_key = :session_key")
             params["session_key"] = wanted.session_key
@@ -66,14 +68,21 @@ class LedgerView:
             conditions.append("kind IN :kinds")
             params["kinds"] = kinds_of(wanted.origin)
         rest = "ORDER BY id DESC LIMIT :limit"
-        return await self._select(conditions, owner, rest, limit=limit, **params)
+        found: list[Stimulus] = []
+        while len(found) < limit:
+            place = [] if after is None else ["id < :after"]
+            rows = await self._rows([*place, *conditions], owner, rest, after=after, **params)
+            found += STIMULI.read_known(rows)
+            if len(rows) < limit:
+                break
+            after = rows[-1][0]  # also of one that cannot be read
+        return found[:limit]
 
-    async def _select(
+    async def _rows(
         self, conditions: list[str], owner: str, rest: str, **params: object
-    ) -> list[Stimulus]:
+    ) -> Sequence[Row]:
         if owner != OPERATOR:
             conditions = [*conditions, f"session_key IN {OWNED}"]
             params["owner"] = owner
         where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-        rows = await self._store.read(STIMULI.select(f"{where} {rest}"), **params)
-        return [STIMULI.read(row) for row in rows]
+        return await self._store.read(STIMULI.select(f"{where} {rest}"), **params)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from wakeful.store.database import Row, Store
 from wakeful.store.full_text import Term
 from wakeful.transcript.entries import ENTRIES
-from wakeful.transcript.search import Role, first_number, spoken_of
+from wakeful.transcript.search import Role, first_number, said_in
 from wakeful.transcript.words import Part, parse_query, snippet
 from wakeful.views.sessions import OWNED
 from wakeful.vocabulary.entry import Entry
@@ -99,22 +99,28 @@ class SearchView:
         if owner != OPERATOR:
             conditions.append(f"place.key IN {OWNED}")
             params["owner"] = owner
-        rows = await self._store.read(
+        sql = (
             f"{_HITS} WHERE {' AND '.join(conditions)} "
-            "ORDER BY search_words.rowid DESC LIMIT :limit",
-            **params,
+            "ORDER BY search_words.rowid DESC LIMIT :limit"
         )
-        # Off the loop: texts may be long, and there may be hundreds of them.
-        return await asyncio.to_thread(_hits, rows, terms)
+        found: list[Hit] = []
+        while len(found) < limit:
+            rows = await self._store.read(sql, **params)
+            # Off the loop: texts may be long, and there may be hundreds of them.
+            found += await asyncio.to_thread(_hits, rows, terms)
+            if len(rows) < limit:
+                break
+            params["before"] = rows[-1][0]  # also of one that cannot be read
+        return found[:limit]
 
 
 def _hits(rows: Sequence[Row], terms: Sequence[Term]) -> list[Hit]:
-    return [_hit(row, terms) for row in rows]
+    """Return what was found, without the entries that cannot be read."""
+    return [_hit(row, entry, terms) for row in rows for entry in ENTRIES.read_known([row[3:]])]
 
 
-def _hit(row: Row, terms: Sequence[Term]) -> Hit:
-    entry = ENTRIES.read(row[3:])
-    spoken = spoken_of(entry.kind, entry.content())
+def _hit(row: Row, entry: Entry, terms: Sequence[Term]) -> Hit:
+    spoken = said_in(entry)
     return Hit(
         place=str(row[0]),
         session_key=row[2],

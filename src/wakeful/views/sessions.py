@@ -3,12 +3,15 @@
 from collections import OrderedDict
 from collections.abc import Sequence
 
-from wakeful.store.database import Store
+from wakeful.store.database import Row, Store
 from wakeful.transcript.sessions import DELETED, SESSIONS, Session
 from wakeful.vocabulary.errors import InvalidInput, NotFound
+from wakeful.vocabulary.session_key import SessionKey
 from wakeful.vocabulary.stimulus import OPERATOR
 
 REMEMBERED = 4096  # owners kept at hand
+
+_CREATED_AT = SESSIONS.fields.index("created_at")
 
 # The second half is always true; it lets the database use its index of owned sessions.
 OWNED = "(SELECT key FROM sessions WHERE owner = :owner AND owner <> 'operator')"
@@ -28,6 +31,13 @@ class SessionView:
         if session is None or owner not in (OPERATOR, session.owner):
             raise NotFound("session", f"no session {key!r}")
         return session
+
+    async def seen(self, key: SessionKey, owner: str = OPERATOR) -> SessionKey:
+        """Return the key if there is a session of that name and the owner may see it."""
+        holder = await self.owner_of(key)
+        if holder is None or owner not in (OPERATOR, holder):
+            raise NotFound("session", f"no session {key!r}")
+        return key
 
     async def owner_of(self, key: str) -> str | None:
         """Return who made a session; an owner never changes as long as there is the session."""
@@ -99,10 +109,20 @@ class SessionView:
             ),
             **params,
         )
-        return [SESSIONS.read(row) for row in rows]
+        return SESSIONS.read_known(rows)
 
     async def page(self, owner: str, after: str | None, limit: int) -> Sequence[Session]:
         """Return sessions, the newest first; `after` is the `place` of the last one seen."""
+        found: list[Session] = []
+        while len(found) < limit:
+            rows = await self._rows(owner, after, limit)
+            found += SESSIONS.read_known(rows)
+            if len(rows) < limit:
+                break
+            after = f"{rows[-1][_CREATED_AT]}.{rows[-1][0]}"  # also of one that cannot be read
+        return found[:limit]
+
+    async def _rows(self, owner: str, after: str | None, limit: int) -> Sequence[Row]:
         conditions: list[str] = []
         params: dict[str, object] = {"limit": limit}
         if owner != OPERATOR:
@@ -113,11 +133,10 @@ class SessionView:
             conditions.append("(created_at < :at OR (created_at = :at AND key < :key))")
             params |= {"at": created_at, "key": key}
         where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-        rows = await self._store.read(
+        return await self._store.read(
             SESSIONS.select(f"{where} ORDER BY created_at DESC, key DESC LIMIT :limit"),
             **params,
         )
-        return [SESSIONS.read(row) for row in rows]
 
 
 def place(session: Session) -> str:

@@ -82,10 +82,10 @@ class WhyView:
         calls = await self._store.read(
             CALLS.select("WHERE turn_id = :id ORDER BY step, position"), id=turn_id
         )
-        tools = [CALLS.read(row) for row in calls]
+        tools = CALLS.read_known(calls)
         return Link(
             turn=turn,
-            stimuli=[STIMULI.read(row) for row in stimuli],
+            stimuli=STIMULI.read_known(stimuli),
             epochs=sorted({ask.epoch for ask in asks} | {call.epoch for call in tools}),
             asks=asks,
             tools=tools,

@@ -4,7 +4,7 @@ WakefulError
 ├── InvalidInput        the caller must change what it sent
 │   └── NotFound        it named something that does not exist
 ├── Transient           time must pass; may say how long
-│   ├── StoreBusy       another process holds the database
+│   ├── StoreBusy       the database is held by another process, out of reach or read-only
 │   ├── StoreFull       the disk is full
 │   ├── Overloaded      a bound was reached; nothing was written
 │   ├── Underway        a turn is running where something must be changed
@@ -12,6 +12,7 @@ WakefulError
 ├── Permanent           a human must act
 │   ├── StoreDamaged    the database cannot be trusted
 │   ├── StoreRefused    the database may not be opened by this process
+│   ├── UnreadableRow   one row means nothing to this release; all others are well
 │   └── ContextOverflow the conversation does not fit the model
 └── Invariant           we must act: this is a bug, or the disk lied
     └── StoreFailed     a sync failed: nothing may be acknowledged any more
@@ -47,7 +48,7 @@ class Transient(WakefulError):
 
 
 class StoreBusy(Transient):
-    """Another process holds the database; nothing was written."""
+    """The database cannot take this now; nothing was written."""
 
 
 class StoreFull(Transient):
@@ -76,6 +77,10 @@ class StoreDamaged(Permanent):
 
 class StoreRefused(Permanent):
     """The database may not be opened by this process."""
+
+
+class UnreadableRow(Permanent):
+    """A row cannot be read by this release."""
 
 
 class ContextOverflow(Permanent):

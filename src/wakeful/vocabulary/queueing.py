@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import Literal
 
 from wakeful.vocabulary.errors import InvalidInput
-from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.record import Record, fitting
 
 
 class Mode(StrEnum):
@@ -104,7 +104,8 @@ def never_joining(settings: QueueSettings) -> QueueSettings:
 
 
 def checked(settings: QueueOverrides, field: str = "queue") -> QueueOverrides:
-    """Return the settings, or refuse the first bad number among them."""
+    """Return the settings, or refuse the first bad word or number among them."""
+    settings = fitting(settings, f"{field}.")
     bounds = {"debounce_ms": (0, 3_600_000), "debounce_max_ms": (0, 3_600_000), "cap": (1, 10_000)}
     for name, (low, high) in bounds.items():
         value: int | None = getattr(settings, name)

@@ -122,10 +122,9 @@ async def test_a_suspect_that_makes_a_step_is_one_no_more(lasting: SettingsFor):
     settings = lasting(drain_s=0)
     async with Runtime(agents=[agent], clock=clock, settings=settings) as runtime:
         await voices.asked.get()
-        await rounds(runtime)  # the other one is looked at, and waits
-        clock.advance(LOOK_AGAIN_MS / 1000)
-        for pause in pauses.values():
-            await pause.reached.wait()  # both at once
+        while not all(pause.reached.is_set() for pause in pauses.values()):
+            clock.advance(LOOK_AGAIN_MS / 1000)  # the other one waits, and is looked at again
+            await rounds(runtime)
         found = await attempts(runtime)
 
     assert found == {"a": 1, "b": 1}

@@ -232,3 +232,23 @@ async def test_two_indexers_add_nothing_twice(store: Store):
     await asyncio.gather(caught_up(store), caught_up(store))
 
     assert (await store.read("SELECT COUNT(*) FROM search_lines"))[0][0] == len(SAID)
+
+
+SPOIL = "UPDATE entries SET kind = 'vision' WHERE depth IN (1, 8)"
+
+
+async def test_an_entry_of_another_release_keeps_nothing_else_out_of_the_index(store: Store):
+    await filled(store, is_indexed=False)
+    await store.write(lambda tx: tx.run(SPOIL))
+
+    await caught_up(store)
+
+    assert numbers(await SearchView(store).page("harbour", limit=50)) == [3, 0]
+    assert (await store.read("SELECT depth FROM search_heads"))[0][0] == len(SAID)
+
+
+async def test_a_page_is_full_though_an_entry_cannot_be_read(store: Store):
+    await filled(store)
+    await store.write(lambda tx: tx.run(SPOIL))
+
+    assert numbers(await SearchView(store).page("harbour", limit=2)) == [3, 0]

@@ -1,18 +1,24 @@
 """What the bus promises its readers: every stored event, once, in order."""
 
+import asyncio
+import threading
+
 import pytest
 
+from tests.integration.engine.stages import cycles
 from wakeful.bus import bus as bus_module
 from wakeful.bus.bus import Bus
 from wakeful.store.database import Store, Tx
 from wakeful.store.sqlite import open_sqlite
-from wakeful.vocabulary.clock import SystemClock
+from wakeful.vocabulary.clock import Clock, ManualClock, SystemClock
 from wakeful.vocabulary.event import Event, matches
 from wakeful.vocabulary.ids import Ids
 
+PATIENCE_S = 10.0
 
-async def opened() -> tuple[Store, Bus]:
-    clock = SystemClock()
+
+async def opened(clock: Clock | None = None) -> tuple[Store, Bus]:
+    clock = clock or SystemClock()
     store = await open_sqlite(None, clock=clock)
     bus = Bus(store, Ids(clock))
     await bus.start()
@@ -36,6 +42,33 @@ async def test_replay_and_live_events_meet_without_gap_or_repeat():
     seen += [(await anext(events)).seq for _ in range(605)]
 
     assert seen == list(range(1, 1206))
+    await store.close()
+
+
+async def test_an_event_has_one_time_live_and_replayed():
+    clock = ManualClock()
+    store, bus = await opened(clock)
+    live = bus.follow()
+    entered, leave, next_ran = threading.Event(), threading.Event(), threading.Event()
+
+    def publish_slowly(tx: Tx) -> None:
+        entered.set()
+        assert leave.wait(PATIENCE_S)
+        bus.publish(tx, Event(kind="x"))
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(store.write(publish_slowly))
+        assert await asyncio.to_thread(entered.wait, PATIENCE_S)
+        clock.advance(5)
+        tasks.create_task(store.write(lambda _: next_ran.set()))
+        await cycles()
+        # The event loop stands still: the next group begins before anybody is told of the first.
+        leave.set()
+        assert next_ran.wait(PATIENCE_S)
+    told = (await anext(live)).at
+    ((stored,),) = await store.read("SELECT at FROM events")
+
+    assert told == stored == clock.now() - 5000
     await store.close()
 
 

@@ -1,9 +1,11 @@
 """What the sender and the timekeeper promise: one that fails never holds up the rest."""
 
 import msgspec
+import pytest
 
 from tests.integration.engine.looking import kinds, turn_of
 from tests.integration.engine.stages import CountingClock, rounds
+from wakeful.outbox import outbox
 from wakeful.outbox.outbox import Delivery
 from wakeful.runtime import Runtime
 from wakeful.store.database import Tx
@@ -54,6 +56,60 @@ async def test_a_receiver_that_asks_for_more_time_than_is_left_holds_up_nothing_
         rows = await runtime.store.read("SELECT due_at, expires_at FROM deliveries")
 
     assert rows[0][0] == rows[0][1]
+
+
+class Receiver:
+    """A door that notes what it is given, and refuses it while it is down."""
+
+    def __init__(self) -> None:
+        self.received: list[str] = []
+        self.is_down = False
+
+    async def take(self, delivery: Delivery) -> None:
+        self.received.append(delivery.text)
+        if self.is_down:
+            raise Transient("down")
+
+
+async def file_delivery(runtime: Runtime, state: str, attempts: int) -> None:
+    """Leave a delivery as a process that was cut off leaves it: the sender hears nothing of it."""
+    expires_at = runtime.clock.now() + outbox.DAY_MS
+    await runtime.store.write(
+        lambda tx: tx.run(
+            "INSERT INTO deliveries (id, target, route, session_key, text, state, attempts, "
+            "due_at, filed_at, expires_at) VALUES ('dl_1', :target, :route, :key, 'hi', :state, "
+            ":attempts, :now, :now, :expires_at)",
+            target=ANN.target,
+            route=msgspec.json.encode(ANN).decode(),
+            key=MAIN,
+            state=state,
+            attempts=attempts,
+            now=tx.now,
+            expires_at=expires_at,
+        )
+    )
+
+
+@pytest.mark.parametrize(("state", "attempts"), [("queued", 0), ("sent", 1)])
+async def test_a_reply_is_sent_once_however_late_it_is(state: str, attempts: int):
+    clock, out = ManualClock(), Receiver()
+    async with in_memory([], clock=clock, doors={"out": out.take}) as runtime:
+        await file_delivery(runtime, state, attempts)
+        clock.advance(25 * 3600)
+        await wait_for(runtime, "delivery.acknowledged")
+
+    assert out.received == ["hi"]
+
+
+async def test_a_reply_that_could_not_be_sent_expires_after_its_day():
+    clock, out = ManualClock(), Receiver()
+    out.is_down = True
+    async with in_memory([], clock=clock, doors={"out": out.take}) as runtime:
+        await file_delivery(runtime, "queued", 0)
+        clock.advance(25 * 3600)
+        await wait_for(runtime, "delivery.expired")
+
+    assert out.received == ["hi"]
 
 
 async def test_a_door_that_fails_with_unstorable_words_is_tried_again():

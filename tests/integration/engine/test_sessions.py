@@ -1,6 +1,6 @@
 """Conversations that end by themselves, choices that hold, and web chats that share one session."""
 
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
@@ -56,6 +56,39 @@ async def test_a_model_that_nobody_knows_cannot_be_chosen():
 
     assert chosen.overrides.model == "demo"
     assert chosen.label is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"send_policy": "never"}, "send_policy"),
+        ({"activation": "sometimes"}, "activation"),
+        ({"label": 5}, "label"),
+        ({"queue": "collect"}, "queue"),
+        ({"queue": QueueOverrides(drop="all")}, "queue.drop"),  # pyright: ignore[reportArgumentType]
+    ],
+)
+async def test_a_word_that_nobody_knows_cannot_be_chosen(changes: dict[str, Any], field: str):
+    async with in_memory(Scripted(well)) as runtime:
+        await say(runtime)
+        with pytest.raises(InvalidInput) as refused:
+            await runtime.choose("main", Changes(**changes))
+        await say(runtime)
+
+    assert refused.value.field == field
+
+
+async def test_a_queue_mode_that_nobody_knows_cannot_be_set():
+    async with in_memory(Scripted(well)) as runtime:
+        await say(runtime)
+        with pytest.raises(InvalidInput) as refused:
+            await runtime.set_queue("main", QueueOverrides(mode="colect"))  # pyright: ignore[reportArgumentType]
+        await runtime.set_queue("main", QueueOverrides(mode="collect"))  # pyright: ignore[reportArgumentType]
+        await say(runtime)
+        (row,) = await runtime.store.read("SELECT queue FROM sessions")
+
+    assert refused.value.field == "queue.mode"
+    assert '"mode":"collect"' in row[0]
 
 
 async def test_only_people_keep_a_conversation_alive_and_only_they_end_it():

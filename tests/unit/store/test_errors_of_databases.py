@@ -57,6 +57,11 @@ def test_errors_of_sqlite_are_sorted_by_who_must_act(
     assert type(of_sqlite(error)) is ours
 
 
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
+def test_want_of_descriptors_passes(number: int) -> None:
+    assert type(of_sqlite(apsw.CantOpenError("cannot open"), 0, number)) is StoreBusy
+
+
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
 def test_an_input_output_error_for_want_of_room_is_a_full_disk(number: int) -> None:
     error = of_sqlite(apsw.IOError("disk"), apsw.SQLITE_IOERR_WRITE, number)
@@ -92,7 +97,7 @@ def test_a_failed_sync_is_never_just_a_full_disk() -> None:
         (exceptions.InvalidPasswordError("x"), StoreRefused),
         (exceptions.InvalidCatalogNameError("x"), StoreRefused),
         (exceptions.InsufficientPrivilegeError("x"), StoreRefused),
-        (exceptions.ReadOnlySQLTransactionError("x"), StoreRefused),
+        (exceptions.ReadOnlySQLTransactionError("x"), StoreBusy),
         (exceptions.UniqueViolationError("x"), Invariant),
         (exceptions.UndefinedTableError("x"), Invariant),
         (asyncpg.InterfaceError("x"), Invariant),

@@ -5,7 +5,7 @@ import msgspec
 import pytest
 
 from wakeful.store.rows import Table
-from wakeful.vocabulary.errors import StoreDamaged
+from wakeful.vocabulary.errors import UnreadableRow
 
 LaneId = NewType("LaneId", str)
 
@@ -123,7 +123,7 @@ def test_an_unknown_enumeration_text_names_its_column() -> None:
     table = Table("samples", Sample)
     params = table.params(FULL) | {"colour": "mauve"}
 
-    with pytest.raises(StoreDamaged, match=r"samples\.colour: 'mauve'"):
+    with pytest.raises(UnreadableRow, match=r"samples\.colour of .*'mauve' is not a known value"):
         table.read([params[name] for name in table.fields])
 
 
@@ -131,5 +131,32 @@ def test_stored_json_of_another_shape_names_its_column() -> None:
     table = Table("samples", Sample)
     params = table.params(FULL) | {"point": '{"x":"far"}'}
 
-    with pytest.raises(StoreDamaged, match=r"samples\.point"):
+    with pytest.raises(UnreadableRow, match=r"samples\.point of .*`\$\.x`"):
         table.read([params[name] for name in table.fields])
+
+
+def test_an_unknown_number_of_an_enumeration_names_its_column() -> None:
+    with pytest.raises(UnreadableRow, match=r"ranked\.rank of 7 .* 7 is not a known value"):
+        Table("ranked", Ranked).read((7,))
+
+
+def test_a_row_that_cannot_be_read_is_left_out_of_a_list_and_told_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    table = Table("ranked", Ranked)
+
+    found = [table.read_known([(2,), (7,), (1,)]) for _ in range(2)]
+
+    assert found == [[Ranked(rank=Rank.HIGH), Ranked(rank=Rank.LOW)]] * 2
+    assert [record.getMessage() for record in caplog.records] == [
+        "left out: ranked.rank of 7 cannot be read by this release: 7 is not a known value"
+    ]
+
+
+def test_what_can_be_read_of_a_row_is_there_for_whoever_must_remove_it() -> None:
+    table = Table("samples", Sample)
+    params = table.params(FULL) | {"point": "not JSON", "colour": "mauve"}
+
+    read = table.read_partly([params[name] for name in table.fields])
+
+    assert (read.id, read.point, read.colour) == (FULL.id, None, None)

@@ -6,13 +6,13 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 
 import pytest
 
-from wakeful.store import writer
+from wakeful.store import group, writer
 from wakeful.store.backend import Backend, Rerun
 from wakeful.store.database import Lock, Row
 from wakeful.store.full_text import SQLITE_FULL_TEXT
 from wakeful.store.grouped import GroupedStore
 from wakeful.vocabulary.clock import ManualClock
-from wakeful.vocabulary.errors import StoreBusy, StoreDamaged, StoreFailed, Transient
+from wakeful.vocabulary.errors import StoreBusy, StoreDamaged, StoreFailed
 
 
 class Fragile(Backend):
@@ -136,9 +136,23 @@ async def test_callers_of_a_busy_database_each_get_their_own_error() -> None:
 async def test_a_write_that_the_database_keeps_undoing_is_given_up_one_day() -> None:
     store = await started(Fragile({"commit": Rerun()}))
 
-    with pytest.raises(Transient, match="kept undoing"):
+    with pytest.raises(StoreBusy, match="kept undoing"):
         await store.write(lambda tx: None)
     await store.close()
+
+
+async def test_a_write_that_the_database_undoes_slowly_keeps_nobody_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(group, "RERUN_S", -1.0)
+    backend = Fragile({"commit": Rerun()})
+    store = await started(backend)
+
+    with pytest.raises(StoreBusy, match="kept undoing"):
+        await store.write(lambda tx: None)
+    await store.close()
+
+    assert backend.log.count("commit") == 1
 
 
 async def test_a_read_that_fails_on_the_writer_thread_reaches_its_caller() -> None:

@@ -85,10 +85,14 @@ class Rooms:
         """Return a session that this principal may see, by any of its names."""
         return await self.sessions.get(self._key_of_one(words), principal.owner)
 
-    async def thinking(self, principal: Principal, words: str) -> Session:
+    async def session_key(self, principal: Principal, words: str) -> SessionKey:
+        """Return the key of a session that this principal may see; it need not be readable."""
+        return await self.sessions.seen(self._key_of_one(words), principal.owner)
+
+    async def thinking(self, principal: Principal, words: str) -> SessionKey:
         """Return the session whose turns answer what this principal says in another."""
         key, owner = self._key_of_one(words), principal.owner
-        return await self.sessions.get(self.intake.bindings.thinking_place(key, owner), owner)
+        return await self.sessions.seen(self.intake.bindings.thinking_place(key, owner), owner)
 
     def _key_of_one(self, words: str) -> SessionKey:
         try:

@@ -99,8 +99,8 @@ class SessionChanges:
         ]
 
     async def stop(self, call: Call[Nothing, Nothing]) -> Stopped:
-        session = await self._rooms.thinking(call.principal, call.path["key"])
-        stopped = await self._rooms.intake.stop(SessionKey(session.key))
+        key = await self._rooms.thinking(call.principal, call.path["key"])
+        stopped = await self._rooms.intake.stop(key)
         return Stopped(turn_id=stopped.turn_id, cancelled=stopped.cancelled)
 
     async def reset(self, call: Call[Nothing, Nothing]) -> ResetShape:
@@ -153,8 +153,7 @@ class SessionChanges:
         )
 
     async def _key(self, call: Call[Any, Any]) -> SessionKey:
-        session = await self._rooms.session(call.principal, call.path["key"])
-        return SessionKey(session.key)
+        return await self._rooms.session_key(call.principal, call.path["key"])
 
 
 _STOP = "End the running turn and cancel the messages that wait"

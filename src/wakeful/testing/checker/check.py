@@ -16,7 +16,7 @@ from wakeful.testing.checker import (
 )
 from wakeful.testing.checker.finding import Finding, Violation
 from wakeful.testing.checker.history import History, read_ledgers, read_postgres, read_sqlite
-from wakeful.vocabulary.errors import StoreDamaged
+from wakeful.vocabulary.errors import StoreDamaged, UnreadableRow
 from wakeful.vocabulary.record import Record
 
 Invariant = Callable[[History, Finding], None]
@@ -99,12 +99,12 @@ async def check_place(ledgers: Path, database: Path | str, *, must: Collection[s
         rows = (
             read_sqlite(database) if isinstance(database, Path) else await read_postgres(database)
         )
-    except StoreDamaged as error:
+    except (StoreDamaged, UnreadableRow) as error:
         return _unreadable(error)
     return check(History(rows, read_ledgers(ledgers)), must=must)
 
 
-def _unreadable(error: StoreDamaged) -> Report:
+def _unreadable(error: StoreDamaged | UnreadableRow) -> Report:
     return Report(
         facts={"I20": 1},
         broken={"I20": 1},
