@@ -1,4 +1,7 @@
-"""How many commits a turn costs, counted by SQLite itself."""
+"""How many commits a turn costs, counted by SQLite itself.
+
+The clock stands still, so that what follows behind the turns (the index) adds nothing.
+"""
 
 import asyncio
 from collections.abc import Generator
@@ -9,7 +12,7 @@ import pytest
 
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import Settings
-from wakeful.testing.kit import Scripted, call, in_memory, says
+from wakeful.testing.kit import ManualClock, Scripted, call, in_memory, says
 from wakeful.tools.tool import Effect, tool
 
 
@@ -51,7 +54,9 @@ def acting(effect: Effect):
 
 
 async def test_a_plain_answer_is_three_commits(commits: Commits, tmp_path: Path):
-    async with in_memory(Scripted(lambda _: "hi"), settings=Settings(home=tmp_path)) as runtime:
+    async with in_memory(
+        Scripted(lambda _: "hi"), settings=Settings(home=tmp_path), clock=ManualClock()
+    ) as runtime:
         await cost(runtime, commits)
         assert await cost(runtime, commits) == 3  # accept; open and ask; reply and close
 
@@ -59,7 +64,9 @@ async def test_a_plain_answer_is_three_commits(commits: Commits, tmp_path: Path)
 @pytest.mark.parametrize("effect", [Effect.READ, Effect.IDEMPOTENT, Effect.EFFECT])
 async def test_a_step_with_a_tool_adds_two(commits: Commits, tmp_path: Path, effect: Effect):
     model = Scripted(["first", says("", call("act")), "done"])
-    runtime = in_memory(model, tools=[acting(effect)], settings=Settings(home=tmp_path))
+    runtime = in_memory(
+        model, tools=[acting(effect)], settings=Settings(home=tmp_path), clock=ManualClock()
+    )
     async with runtime:
         await cost(runtime, commits)
         assert await cost(runtime, commits) == 5
@@ -68,7 +75,9 @@ async def test_a_step_with_a_tool_adds_two(commits: Commits, tmp_path: Path, eff
 async def test_more_calls_in_a_step_add_one_each_and_reads_none(commits: Commits, tmp_path: Path):
     reads = [call("act", call_id=f"{n}") for n in range(5)]
     model = Scripted(["first", says("", *reads), "done"])
-    runtime = in_memory(model, tools=[acting(Effect.READ)], settings=Settings(home=tmp_path))
+    runtime = in_memory(
+        model, tools=[acting(Effect.READ)], settings=Settings(home=tmp_path), clock=ManualClock()
+    )
     async with runtime:
         await cost(runtime, commits)
         assert await cost(runtime, commits) == 5
@@ -77,14 +86,18 @@ async def test_more_calls_in_a_step_add_one_each_and_reads_none(commits: Commits
 async def test_ledger_tools_need_no_commit_of_their_own(commits: Commits, tmp_path: Path):
     notes = [call("act", call_id=f"{n}") for n in range(3)]
     model = Scripted(["first", says("", *notes), "done"])
-    runtime = in_memory(model, tools=[acting(Effect.LEDGER)], settings=Settings(home=tmp_path))
+    runtime = in_memory(
+        model, tools=[acting(Effect.LEDGER)], settings=Settings(home=tmp_path), clock=ManualClock()
+    )
     async with runtime:
         await cost(runtime, commits)
         assert await cost(runtime, commits) == 4
 
 
 async def test_a_hundred_callers_share_commits(commits: Commits, tmp_path: Path):
-    async with in_memory(Scripted(lambda _: "hi"), settings=Settings(home=tmp_path)) as runtime:
+    async with in_memory(
+        Scripted(lambda _: "hi"), settings=Settings(home=tmp_path), clock=ManualClock()
+    ) as runtime:
         await runtime.halt()
         before = commits.count
         await asyncio.gather(*(runtime.send("x", session=f"dm:{n}") for n in range(100)))
