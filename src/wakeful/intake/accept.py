@@ -179,7 +179,7 @@ class Acceptance:
             created_at=tx.now,
             started_at=tx.now,
             binding=draft.binding,
-            owner=draft.owner,
+            owner=draft.makes_for or draft.owner,
             parent=keys.parent(SessionKey(draft.session_key)),
         )
 
@@ -229,12 +229,12 @@ class Acceptance:
 
         The queue block of the binding that opened the session stands in for the agent's.
         """
-        inline = None if what.mode is None else QueueOverrides(mode=what.mode)
+        inline, own_door = _own_queue(what)
         door = None if what.route is None else self._rules.doors.get(what.route.door)
         binding = self._bindings.get(session.binding)
         agent = self._agents.get(session.agent_id).queue
         own = agent if binding is None or binding.queue is None else binding.queue
-        return queueing.resolve(inline, session.queue, door, own, self._rules.queue)
+        return queueing.resolve(inline, session.queue, door, own, self._rules.queue, own_door)
 
     def _guard(self, tx: Tx, draft: Draft, arrival: Arrival, work: _Work) -> Guard:
         if draft.depth > self._rules.max_chain_depth:
@@ -359,3 +359,13 @@ class Acceptance:
         """Write the rows of a lane that statements about it must see."""
         stimuli.add(tx, work.added)
         work.added.clear()
+
+
+def _own_queue(what: Draft | Stimulus) -> tuple[QueueOverrides | None, QueueOverrides | None]:
+    """Return what a message says of its own queueing, and what its door says where nobody does.
+
+    A stimulus that was accepted has kept its mode; the rest has had its effect.
+    """
+    if isinstance(what, Stimulus):
+        return None if what.mode is None else QueueOverrides(mode=what.mode), None
+    return what.queue, QueueOverrides(debounce_ms=what.debounce_ms) if what.debounce_ms else None

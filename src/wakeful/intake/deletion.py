@@ -21,7 +21,6 @@ from wakeful.turns.tool_calls import CallState
 from wakeful.turns.turns import End, Turn, TurnState
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import Transient
-from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.failpoints import failpoint
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.session_key import SessionKey
@@ -124,7 +123,7 @@ class Deletion:
         if turn is not None:
             asks.failed(tx, turn.id, turn.step, REASON)
             for call in tool_calls.abandon(tx, turn.id, turn.step):
-                self._publish(
+                self._bus.publish(
                     tx,
                     "turn.tool",
                     lane.session_key,
@@ -144,21 +143,10 @@ class Deletion:
         for transcript_id in (session.transcript_id, *resets.forget(tx, session.key)):
             discards.discard(tx, transcript_id)
         sessions.remove(tx, session)
-        self._publish(tx, "session.deleted", session.key)
+        self._bus.publish(tx, "session.deleted", session.key)
 
     def _cancel(self, tx: Tx, key: str, ids: list[str]) -> None:
         stimuli.move(tx, ids, State.CANCELLED, REASON)
         for stimulus_id in ids:
-            event = Event(
-                kind="stimulus.cancelled",
-                session_key=key,
-                stimulus_id=stimulus_id,
-                data={"reason": REASON},
-            )
-            self._bus.publish(tx, event)
+            self._bus.publish(tx, "stimulus.cancelled", key, stimulus_id=stimulus_id, reason=REASON)
         lanes.touch(tx, key)
-
-    def _publish(
-        self, tx: Tx, kind: str, session_key: str, *, turn_id: str | None = None, **data: object
-    ) -> None:
-        self._bus.publish(tx, Event(kind=kind, session_key=session_key, turn_id=turn_id, data=data))

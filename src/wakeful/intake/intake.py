@@ -81,7 +81,7 @@ class Intake:
     async def stop(self, session_key: SessionKey) -> Stopped:
         """End the running turn and cancel what people have waiting; past queue and debounce."""
         return await self._store.write(
-            lambda tx: self._stop(tx, session_key), locks=[lanes.lock(session_key)]
+            lambda tx: self.stop_in(tx, session_key), locks=[lanes.lock(session_key)]
         )
 
     async def abort(self, turn_id: str) -> bool:
@@ -121,43 +121,53 @@ class Intake:
     async def set_queue(self, session_key: SessionKey, queue: QueueOverrides) -> None:
         """Keep queue settings for a session; what waits in its lane follows them."""
         queue = queueing.checked(queue)
+        await self._store.write(
+            lambda tx: self.set_queue_in(tx, session_key, queue), locks=[lanes.lock(session_key)]
+        )
 
-        def write(tx: Tx) -> None:
-            session = sessions.get(tx, session_key)
-            if session is None:
-                raise NotFound("session", f"no session {session_key!r}")
-            sessions.choose(tx, replace(session, queue=queue))
-            if queue.debounce_ms == 0:
-                lanes.forget_window(tx, session_key)
-
-        await self._store.write(write, locks=[lanes.lock(session_key)])
+    def set_queue_in(self, tx: Tx, session_key: SessionKey, queue: QueueOverrides) -> None:
+        """Keep queue settings, which were checked, under the lock of the session's lane."""
+        session = sessions.get(tx, session_key)
+        if session is None:
+            raise NotFound("session", f"no session {session_key!r}")
+        sessions.choose(tx, replace(session, queue=queue))
+        if queue.debounce_ms == 0:
+            lanes.forget_window(tx, session_key)
 
     async def halt(self, agent_id: str | None, by: str = "operator") -> bool:
         """Stop all model and tool calls of an agent, or of the runtime, until `resume`."""
-        scope = self._scope(agent_id)
+        scope = self.scope_of(agent_id)
+        return await self._store.write(
+            lambda tx: self.halt_in(tx, scope, by), locks=[halts.CHANGING]
+        )
 
-        def write(tx: Tx) -> bool:
-            if not halts.halt(tx, scope, by):
-                return False
-            self._bus.publish(tx, Event(kind="halt.set", data={"scope": scope, "by": by}))
-            return True
-
-        return await self._store.write(write, locks=[halts.CHANGING])
+    def halt_in(self, tx: Tx, scope: str, by: str) -> bool:
+        """Halt as part of another change; the caller holds the lock of the halts."""
+        if not halts.halt(tx, scope, by):
+            return False
+        self._bus.publish(tx, Event(kind="halt.set", data={"scope": scope, "by": by}))
+        return True
 
     async def resume(self, agent_id: str | None) -> bool:
         """Lift a halt and let everything that nothing else halts go on, in small steps."""
-        scope = self._scope(agent_id)
+        scope = self.scope_of(agent_id)
+        is_lifted = await self._store.write(
+            lambda tx: self.lift_in(tx, scope), locks=[halts.CHANGING]
+        )
+        await self.release_all(agent_id)
+        return is_lifted
 
-        def lift(tx: Tx) -> bool:
-            if not halts.lift(tx, scope):
-                return False
-            self._bus.publish(tx, Event(kind="halt.lifted", data={"scope": scope}))
-            return True
+    def lift_in(self, tx: Tx, scope: str) -> bool:
+        """Lift a halt as part of another change; the caller must then `release_all`."""
+        if not halts.lift(tx, scope):
+            return False
+        self._bus.publish(tx, Event(kind="halt.lifted", data={"scope": scope}))
+        return True
 
-        is_lifted = await self._store.write(lift, locks=[halts.CHANGING])
+    async def release_all(self, agent_id: str | None) -> None:
+        """Let one agent's lanes go on, or everybody's."""
         for each in self._agents.ids() if agent_id is None else [agent_id]:
             await self.release(each)
-        return is_lifted
 
     async def release(self, agent_id: str) -> None:
         """Let an agent's lanes go on; also run at start, since a crash may cut a resume short."""
@@ -186,7 +196,8 @@ class Intake:
             lanes.resume(tx, key, tx.now)
         return True
 
-    def _stop(self, tx: Tx, session_key: str) -> Stopped:
+    def stop_in(self, tx: Tx, session_key: str) -> Stopped:
+        """Stop a session as part of another change; the caller holds the lock of its lane."""
         lane = lanes.get(tx, session_key)
         if lane is None:
             return Stopped(turn_id=None, cancelled=())
@@ -221,7 +232,8 @@ class Intake:
             ),
         )
 
-    def _scope(self, agent_id: str | None) -> str:
+    def scope_of(self, agent_id: str | None) -> str:
+        """Name what a halt covers: an agent that is known, or everything."""
         if agent_id is None:
             return halts.EVERYTHING
         return self._agents.get(agent_id, "agent_id").id

@@ -96,6 +96,7 @@ def _draft(turn: Turn, session: Session, source: str, text: str) -> Draft:
         text=text,
         origin=Origin.SYSTEM,
         priority=Priority.LATER,
+        owner=session.owner,
         trust=turn.trust,  # what came from outside gets no better tools by way of the runtime
         source=source,
         scope=_SCOPE,

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from wakeful.access import rules
 from wakeful.broker.stimuli import STIMULI
 from wakeful.store.database import Row, Store
 from wakeful.views.sessions import OWNED
@@ -22,20 +23,20 @@ ANY = Filter()
 
 
 class LedgerView:
-    """Reads stimuli; what an owner may not see does not exist."""
+    """Reads stimuli; what a viewer may not see does not exist."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def get(self, stimulus_id: str, owner: str = OPERATOR) -> Stimulus:
-        found = await self._select(["id = :id"], owner, "", id=stimulus_id)
+    async def get(self, stimulus_id: str, viewer: str = OPERATOR) -> Stimulus:
+        found = await self._select(["id = :id"], viewer, "", id=stimulus_id)
         if not found:
             raise NotFound("stimulus_id", f"no stimulus {stimulus_id!r}")
         return found[0]
 
-    async def attachment(self, stimulus_id: str, content_hash: str, owner: str) -> str:
+    async def attachment(self, stimulus_id: str, content_hash: str, viewer: str) -> str:
         """Return the bytes of an attachment, in base64, to whoever may see its stimulus."""
-        stimulus = await self.get(stimulus_id, owner)
+        stimulus = await self.get(stimulus_id, viewer)
         rows: Sequence[Row] = ()
         if any(kept.hash == content_hash for kept in stimulus.attachments):
             rows = await self._store.read(
@@ -50,7 +51,7 @@ class LedgerView:
         return await self._select(["turn_id = :turn_id"], OPERATOR, "ORDER BY id", turn_id=turn_id)
 
     async def page(
-        self, owner: str, wanted: Filter, after: str | None, limit: int
+        self, viewer: str, wanted: Filter, after: str | None, limit: int
     ) -> Sequence[Stimulus]:
         """Return stimuli from the newest on; `after` is the id of the last one seen."""
         conditions: list[str] = ["id < :after"] if after is not None else []
@@ -60,14 +61,14 @@ class LedgerView:
                 conditions.append(f"{field} = :{field}")
                 params[field] = str(value)
         rest = "ORDER BY id DESC LIMIT :limit"
-        return await self._select(conditions, owner, rest, limit=limit, **params)
+        return await self._select(conditions, viewer, rest, limit=limit, **params)
 
     async def _select(
-        self, conditions: list[str], owner: str, rest: str, **params: object
+        self, conditions: list[str], viewer: str, rest: str, **params: object
     ) -> list[Stimulus]:
-        if owner != OPERATOR:
+        if not rules.sees_all(viewer):
             conditions = [*conditions, f"session_key IN {OWNED}"]
-            params["owner"] = owner
+            params["owner"] = viewer
         where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
         rows = await self._store.read(STIMULI.select(f"{where} {rest}"), **params)
         return [STIMULI.read(row) for row in rows]

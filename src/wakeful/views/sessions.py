@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Sequence
 
+from wakeful.access import rules
 from wakeful.store.database import Store
 from wakeful.transcript.sessions import DELETED, SESSIONS, Session
 from wakeful.vocabulary.errors import InvalidInput, NotFound
@@ -15,17 +16,17 @@ OWNED = "(SELECT key FROM sessions WHERE owner = :owner AND owner <> 'operator')
 
 
 class SessionView:
-    """Reads sessions; what an owner may not see does not exist."""
+    """Reads sessions; what a viewer (the name of an owner) may not see does not exist."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._owners: OrderedDict[str, str] | None = None  # None: nobody asked for one yet
         self._deletions = 0
 
-    async def get(self, key: str, owner: str = OPERATOR) -> Session:
+    async def get(self, key: str, viewer: str = OPERATOR) -> Session:
         rows = await self._store.read(SESSIONS.select("WHERE key = :key"), key=key)
         session = SESSIONS.read(rows[0]) if rows else None
-        if session is None or owner not in (OPERATOR, session.owner):
+        if session is None or not rules.sees(viewer, session.owner):
             raise NotFound("session", f"no session {key!r}")
         return session
 
@@ -65,7 +66,7 @@ class SessionView:
     async def of_agent(
         self,
         agent_id: str,
-        owner: str,
+        viewer: str,
         *,
         kinds: Sequence[str] = (),
         active_since: int | None = None,
@@ -77,9 +78,9 @@ class SessionView:
         """
         conditions = ["agent_id = :agent_id"]
         params: dict[str, object] = {"agent_id": agent_id, "limit": limit}
-        if owner != OPERATOR:
+        if not rules.sees_all(viewer):
             conditions.append(f"key IN {OWNED}")
-            params["owner"] = owner
+            params["owner"] = viewer
         if active_since is not None:
             conditions.append("last_write_at >= :since")
             params["since"] = active_since
@@ -101,13 +102,13 @@ class SessionView:
         )
         return [SESSIONS.read(row) for row in rows]
 
-    async def page(self, owner: str, after: str | None, limit: int) -> Sequence[Session]:
+    async def page(self, viewer: str, after: str | None, limit: int) -> Sequence[Session]:
         """Return sessions, the newest first; `after` is the `place` of the last one seen."""
         conditions: list[str] = []
         params: dict[str, object] = {"limit": limit}
-        if owner != OPERATOR:
+        if not rules.sees_all(viewer):
             conditions.append(f"key IN {OWNED}")
-            params["owner"] = owner
+            params["owner"] = viewer
         if after is not None:
             created_at, key = _place(after)
             conditions.append("(created_at < :at OR (created_at = :at AND key < :key))")
