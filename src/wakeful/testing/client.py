@@ -68,9 +68,7 @@ class Client:
         self.accepted = 0
         self._may_be_halted = False
 
-    def draft(
-        self, session: str, plan: str = "", mode: object = None, **fields: object
-    ) -> Sent:
+    def draft(self, session: str, plan: str = "", mode: object = None, **fields: object) -> Sent:
         """Return a message with a mark that is its dedup key, too."""
         self._count += 1
         mark = f"m{self._seed}x{self._count}"
