@@ -34,6 +34,7 @@ class Lane(Record):
     resume_at: int | None = None
     debounce_from: int | None = None
     debounce_until: int | None = None
+    stopped_seq: int = 0  # nothing that people said up to this number is taken any more
     overflow: Overflow | None = None
     ready_at: int | None = None
 
@@ -124,6 +125,16 @@ def forget_window(tx: Tx, session_key: str) -> None:
         key=session_key,
     )
     touch(tx, session_key)
+
+
+def stop(tx: Tx, session_key: str) -> None:
+    """Let no turn take what was said so far; what comes from now on has a higher number."""
+    tx.run("UPDATE lanes SET stopped_seq = seq WHERE session_key = :key", key=session_key)
+
+
+def forget_stop(tx: Tx, session_key: str) -> None:
+    """Forget a stop: whatever was said before it is cancelled."""
+    tx.run("UPDATE lanes SET stopped_seq = 0 WHERE session_key = :key", key=session_key)
 
 
 def shorten_window(tx: Tx, session_key: str, until: int) -> None:

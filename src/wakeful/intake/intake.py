@@ -9,6 +9,7 @@ from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
 from wakeful.gate import halts
 from wakeful.gate.wakes import MayWake
+from wakeful.intake import stopping
 from wakeful.intake.accept import Acceptance, IntakeRules
 from wakeful.intake.bindings import Bindings
 from wakeful.intake.draft import checked
@@ -32,7 +33,6 @@ from wakeful.vocabulary.session_key import SessionKey
 from wakeful.vocabulary.stimulus import WAITING, Draft, Outcome, Receipt, State
 
 RELEASE_STEP = 200  # lanes that one write of `resume` touches
-STOP_STEP = 500  # stimuli that one write of `stop` cancels
 
 # Written in the accepting transaction, beside a stimulus that was filed.
 Beside = Callable[[Tx, Receipt], None]
@@ -116,18 +116,21 @@ class Intake:
 
         When this returns, nothing of what was said before it begins any more.
         """
-        locks = [lanes.lock(session_key)]
-        stopped = await self._store.write(lambda tx: self._stop(tx, session_key), locks=locks)
-        if stopped is None:
-            return Stopped(turn_id=None, cancelled=())
-        turn_id, said_before, cancelled = stopped
-        more = cancelled
-        while len(more) == STOP_STEP:
-            more = await self._store.write(
-                lambda tx: self._stop_more(tx, session_key, said_before), locks=locks
-            )
+        stopped = await self._store.write(
+            lambda tx: self.stop_in(tx, session_key), locks=[lanes.lock(session_key)]
+        )
+        more = await self.finish_stop(session_key)
+        return replace(stopped, cancelled=stopped.cancelled + more)
+
+    async def finish_stop(self, session_key: SessionKey) -> tuple[str, ...]:
+        """Cancel what a stop has left of what was said before it, which no turn takes any more."""
+        cancelled: list[str] = []
+        while more := await self._store.write(
+            lambda tx: stopping.cancel_some(tx, self._settlement, session_key),
+            locks=[lanes.lock(session_key)],
+        ):
             cancelled += more
-        return Stopped(turn_id=turn_id, cancelled=tuple(cancelled))
+        return tuple(cancelled)
 
     async def abort(self, turn_id: str) -> bool:
         """End one turn; False if it had ended already."""
@@ -167,16 +170,18 @@ class Intake:
     async def set_queue(self, session_key: SessionKey, queue: QueueOverrides) -> None:
         """Keep queue settings for a session; what waits in its lane follows them."""
         queue = queueing.checked(queue)
+        await self._store.write(
+            lambda tx: self.set_queue_in(tx, session_key, queue), locks=[lanes.lock(session_key)]
+        )
 
-        def write(tx: Tx) -> None:
-            session = sessions.get(tx, session_key)
-            if session is None:
-                raise NotFound("session", f"no session {session_key!r}")
-            chosen = replace(session, queue=queue)
-            sessions.choose(tx, chosen)
-            self.follow_queue(tx, chosen)
-
-        await self._store.write(write, locks=[lanes.lock(session_key)])
+    def set_queue_in(self, tx: Tx, session_key: SessionKey, queue: QueueOverrides) -> None:
+        """Keep queue settings, which were checked, under the lock of the session's lane."""
+        session = sessions.get(tx, session_key)
+        if session is None:
+            raise NotFound("session", f"no session {session_key!r}")
+        chosen = replace(session, queue=queue)
+        sessions.choose(tx, chosen)
+        self.follow_queue(tx, chosen)
 
     def follow_queue(self, tx: Tx, session: SessionPolicy) -> None:
         """Let what waits for a window follow the settings that hold now; it never waits longer."""
@@ -189,30 +194,38 @@ class Intake:
 
     async def halt(self, agent_id: str | None, by: str = "operator") -> bool:
         """Stop all model and tool calls of an agent, or of the runtime, until `resume`."""
-        scope = self._scope(agent_id)
+        scope = self.scope_of(agent_id)
+        return await self._store.write(
+            lambda tx: self.halt_in(tx, scope, by), locks=[halts.CHANGING]
+        )
 
-        def write(tx: Tx) -> bool:
-            if not halts.halt(tx, scope, by):
-                return False
-            self._bus.publish(tx, Event(kind="halt.set", data={"scope": scope, "by": by}))
-            return True
-
-        return await self._store.write(write, locks=[halts.CHANGING])
+    def halt_in(self, tx: Tx, scope: str, by: str) -> bool:
+        """Halt as part of another change; the caller holds the lock of the halts."""
+        if not halts.halt(tx, scope, by):
+            return False
+        self._bus.publish(tx, Event(kind="halt.set", data={"scope": scope, "by": by}))
+        return True
 
     async def resume(self, agent_id: str | None) -> bool:
         """Lift a halt and let everything that nothing else halts go on, in small steps."""
-        scope = self._scope(agent_id)
+        scope = self.scope_of(agent_id)
+        is_lifted = await self._store.write(
+            lambda tx: self.lift_in(tx, scope), locks=[halts.CHANGING]
+        )
+        await self.release_all(agent_id)
+        return is_lifted
 
-        def lift(tx: Tx) -> bool:
-            if not halts.lift(tx, scope):
-                return False
-            self._bus.publish(tx, Event(kind="halt.lifted", data={"scope": scope}))
-            return True
+    def lift_in(self, tx: Tx, scope: str) -> bool:
+        """Lift a halt as part of another change; the caller must then `release_all`."""
+        if not halts.lift(tx, scope):
+            return False
+        self._bus.publish(tx, Event(kind="halt.lifted", data={"scope": scope}))
+        return True
 
-        is_lifted = await self._store.write(lift, locks=[halts.CHANGING])
+    async def release_all(self, agent_id: str | None) -> None:
+        """Let one agent's lanes go on, or everybody's."""
         for each in self._agents.ids() if agent_id is None else [agent_id]:
             await self.release(each)
-        return is_lifted
 
     async def release(self, agent_id: str) -> None:
         """Let an agent's lanes go on; also run at start, since a crash may cut a resume short."""
@@ -241,30 +254,21 @@ class Intake:
             lanes.resume_stalled(tx, key, tx.now)
         return True
 
-    def _stop(self, tx: Tx, session_key: str) -> tuple[str | None, int, list[str]] | None:
-        """Interrupt what runs and cancel some of what waits; return also where the rest ends."""
+    def stop_in(self, tx: Tx, session_key: str) -> Stopped:
+        """Stop a session as part of another change; the caller holds the lock of its lane.
+
+        From this commit on no turn takes anything that was said before; `finish_stop` cancels
+        what one write does not.
+        """
         lane = lanes.get(tx, session_key)
         if lane is None:
-            return None
+            return Stopped(turn_id=None, cancelled=())
         lanes.forget_window(tx, session_key)
+        lanes.stop(tx, session_key)
         if lane.turn_id is not None:
             self._interrupt(tx, session_key, lane.turn_id)
-        return lane.turn_id, lane.seq, self._cancel_said(tx, session_key, lane.seq)
-
-    def _stop_more(self, tx: Tx, session_key: str, said_before: int) -> list[str]:
-        """Go on with a stop, also with what a turn has begun since its last step."""
-        lane = lanes.get(tx, session_key)
-        turn = None if lane is None or lane.turn_id is None else turns.get(tx, lane.turn_id)
-        opened_by = None if turn is None else stimuli.get(tx, turn.opened_by)
-        if turn is not None and opened_by is not None and opened_by.seq <= said_before:
-            self._interrupt(tx, session_key, turn.id)
-        return self._cancel_said(tx, session_key, said_before)
-
-    def _cancel_said(self, tx: Tx, session_key: str, said_before: int) -> list[str]:
-        waiting = stimuli.said(tx, session_key, said_before, STOP_STEP)
-        self._settlement.settle(tx, waiting, State.CANCELLED, "stop")
-        lanes.touch(tx, session_key)
-        return waiting
+        cancelled = stopping.cancel_some(tx, self._settlement, session_key)
+        return Stopped(turn_id=lane.turn_id, cancelled=tuple(cancelled))
 
     def _interrupt(self, tx: Tx, session_key: str, turn_id: str) -> None:
         turns.interrupt(tx, turn_id, Interrupt.STOP)
@@ -284,7 +288,8 @@ class Intake:
             ),
         )
 
-    def _scope(self, agent_id: str | None) -> str:
+    def scope_of(self, agent_id: str | None) -> str:
+        """Name what a halt covers: an agent that is known, or everything."""
         if agent_id is None:
             return halts.EVERYTHING
         return self._agents.get(agent_id, "agent_id").id

@@ -8,7 +8,7 @@ from wakeful.broker import lanes, stimuli
 from wakeful.broker.lanes import Lane
 from wakeful.broker.stimuli import NEVER
 from wakeful.gate import halts
-from wakeful.intake import waking
+from wakeful.intake import stopping, waking
 from wakeful.intake.decide import WAITS, Action, Decision, decide
 from wakeful.intake.facts import arrival_of, lane_facts, wake_of
 from wakeful.lanes import poison
@@ -87,6 +87,8 @@ class Opening:
             if poison.must_wait(tx, lane, mind.config.limits.attempts):
                 return None
             return self._reopen(tx, lane, session, mind, ledger_failures)
+        if lane.stopped_seq and stopping.cancel_some(tx, self._pen.settlement, session_key):
+            return None  # the lane is looked at again, until nothing of it is left
         choice = self._choose(tx, lane, session)
         if choice is None:
             return None

@@ -12,7 +12,7 @@ from wakeful.models.scripted import Pause, call, says
 from wakeful.tools.running import LONGEST_RESULT
 from wakeful.tools.tool import tool
 from wakeful.vocabulary.errors import NotFound
-from wakeful.vocabulary.stimulus import Draft
+from wakeful.vocabulary.stimulus import Draft, Trust
 
 SESSION = "agent:main:api:a"
 OF_A = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"  # SHA-256 of "a"
@@ -138,6 +138,32 @@ async def test_an_owner_uses_its_own_sessions_and_the_operator_all():
                 expected = (422, 409) if path.endswith("/undo-compaction") else (200, 202, 409)
                 assert answer.status_code in expected, path
             assert len((await client.get("/api/sessions")).json()["items"]) == 1
+
+
+async def test_whoever_may_read_everything_changes_only_their_own():
+    async with (
+        house(speaks, tools=[tell_all]) as home,
+        home.client(await home.token("send", name="a")) as a,
+        home.client(await home.token("read", "send", name="b")) as b,
+    ):
+        theirs = await owned(home, a)
+        await home.runtime.wait(await home.runtime.send("the operator's"))
+        before = await home.runtime.store.read("SELECT * FROM sessions ORDER BY key")
+        for key in (SESSION, "main", "subagent:1", "activity"):
+            for method, path, body in routes_to({**theirs, "key": key}):
+                answer = await b.request(method, path, json=body)
+                if method != "GET":
+                    assert answer.status_code == 404, path
+                elif key == SESSION:
+                    assert answer.status_code == 200, path
+        own = await b.post("/api/sessions/api:b/messages?wait=10", json={"text": "mine"})
+        renamed = await b.patch("/api/sessions/api:b", json={"label": "mine"})
+
+        assert (own.status_code, renamed.status_code) == (200, 200)
+        kept = await home.runtime.store.read(
+            "SELECT * FROM sessions WHERE key <> 'agent:main:api:b' ORDER BY key"
+        )
+        assert kept == before
 
 
 ALIASES = (
@@ -308,7 +334,13 @@ async def test_a_replay_carries_nothing_of_another_owner():
 async def test_two_owners_racing_for_a_session_get_it_once():
     async with house() as home:
         drafts = [
-            Draft(session_key="agent:main:web:race", text=name, owner=name, scope=name)
+            Draft(
+                session_key="agent:main:web:race",
+                trust=Trust.OPERATOR,
+                text=name,
+                owner=name,
+                scope=name,
+            )
             for name in ("tk_a", "tk_b")
         ]
         answers = await asyncio.gather(

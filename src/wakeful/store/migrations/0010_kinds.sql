@@ -14,3 +14,5 @@ UPDATE turns SET kind = CASE WHEN source IN ('compaction', 'memory-flush')
 ALTER TABLE turns ADD COLUMN view TEXT NOT NULL DEFAULT 'full';
 ALTER TABLE turns ADD COLUMN granted TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE turns ADD COLUMN reports_to TEXT;
+-- A stop holds for what was said before it, also while that is not cancelled yet.
+ALTER TABLE lanes ADD COLUMN stopped_seq BIGINT NOT NULL DEFAULT 0;
