@@ -13,9 +13,9 @@ from bench.figures import Figure, Sense, admission_goal, percentile
 from bench.floors import Disk, PlainCommits
 from wakeful.models.scripted import Scripted
 from wakeful.runtime import Runtime
+from wakeful.testing.kit import operator_draft
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.session_key import SessionKey, canonical
-from wakeful.vocabulary.stimulus import Draft
 
 CALLERS = 100
 SESSIONS_EACH = 30
@@ -109,5 +109,5 @@ async def _call(
 ) -> None:
     for session in sessions:
         started = time.perf_counter()
-        await runtime.accept(Draft(session_key=session, text=PROMPT, not_before=not_before))
+        await runtime.accept(operator_draft(session, text=PROMPT, not_before=not_before))
         taken.append(time.perf_counter() - started)

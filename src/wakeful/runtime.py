@@ -6,22 +6,24 @@ from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
 from wakeful.access.credentials import Credentials, Made
-from wakeful.assembly.assemble import assemble
-from wakeful.assembly.assembly import Assembly
-from wakeful.assembly.plan import HttpDoor, Listener, Plan
+from wakeful.access.principal import Principal
+from wakeful.assembly.assemble import Assembled, assemble
+from wakeful.assembly.plan import Plan
 from wakeful.bus.bus import Bus, Subscription
+from wakeful.doors import messaging, naming
+from wakeful.doors.messaging import Message
 from wakeful.doors.sender import Door
 from wakeful.intake.bindings import Contact
 from wakeful.intake.deletion import Deleted
-from wakeful.intake.draft import parse_priority
 from wakeful.intake.intake import Stopped
 from wakeful.intake.sessions import Changes, ResetDone
 from wakeful.operations.watchdog import Watchdog
+from wakeful.services import Services
 from wakeful.settings.settings import Settings
 from wakeful.store.database import Store
 from wakeful.telemetry.metrics import Metrics
@@ -30,14 +32,17 @@ from wakeful.turn.agent import Agent
 from wakeful.turns.turns import Turn
 from wakeful.views.lanes import LaneStatus
 from wakeful.views.transcripts import TranscriptCard
-from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.clock import Clock, SystemClock, time_limit
 from wakeful.vocabulary.entry import Entry
 from wakeful.vocabulary.errors import InvalidInput, StoreFailed
-from wakeful.vocabulary.queueing import Mode, QueueOverrides
+from wakeful.vocabulary.queueing import NO_OVERRIDES, Mode, QueueOverrides
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.session_key import SessionKey
-from wakeful.vocabulary.stimulus import Attachment, Draft, Receipt, Trust
+from wakeful.vocabulary.stimulus import OPERATOR, Attachment, Draft, Receipt
+
+if TYPE_CHECKING:
+    from wakeful.doors.http.door import HttpDoor
+    from wakeful.doors.http.server import HttpServer
 
 DEFAULT_WAIT_S = 15.0
 LONGEST_WAIT_S = 120.0
@@ -53,7 +58,7 @@ class Runtime:
         home: Path | str | None = None,
         settings: Settings | None = None,
         doors: Mapping[str, Door] | None = None,
-        http: HttpDoor | None = None,
+        http: "HttpDoor | None" = None,
         clock: Clock | None = None,
     ) -> None:
         settings = settings or Settings()
@@ -76,8 +81,8 @@ class Runtime:
             metrics=self.metrics,
         )
         self._stack = AsyncExitStack()
-        self._rooms: Assembly  # from the start on
-        self._services: list[asyncio.Task[None]] = []
+        self._built: Assembled  # from the start on
+        self._loops: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
         try:
@@ -109,33 +114,38 @@ class Runtime:
             watchdog = Watchdog(self.clock, self.metrics, self.settings.watchdog_s)
             watchdog.start()
             self._stack.callback(watchdog.stop)
-        self._rooms = rooms = await assemble(self._plan, self._stack)
+        self._built = await assemble(self._plan, self._stack)
         group = await self._stack.enter_async_context(asyncio.TaskGroup())
-        for name, service in rooms.services.items():
-            self._services.append(group.create_task(service.run(), name=name))
-        self._services.append(group.create_task(self._watch_store(), name="store watch"))
+        for name, service in self._built.loops.items():
+            self._loops.append(group.create_task(service.run(), name=name))
+        self._loops.append(group.create_task(self._watch_store(), name="store watch"))
+
+    @property
+    def services(self) -> Services:
+        """What the verbs below are made of, for a door of one's own."""
+        return self._built.services
 
     @property
     def store(self) -> Store:
-        return self._rooms.store
+        return self.services.views.store
 
     @property
     def bus(self) -> Bus:
-        return self._rooms.bus
+        return self.services.views.bus
 
     @property
     def credentials(self) -> Credentials:
-        return self._rooms.credentials
+        return self.services.credentials
 
     @property
-    def http(self) -> Listener | None:
+    def http(self) -> "HttpServer | None":
         """The HTTP door, if there is one."""
-        return self._rooms.http
+        return self._built.http
 
     @property
     def operator(self) -> Made | None:
         """The token in the home folder, if there is a door."""
-        return self._rooms.operator
+        return self._built.operator
 
     # The fields of a message, all but the text with a default.
     async def send(  # noqa: PLR0913
@@ -150,46 +160,44 @@ class Runtime:
         route: Route | None = None,
         attachments: Sequence[Attachment] = (),
     ) -> Receipt:
-        """Give an agent a message; it is on disk when this returns."""
-        return await self.accept(
-            Draft(
-                session_key=self._rooms.intake.bindings.thinking_place(self._key(session)),
-                text=_text(text, "text"),
-                priority=parse_priority(_text(priority, "priority")),
-                mode=None if mode is None else _mode(mode),
-                source=_text(source, "source"),
-                dedup_key=None if dedup_key is None else _text(dedup_key, "dedup_key"),
-                route=route,
-                attachments=tuple(attachments),
-            )
+        """Give an agent a message, as the operator; it is on disk when this returns.
+
+        A command (`/stop`) is done instead, and its receipt has the `reply`.
+        """
+        message = Message(
+            text=_text(text, "text"),
+            priority=_text(priority, "priority"),
+            queue=NO_OVERRIDES if mode is None else QueueOverrides(mode=_mode(mode)),
+            source=_text(source, "source"),
+            dedup_key=None if dedup_key is None else _text(dedup_key, "dedup_key"),
+            route=route,
+            attachments=tuple(attachments),
         )
+        words = _text(session, "session")
+        return await messaging.send(self.services, Principal.operator(), words, message)
 
     async def receive(
-        self, contact: Contact, text: str, *, dedup_key: str | None = None
+        self,
+        principal: Principal,
+        contact: Contact,
+        text: str,
+        *,
+        dedup_key: str | None = None,
+        attachments: Sequence[Attachment] = (),
     ) -> Receipt:
-        """Give a message from somebody at a door to the agent and session bound to it."""
-        bound = self._rooms.intake.bindings.resolve(contact)
-        route = Route(
-            door=contact.door,
-            address=contact.group or contact.channel or contact.peer,
-            thread=contact.thread,
-            account=contact.account,
+        """Give a message from somebody at a door of one's own to the session bound to them.
+
+        Who speaks is `Principal.operator()`, or `Principal.stranger()`: then what they say is
+        data, and they share a conversation with nobody.
+        """
+        message = Message(
+            text=_text(text, "text"), dedup_key=dedup_key, attachments=tuple(attachments)
         )
-        return await self.accept(
-            Draft(
-                session_key=bound.session_key,
-                text=_text(text, "text"),
-                source=contact.peer or contact.door,
-                scope=contact.door,
-                dedup_key=dedup_key,
-                route=route,
-                binding=bound.binding_id,
-            )
-        )
+        return await messaging.send(self.services, principal, contact, message)
 
     async def accept(self, draft: Draft) -> Receipt:
-        """Accept any stimulus; `send` is the short form for messages."""
-        return await self._rooms.intake.accept(draft)
+        """Accept any stimulus, as it is; what people say comes by `send` or `receive`."""
+        return await self.services.intake.accept(draft)
 
     async def wait(self, what: Receipt | str, timeout_s: float = DEFAULT_WAIT_S) -> Turn | None:
         """Return the turn that a receipt (or a turn id) led to, once it has ended.
@@ -199,8 +207,8 @@ class Runtime:
         if not 0 < timeout_s <= LONGEST_WAIT_S:
             raise InvalidInput("timeout_s", f"must be above 0 and at most {LONGEST_WAIT_S:g}")
         if isinstance(what, Receipt):
-            return await self._rooms.turns.wait_for_stimulus(what, timeout_s)
-        return await self._rooms.turns.wait_for_turn(what, timeout_s)
+            return await self.services.views.turns.wait_for_stimulus(what, timeout_s)
+        return await self.services.views.turns.wait_for_turn(what, timeout_s)
 
     def subscribe(
         self,
@@ -211,11 +219,11 @@ class Runtime:
     ) -> Subscription:
         """Follow events: after `since` if given, then live ones, neither gap nor repeat."""
         key = None if session is None else self._key(session)
-        return self._rooms.bus.follow(topics=topics, session_key=key, since=since)
+        return self.bus.follow(topics=topics, session_key=key, since=since)
 
     async def cursor(self) -> str:
         """Return the position after the newest event, for `subscribe(since=…)`."""
-        return await self._rooms.bus.head()
+        return await self.bus.head()
 
     async def entries(
         self, session: str = "main", *, transcript: str | None = None, limit: int = 100
@@ -224,38 +232,38 @@ class Runtime:
 
         `transcript` names one of `transcripts`, or the leaf of one of its branches.
         """
-        view = self._rooms.transcripts
+        view = self.services.views.transcripts
         return list(await view.page(self._key(session), path=transcript, limit=limit))
 
     async def transcripts(self, session: str = "main") -> list[TranscriptCard]:
         """Return the conversations of a session, the newest first."""
-        return await self._rooms.transcripts.cards(self._key(session))
+        return await self.services.views.transcripts.cards(self._key(session))
 
     async def lane(self, session: str = "main") -> LaneStatus:
         """Return what a session's lane is doing, and what it waits for."""
-        return await self._rooms.lanes.status(self._key(session))
+        return await self.services.views.lanes.status(self._key(session))
 
     async def set_queue(self, session: str, queue: QueueOverrides) -> None:
         """Keep queue settings for one session; what waits there follows them at once."""
-        await self._rooms.intake.set_queue(self._key(session), queue)
+        await self.services.intake.set_queue(self._key(session), queue)
 
     async def choose(self, session: str, changes: Changes) -> Session:
         """Keep a label, a model or other choices for one session."""
-        return await self._rooms.acts.choose(self._key(session), changes)
+        return await self.services.acts.choose(self._key(session), changes)
 
     async def label(self, session: str, entry_id: str, text: str) -> None:
         """Label an entry; the last label counts, an empty one removes it."""
-        await self._rooms.acts.label_entry(
+        await self.services.acts.label_entry(
             self._key(session), _text(entry_id, "entry_id"), _text(text, "text")
         )
 
     async def see(self, session: str = "main", entry_id: str | None = None) -> int:
         """Note what people have read; return how many entries are left unread."""
-        return (await self._rooms.acts.see(self._key(session), entry_id)).unread
+        return (await self.services.acts.see(self._key(session), entry_id)).unread
 
     async def reset(self, session: str = "main") -> ResetDone:
         """Begin a new transcript; while a turn is open, with the next one."""
-        return await self._rooms.acts.reset(self._key(session))
+        return await self.services.acts.reset(self._key(session))
 
     async def fork(
         self,
@@ -266,44 +274,46 @@ class Runtime:
         summary: str | None = None,
     ) -> Session:
         """Go on from an entry (or from the last one): on a new branch, or in a new session."""
-        return await self._rooms.acts.fork(
-            self._key(session), at=at, to=None if to is None else self._key(to), summary=summary
+        return await self.services.acts.fork(
+            self._key(session), at=at, to=None if to is None else self._named(to), summary=summary
         )
 
     async def delete(self, session: str, *, is_confirmed: bool = False) -> Deleted:
         """Delete a session; what runs there is stopped first."""
-        return await self._rooms.deletion.delete(self._key(session), is_confirmed=is_confirmed)
+        key = self._named(session)
+        if key != self._key(session):
+            return Deleted(deleted=True)  # a name without a session of its own: nothing is removed
+        return await self.services.deletion.delete(key, is_confirmed=is_confirmed)
 
     async def compact(self, session: str = "main", wish: str = "") -> Receipt:
         """Fold the older part of a conversation into a summary, when its lane is free."""
-        return await self._rooms.compactions.ask(
-            self._key(session), _text(wish, "wish"), Route(door="library"), Trust.OPERATOR
+        return await self.services.compactions.ask(
+            self._key(session), _text(wish, "wish"), Route(door="library"), Principal.operator()
         )
 
     async def undo_compaction(self, session: str = "main") -> Entry:
         """Give back the view before the last compaction; what was said since then stays."""
-        return await self._rooms.compactions.undo(self._key(session))
+        return await self.services.compactions.undo(self._key(session))
 
     async def stop(self, session: str = "main") -> Stopped:
         """End the session's running turn and cancel what people have waiting there."""
-        place = self._rooms.intake.bindings.thinking_place(self._key(session))
-        return await self._rooms.intake.stop(place)
+        return await self.services.intake.stop(self._key(session))
 
     async def abort(self, turn_id: str) -> bool:
         """End one turn; False if it had ended already."""
-        return await self._rooms.intake.abort(turn_id)
+        return await self.services.intake.abort(turn_id)
 
     async def cancel(self, stimulus_id: str) -> bool:
         """Cancel a stimulus that still waits; False if it is too late."""
-        return await self._rooms.intake.cancel(stimulus_id)
+        return await self.services.intake.cancel(stimulus_id)
 
     async def halt(self, agent: str | None = None) -> bool:
         """Stop every model and tool call of an agent, or of all, until `resume`."""
-        return await self._rooms.intake.halt(agent)
+        return await self.services.intake.halt(agent)
 
     async def resume(self, agent: str | None = None) -> bool:
         """Lift a halt; everything goes on where it was."""
-        return await self._rooms.intake.resume(agent)
+        return await self.services.intake.resume(agent)
 
     async def serve(self) -> None:
         """Run until SIGTERM or SIGINT; a second one leaves at once, losing nothing."""
@@ -321,18 +331,22 @@ class Runtime:
 
     def leave(self) -> None:
         """End every service at once; what was going on goes on at the next start."""
-        for task in self._services:
+        for task in self._loops:
             task.cancel()
 
     def _key(self, session: str) -> SessionKey:
         """Return the key that a caller's words name; short forms mean the first agent."""
-        return keys.canonical(_text(session, "session"), self._plan.default_agent, "session")
+        key = self._named(session)
+        return self.services.views.bindings.answering_session(key, OPERATOR)
+
+    def _named(self, session: str) -> SessionKey:
+        return naming.key_of(self.services.views, _text(session, "session"), "session")
 
     async def _drain(self) -> None:
         """Wait for running turns, though not for ever; what is left goes on at the next start."""
         try:
             async with time_limit(self.clock, self.settings.drain_s):
-                await self._rooms.dispatcher.drain()
+                await self._built.dispatcher.drain()
         except TimeoutError:
             pass
 

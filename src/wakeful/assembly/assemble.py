@@ -1,16 +1,20 @@
 """Assembling: the store, then every room on it, in path order."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from functools import partial
 from random import Random
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from wakeful.access.credentials import Credentials
-from wakeful.assembly.assembly import Assembly
-from wakeful.assembly.doors import webhook_doors, with_door
-from wakeful.assembly.minds import mcp_servers, mind_of, refuse_open_homes
+from wakeful.access.credentials import Credentials, Made
+from wakeful.access.gatekeeper import Gatekeeper
+from wakeful.assembly.doors import operator_token, webhook_doors
+from wakeful.assembly.minds import card_of, mcp_servers, mind_of, refuse_open_homes
 from wakeful.assembly.plan import DATABASE_NAME, Plan
+from wakeful.assembly.views import views_over
 from wakeful.broker import lanes
 from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
@@ -31,6 +35,7 @@ from wakeful.lanes.recovery import Recovery
 from wakeful.models.catalog import find, voice
 from wakeful.operations.janitor import Janitor
 from wakeful.outbox import outbox
+from wakeful.services import Services
 from wakeful.settings.settings import Settings
 from wakeful.store.database import Store, Tx
 from wakeful.store.opening import is_postgres, open_store
@@ -42,19 +47,36 @@ from wakeful.turn.minds import Minds
 from wakeful.turn.record import Recorder
 from wakeful.turn.sheet import Pen
 from wakeful.turn.turn import Thinker
-from wakeful.views.lanes import LaneView
-from wakeful.views.transcripts import TranscriptView
-from wakeful.views.turns import TurnView
 from wakeful.vocabulary.agent import Agents
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.stimulus import Draft
 
+if TYPE_CHECKING:
+    from wakeful.doors.http.server import HttpServer
+
 _drafts = msgspec.json.Decoder(Draft)
 
 
-async def assemble(plan: Plan, stack: AsyncExitStack) -> Assembly:
+class Service(Protocol):
+    """Something that runs until it is cancelled."""
+
+    async def run(self) -> None: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assembled:
+    """A runtime that is built and does not run yet."""
+
+    services: Services
+    dispatcher: Dispatcher
+    loops: Mapping[str, Service]  # what must run
+    http: "HttpServer | None" = None
+    operator: Made | None = None  # the token in the home folder, if there is a door
+
+
+async def assemble(plan: Plan, stack: AsyncExitStack) -> Assembled:
     """Open the store and build every room on it; the stack closes what was opened."""
     refuse_open_homes(plan)
     clock, settings = plan.clock, plan.settings
@@ -66,20 +88,21 @@ async def assemble(plan: Plan, stack: AsyncExitStack) -> Assembly:
     if (newest := await outbox.newest_id(store)) is not None:
         ids.follow(newest)  # deliveries go out in the order of their ids, whatever the clock says
     servers = mcp_servers(plan)
-    minds = {agent.id: mind_of(agent, servers, plan.clock) for agent in plan.agents.values()}
-    voices = Minds(minds, lambda name, limits: voice([name], limits, clock))
-    stack.push_async_callback(voices.aclose)
-    agents = Agents({agent_id: mind.config for agent_id, mind in minds.items()})
+    ready = {agent.id: mind_of(agent, servers, plan.clock) for agent in plan.agents.values()}
+    minds = Minds(ready, lambda name, limits: voice([name], limits, clock))
+    stack.push_async_callback(minds.aclose)
+    agents = Agents({agent_id: mind.config for agent_id, mind in ready.items()})
     hooks = plan.hooks
     settlement = Settlement(bus, hooks.on_settled)
     ending = Ending(bus, ids, settlement, hooks.on_ended)
+    bindings = _bindings(settings, agents, plan)
     intake = Intake(
         store,
         bus,
         ids,
         agents,
         _intake_rules(settings),
-        _bindings(settings, agents, plan),
+        bindings,
         settlement=settlement,
         may_wake=hooks.may_wake,
     )
@@ -94,43 +117,50 @@ async def assemble(plan: Plan, stack: AsyncExitStack) -> Assembly:
         grants_of=hooks.grants_of,
         reports_to=hooks.reports_to,
     )
-    dispatcher = _engine(plan, store, pen, intake, voices)
-    deletion = Deletion(store, bus, clock, settlement, ending.end_turn, _no_automations)
-    timekeeper = Timekeeper(
-        store,
-        bus,
-        clock,
-        {"stimulus": _stimulus_timers(intake)},
-        lanes.lock,
-        more_locks=[halts.ASKING],
-    )
-    sender = Sender(store, bus, clock, {**plan.doors, **webhook_doors(settings.outbound, clock)})
-    assembly = Assembly(
-        store=store,
-        bus=bus,
+    dispatcher = _engine(plan, store, pen, intake, minds)
+    cards = {agent_id: partial(card_of, mind) for agent_id, mind in ready.items()}
+    views = views_over(store, bus, clock, bindings, cards)
+    services = Services(
+        views=views,
         ids=ids,
-        credentials=Credentials(store, ids),
+        metrics=plan.metrics,
         intake=intake,
-        compactions=Compactions(store, bus, ids, intake),
         acts=SessionActs(store, bus, ids, find, intake.follow_queue),
-        deletion=deletion,
-        dispatcher=dispatcher,
-        turns=TurnView(store, bus, clock),
-        transcripts=TranscriptView(store),
-        lanes=LaneView(store, clock),
-        services={
-            "dispatcher": dispatcher,
-            "timekeeper": timekeeper,
-            "sender": sender,
-            "indexer": Indexer(store, clock),
-            "janitor": Janitor(store, bus, clock, **msgspec.structs.asdict(settings.retention)),
-            "deletion": deletion,
-            **{f"mcp {name}": server for name, server in servers.items()},
-        },
+        compactions=Compactions(store, bus, ids, intake),
+        deletion=Deletion(store, bus, clock, settlement, ending.end_turn, _no_automations),
+        credentials=Credentials(store, ids),
+        gatekeeper=Gatekeeper(store, clock),
     )
+    loops = {
+        "dispatcher": dispatcher,
+        "timekeeper": Timekeeper(
+            store,
+            bus,
+            clock,
+            {"stimulus": _stimulus_timers(intake)},
+            lanes.lock,
+            more_locks=[halts.ASKING],
+        ),
+        "sender": Sender(
+            store, bus, clock, {**plan.doors, **webhook_doors(settings.outbound, clock)}
+        ),
+        "indexer": Indexer(store, clock),
+        "janitor": Janitor(store, bus, clock, **msgspec.structs.asdict(settings.retention)),
+        "deletion": services.deletion,
+        **{f"mcp {name}": server for name, server in servers.items()},
+    }
     if plan.http is None:
-        return assembly
-    return await with_door(assembly, plan, plan.http, minds, stack)
+        return Assembled(services=services, dispatcher=dispatcher, loops=loops)
+    operator = await operator_token(services.credentials, plan.http, settings.home)
+    http = plan.http.open(services)
+    stack.callback(http.close)
+    return Assembled(
+        services=services,
+        dispatcher=dispatcher,
+        loops={**loops, "http": http},
+        http=http,
+        operator=operator,
+    )
 
 
 def _engine(plan: Plan, store: Store, pen: Pen, intake: Intake, minds: Minds) -> Dispatcher:

@@ -56,9 +56,28 @@ class Bus:
         assert row is not None
         return row[0]
 
-    def publish(self, tx: Tx, event: Event) -> None:
-        """Store an event with the transaction; readers see it after the commit."""
-        tx.gather(self._publish, event)
+    def publish(
+        self,
+        tx: Tx,
+        what: Event | str,
+        session_key: str | None = None,
+        *,
+        turn_id: str | None = None,
+        stimulus_id: str | None = None,
+        **data: object,
+    ) -> None:
+        """Store an event, or one of this kind, with the transaction; readers see it after the
+        commit.
+        """
+        if isinstance(what, str):
+            what = Event(
+                kind=what,
+                session_key=session_key,
+                turn_id=turn_id,
+                stimulus_id=stimulus_id,
+                data=data,
+            )
+        tx.gather(self._publish, what)
 
     def show(self, event: Event) -> None:
         """Show a live-only frame to whoever is watching now."""

@@ -13,53 +13,35 @@ from prometheus_client import CollectorRegistry
 from wakeful.access.credentials import Credentials
 from wakeful.access.gatekeeper import Gatekeeper
 from wakeful.access.principal import Principal
+from wakeful.assembly.views import Cards, views_over
 from wakeful.bus.bus import Bus
 from wakeful.cli.client import answered
 from wakeful.doors.http.agents import Agents
 from wakeful.doors.http.app import App
 from wakeful.doors.http.endpoint import Endpoint
 from wakeful.doors.http.lasting import Lasting
-from wakeful.doors.http.rooms import Rooms
 from wakeful.doors.http.search import Search
 from wakeful.doors.http.sessions import Sessions
 from wakeful.doors.http.stimuli import Stimuli
 from wakeful.doors.http.tokens import Tokens
 from wakeful.doors.http.turns import Turns
-from wakeful.intake.compactions import Compactions
-from wakeful.intake.deletion import Deletion
-from wakeful.intake.intake import Intake
-from wakeful.intake.sessions import SessionActs
+from wakeful.intake.bindings import Bindings
 from wakeful.settings.load import Loaded
 from wakeful.store.database import Lock, Row, Store, Tx, Verb
 from wakeful.store.full_text import SQLITE_FULL_TEXT
 from wakeful.store.sqlite import open_read_only
 from wakeful.store.sqlite_connection import SqliteReader
-from wakeful.telemetry.metrics import Metrics
 from wakeful.tools.builtin import default_tools
 from wakeful.tools.toolbox import Toolbox
 from wakeful.transcript.jsonl.exporting import export, source
 from wakeful.turn.agent import Agent, model_name
-from wakeful.views.agents import AgentCard, AgentView, ServerStatus
-from wakeful.views.lanes import LaneView
-from wakeful.views.ledger import LedgerView
-from wakeful.views.sessions import SessionView
-from wakeful.views.transcripts import TranscriptView
-from wakeful.views.turns import TurnView
-from wakeful.views.why import WhyView
+from wakeful.views.agents import AgentCard, ServerStatus
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import StoreRefused
 from wakeful.vocabulary.ids import Ids
-from wakeful.vocabulary.stimulus import OPERATOR, Trust
 
 T = TypeVar("T")
-
-_NOBODY: object = None
-
-# Whoever can read the file of the database has the operator's eyes already.
-_ONLOOKER = Principal(
-    token_id="", name=OPERATOR, scopes=(OPERATOR,), owner=OPERATOR, trust=Trust.OPERATOR
-)
 
 
 class Offline:
@@ -96,38 +78,35 @@ class Offline:
     async def _ask(
         self, store: "ReadOnlyStore", path: str, params: dict[str, str]
     ) -> httpx2.Response:
-        rooms, registry = self._rooms(store), CollectorRegistry()
-        app = App(_looking(rooms, Lasting(rooms.gatekeeper, registry)), registry)
-        transport = httpx2.ASGITransport(app=cast("Any", app.as_seen_by(_ONLOOKER)))
+        # Whoever can read the file of the database has the operator's eyes already.
+        app = App(self._routes(store), CollectorRegistry())
+        transport = httpx2.ASGITransport(app=cast("Any", app.as_seen_by(Principal.operator())))
         async with httpx2.AsyncClient(transport=transport, base_url="http://offline") as http:
             return await http.get(path, params=params)
 
-    def _rooms(self, onlooker: "ReadOnlyStore") -> Rooms:
+    def _routes(self, onlooker: "ReadOnlyStore") -> list[Endpoint]:
+        """Return the routes that only look."""
         store: Store = onlooker
         clock, ids = self._clock, Ids(self._clock)
-        cards = {agent.id: partial(_card, agent) for agent in self._loaded.agents}
-        sessions, bus = SessionView(store), Bus(store, ids)
-        return Rooms(
-            default_agent=self._loaded.agents[0].id,
-            store=store,
-            bus=bus,
-            clock=clock,
-            metrics=Metrics(),
-            # Nothing comes in and nothing is changed: the table has no routes for it.
-            intake=cast("Intake", _NOBODY),
-            acts=cast("SessionActs", _NOBODY),
-            compactions=cast("Compactions", _NOBODY),
-            deletion=cast("Deletion", _NOBODY),
-            gatekeeper=Gatekeeper(store, clock),
-            credentials=Credentials(store, ids),
-            turns=TurnView(store, bus, clock),
-            ledger=LedgerView(store),
-            sessions=sessions,
-            transcripts=TranscriptView(store),
-            lanes=LaneView(store, clock),
-            agents=AgentView(store, cards),
-            why=WhyView(store, sessions),
+        views = views_over(store, Bus(store, ids), clock, self._bindings(), self._cards())
+        lasting = Lasting(Gatekeeper(store, clock), CollectorRegistry())
+        subjects = (
+            Agents(views),
+            Sessions(views),
+            Search(views),
+            Stimuli(views),
+            Tokens(Credentials(store, ids)),
+            Turns(views, lasting),
         )
+        every = (endpoint for subject in subjects for endpoint in subject.endpoints())
+        return [endpoint for endpoint in every if endpoint.method == "GET"]
+
+    def _bindings(self) -> Bindings:
+        settings = self._loaded.settings
+        return Bindings(default_agent=self._loaded.agents[0].id, is_unified=settings.unified)
+
+    def _cards(self) -> Cards:
+        return {agent.id: partial(_card, agent) for agent in self._loaded.agents}
 
 
 class ReadOnlyStore:
@@ -173,20 +152,6 @@ def _stepwise(runner: asyncio.Runner, parts: AsyncGenerator[bytes, None]) -> Ite
 
     while (part := runner.run(following())) is not None:
         yield part
-
-
-def _looking(rooms: Rooms, lasting: Lasting) -> list[Endpoint]:
-    """Return the routes that only look."""
-    subjects = (
-        Agents(rooms),
-        Sessions(rooms),
-        Search(rooms),
-        Stimuli(rooms),
-        Tokens(rooms),
-        Turns(rooms, lasting),
-    )
-    every = (endpoint for subject in subjects for endpoint in subject.endpoints())
-    return [endpoint for endpoint in every if endpoint.method == "GET"]
 
 
 def _card(agent: Agent) -> AgentCard:

@@ -5,17 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from wakeful.access.principal import Principal
-from wakeful.bus.bus import Bus
-from wakeful.intake.compactions import Compactions
-from wakeful.intake.intake import Intake
-from wakeful.intake.sessions import SessionActs
-from wakeful.store.database import Store
-from wakeful.views.agents import AgentView
-from wakeful.views.lanes import LaneView
-from wakeful.views.sessions import SessionView
-from wakeful.views.why import WhyView
-from wakeful.vocabulary.clock import Clock
-from wakeful.vocabulary.ids import Ids
+from wakeful.services import Services
+from wakeful.store.database import Lock, Tx
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.session_key import SessionKey
 from wakeful.vocabulary.stimulus import Draft, Receipt
@@ -41,13 +32,12 @@ class Effect(StrEnum):
 class Caller(Record):
     """Who said it, and where."""
 
-    session_key: SessionKey
     principal: Principal
     draft: Draft  # the message as it would have been filed
 
     @property
-    def is_operator(self) -> bool:
-        return self.principal.may(Who.OPERATOR)
+    def session_key(self) -> SessionKey:
+        return SessionKey(self.draft.session_key)
 
 
 class Said(Record):
@@ -58,23 +48,26 @@ class Said(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reach:
-    """What commands reach of the runtime."""
+class Deed:
+    """What a command does, in the commit that takes its key and keeps its answer.
 
-    store: Store
-    bus: Bus
-    ids: Ids
-    clock: Clock
-    intake: Intake
-    compactions: Compactions
-    acts: SessionActs
-    sessions: SessionView
-    lanes: LaneView
-    agents: AgentView
-    why: WhyView
+    So a kill leaves either nothing, and whoever repeats the command has it done, or the deed and
+    its answer, which the repeat gets. What is too much for one commit goes `beforehand`, where a
+    repeat goes on with it, or `afterwards`, where the next start does.
+    """
+
+    act: Callable[[Tx], Said]
+    locks: tuple[Lock, ...] = ()  # beside that of the session's lane
+    beforehand: Callable[[], Awaitable[object]] | None = None
+    afterwards: Callable[[], Awaitable[object]] | None = None
 
 
-Act = Callable[[Reach, Caller, str], Awaitable[Said]]
+def saying(text: str) -> Deed:
+    """Return the deed of a command that only looks: its answer."""
+    return Deed(act=lambda _tx: Said(text=text))
+
+
+Plan = Callable[[Services, Caller, str], Awaitable[Deed]]  # may look, and changes nothing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,8 +79,11 @@ class Command:
     help: str
     who: Who = Who.SENDER
     effect: Effect = Effect.NONE
-    act: Act
+    plan: Plan
 
     @property
     def usage(self) -> str:
         return f"/{self.name} {self.arguments}".rstrip()
+
+    def is_for(self, principal: Principal) -> bool:
+        return self.who is Who.SENDER or principal.is_operator

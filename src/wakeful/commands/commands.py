@@ -1,65 +1,105 @@
 """Run what people say to the runtime itself, and keep a line of it in the transcript."""
 
+from msgspec.structs import replace
+
 from wakeful.broker import lanes
-from wakeful.commands import repeats, table
-from wakeful.commands.command import Caller, Reach, Said
+from wakeful.commands import table
+from wakeful.commands.command import Caller, Command, Deed, Said, saying
+from wakeful.intake import dedup
+from wakeful.services import Services
 from wakeful.store.database import Tx
 from wakeful.transcript import entries, sessions
 from wakeful.transcript.entries import Line
 from wakeful.vocabulary.entry import EntryKind, NoteBody
 from wakeful.vocabulary.errors import InvalidInput
-from wakeful.vocabulary.stimulus import Draft
+from wakeful.vocabulary.failpoints import failpoint
+from wakeful.vocabulary.stimulus import Outcome, Receipt
 from wakeful.vocabulary.text import clean, one_line
 
 TOPIC = "command"
 LONGEST_KEPT = 200  # characters of a command that the transcript keeps
 
+_LOST = "\nWhat came along with it was not kept."
 
-class Commands:
-    """The one place where a line becomes a command."""
 
-    def __init__(self, reach: Reach) -> None:
-        self._reach = reach
+async def run(services: Services, caller: Caller) -> Receipt | None:
+    """Do what a message commands; None if it is no command, but something for the agent.
 
-    async def run(self, caller: Caller) -> Said | None:
-        """Do what a message commands; None if it is no command, but something for the agent."""
-        text = caller.draft.text
-        found = table.read(text, is_operator=caller.is_operator)
-        if found is None:
-            return None
-        before = await self._said_before(caller.draft)
-        if before is not None:
-            return before
-        command, rest = found
-        if not table.may_use(caller, command):
-            said = Said(text=f"Only the operator may use /{command.name}.")
-        else:
-            try:
-                said = await command.act(self._reach, caller, clean(rest))
-            except InvalidInput as error:
-                said = Said(text=f"{command.usage}: {error.rule}")
-        await self._note(caller, one_line(text, LONGEST_KEPT), said)
-        return said
+    One that comes again with its key is answered as before, and not done again.
+    """
+    found = table.read(caller.draft, caller.principal)
+    if found is None:
+        return None
+    command, rest = found
+    try:
+        deed = await _planned(services, caller, command, rest)
+        if deed.beforehand is not None and not await _is_known(services, caller):
+            await deed.beforehand()
+        receipt = await _done(services, caller, deed)
+    except dedup.KeyReused:
+        raise
+    except InvalidInput as error:  # nothing was done, and that is the answer
+        deed = saying(f"{command.usage}: {error.rule}")
+        receipt = await _done(services, caller, deed)
+    if deed.afterwards is not None:
+        await deed.afterwards()
+    return receipt
 
-    async def _said_before(self, draft: Draft) -> Said | None:
-        if draft.dedup_key is None:
-            return None
-        return await self._reach.store.write(lambda tx: repeats.first_answer(tx, draft))
 
-    async def _note(self, caller: Caller, line: str, said: Said) -> None:
-        """Keep what was said: for who repeats it, and in the transcript, where people read it and
-        models do not.
-        """
-        key, draft = caller.session_key, caller.draft
+async def _planned(services: Services, caller: Caller, command: Command, rest: str) -> Deed:
+    if not command.is_for(caller.principal):
+        return saying(f"Only the operator may use /{command.name}.")
+    return await command.plan(services, caller, clean(rest))
 
-        def write(tx: Tx) -> None:
-            if draft.dedup_key is not None:
-                repeats.keep_answer(tx, draft, said)
-            session = sessions.get(tx, key)
-            if session is None:
-                return  # a look at a session that is not there does not make it
-            body = NoteBody(topic=TOPIC, text=clean(f"{line}\n{said.text}"))
-            entry = Line(id=self._reach.ids.entry(), kind=EntryKind.CUSTOM, body=body)
-            entries.append(tx, session, [entry])
 
-        await self._reach.store.write(write, locks=[lanes.lock(key)])
+async def _is_known(services: Services, caller: Caller) -> bool:
+    draft = caller.draft
+    if draft.dedup_key is None:
+        return False
+    return await services.views.store.write(lambda tx: dedup.find(tx, draft)) is not None
+
+
+async def _done(services: Services, caller: Caller, deed: Deed) -> Receipt:
+    """Take the key, act, and keep the answer, in one commit."""
+    draft = caller.draft
+    line = one_line(draft.text, LONGEST_KEPT)
+
+    def write(tx: Tx) -> Receipt:
+        first = None if draft.dedup_key is None else dedup.claim(tx, draft, "")
+        if first is not None:
+            return dedup.first_answer(first, draft)
+        said = deed.act(tx)
+        if draft.attachments and said.receipt is None:
+            said = replace(said, text=said.text + _LOST)
+        _note(services, tx, caller, f"{line}\n{said.text}")
+        receipt = _receipt(caller, said)
+        if draft.dedup_key is not None:
+            dedup.keep_receipts(tx, [(draft, receipt)])
+        return receipt
+
+    failpoint("command-read")
+    receipt = await services.views.store.write(
+        write, locks=[lanes.lock(draft.session_key), *deed.locks]
+    )
+    failpoint("command-done")
+    return receipt
+
+
+def _note(services: Services, tx: Tx, caller: Caller, text: str) -> None:
+    """Keep what was said in the transcript, where people read it and models do not."""
+    session = sessions.get(tx, caller.session_key)
+    if session is None:
+        return  # a look at a session that is not there does not make it
+    body = NoteBody(topic=TOPIC, text=clean(text))
+    entries.append(tx, session, [Line(id=services.ids.entry(), kind=EntryKind.CUSTOM, body=body)])
+
+
+def _receipt(caller: Caller, said: Said) -> Receipt:
+    filed = said.receipt
+    return Receipt(
+        stimulus_id="" if filed is None else filed.stimulus_id,
+        session_key=caller.session_key,
+        outcome=Outcome.COMMAND,
+        turn_id=None if filed is None else filed.turn_id,
+        reply=said.text,
+    )

@@ -1,43 +1,65 @@
 """Commands of the operator: halt and resume, another model, another depth of thought."""
 
-from wakeful.commands.command import Caller, Reach, Said
+from functools import partial
+
+from wakeful.commands.command import Caller, Deed, Said, saying
+from wakeful.gate import halts
 from wakeful.intake.sessions import Changes
+from wakeful.services import Services
+from wakeful.store.database import Tx
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.agent import ThinkingLevel
 
 DEFAULT = "default"
 
 
-async def halt(reach: Reach, caller: Caller, rest: str) -> Said:
-    agent_id = rest or None
-    is_new = await reach.intake.halt(agent_id, by=caller.principal.name)
-    who = agent_id or "everything"
-    return Said(text=f"Halted {who}." if is_new else f"{who.capitalize()} was halted already.")
+async def halt(services: Services, caller: Caller, rest: str) -> Deed:
+    scope, who = services.intake.scope_of(rest or None), rest or "everything"
+
+    def act(tx: Tx) -> Said:
+        is_new = services.intake.halt_in(tx, scope, caller.principal.name)
+        return Said(text=f"Halted {who}." if is_new else f"{who.capitalize()} was halted already.")
+
+    return Deed(act=act, locks=(halts.CHANGING,))
 
 
-async def resume(reach: Reach, _caller: Caller, rest: str) -> Said:
-    agent_id = rest or None
-    was_halted = await reach.intake.resume(agent_id)
-    who = agent_id or "everything"
-    return Said(text=f"Resumed {who}." if was_halted else f"{who.capitalize()} was not halted.")
+async def resume(services: Services, _caller: Caller, rest: str) -> Deed:
+    scope, who = services.intake.scope_of(rest or None), rest or "everything"
+
+    def act(tx: Tx) -> Said:
+        was_halted = services.intake.lift_in(tx, scope)
+        return Said(text=f"Resumed {who}." if was_halted else f"{who.capitalize()} was not halted.")
+
+    go_on = partial(services.intake.release_all, rest or None)
+    return Deed(act=act, locks=(halts.CHANGING,), afterwards=go_on)
 
 
-async def model(reach: Reach, caller: Caller, rest: str) -> Said:
-    card = reach.agents.card(keys.agent_of(caller.session_key))
+async def model(services: Services, caller: Caller, rest: str) -> Deed:
+    card = services.views.agents.card(keys.agent_of(caller.session_key))
     if rest:
         wanted = None if rest == DEFAULT else rest
-        await reach.acts.choose(caller.session_key, Changes(model=wanted))
-        return Said(text=f"From the next turn on: {wanted or card.model}.")
-    session = await reach.sessions.get(caller.session_key, caller.principal.owner)
+        text = f"From the next turn on: {wanted or card.model}."
+        return _choosing(services, caller, Changes(model=wanted), text)
+    session = await services.views.sessions.get(caller.session_key, caller.principal.viewer)
     chosen = session.overrides.model
-    return Said(text=f"{chosen}, chosen for this session." if chosen else f"{card.model}.")
+    return saying(f"{chosen}, chosen for this session." if chosen else f"{card.model}.")
 
 
-async def think(reach: Reach, caller: Caller, rest: str) -> Said:
+async def think(services: Services, caller: Caller, rest: str) -> Deed:
     if rest:
         wanted = None if rest == DEFAULT else rest.lower()
-        await reach.acts.choose(caller.session_key, Changes(thinking=wanted))
-        return Said(text=f"From the next turn on: {wanted or DEFAULT}.")
-    session = await reach.sessions.get(caller.session_key, caller.principal.owner)
+        text = f"From the next turn on: {wanted or DEFAULT}."
+        return _choosing(services, caller, Changes(thinking=wanted), text)
+    session = await services.views.sessions.get(caller.session_key, caller.principal.viewer)
     levels = ", ".join(ThinkingLevel)
-    return Said(text=f"{session.overrides.thinking or DEFAULT} (levels: {levels}, {DEFAULT}).")
+    return saying(f"{session.overrides.thinking or DEFAULT} (levels: {levels}, {DEFAULT}).")
+
+
+def _choosing(services: Services, caller: Caller, changes: Changes, text: str) -> Deed:
+    checked = services.acts.checked(changes)
+
+    def act(tx: Tx) -> Said:
+        services.acts.choose_in(tx, caller.session_key, checked)
+        return Said(text=text)
+
+    return Deed(act=act)

@@ -1,100 +1,92 @@
 """Commands about the conversation: stop it, steer it, fold it, change how it queues."""
 
-import re
-from enum import StrEnum
-from typing import TypeVar
-
 from msgspec.structs import replace
 
-from wakeful.commands.command import Caller, Reach, Said
+from wakeful.commands import queue_words
+from wakeful.commands.command import Caller, Deed, Said, saying
+from wakeful.gate import halts
+from wakeful.services import Services
+from wakeful.store.database import Tx
+from wakeful.vocabulary import queueing
 from wakeful.vocabulary.errors import InvalidInput
-from wakeful.vocabulary.queueing import NO_OVERRIDES, Drop, Mode, QueueOverrides
-from wakeful.vocabulary.stimulus import Receipt
-
-Word = TypeVar("Word", bound=StrEnum)
-
-_DURATION = re.compile(r"(\d{1,9})(ms|s|m)?")
-_MS = {"ms": 1, "s": 1_000, "m": 60_000, None: 1}
+from wakeful.vocabulary.queueing import NO_OVERRIDES, Mode, QueueOverrides
+from wakeful.vocabulary.stimulus import Draft
 
 
-async def stop(reach: Reach, caller: Caller, _rest: str) -> Said:
-    stopped = await reach.intake.stop(caller.session_key)
-    parts = [f"Stopped the turn {stopped.turn_id}."] if stopped.turn_id else []
-    if stopped.cancelled:
-        noun = "message" if len(stopped.cancelled) == 1 else "messages"
-        parts.append(f"Cancelled {len(stopped.cancelled)} waiting {noun}.")
-    return Said(text=" ".join(parts) or "Nothing was running.")
+async def stop(services: Services, caller: Caller, _rest: str) -> Deed:
+    intake, key = services.intake, caller.session_key
+    gone: list[str] = []
+
+    async def thin_out() -> None:
+        gone.extend(await intake.thin_out(key))
+
+    def act(tx: Tx) -> Said:
+        stopped = intake.stop_in(tx, key)
+        parts = [f"Stopped the turn {stopped.turn_id}."] if stopped.turn_id else []
+        if count := len(gone) + len(stopped.cancelled):
+            parts.append(f"Cancelled {count} waiting {'message' if count == 1 else 'messages'}.")
+        return Said(text=" ".join(parts) or "Nothing was running.")
+
+    return Deed(act=act, beforehand=thin_out)
 
 
-async def begin_anew(reach: Reach, caller: Caller, rest: str) -> Said:
+async def begin_anew(services: Services, caller: Caller, rest: str) -> Deed:
     """Begin a new transcript; the rest of the line is its first message."""
     if rest:
-        receipt = await reach.intake.accept(replace(caller.draft, text=rest, begins="command"))
-        return Said(text="A new conversation begins.", receipt=receipt)
-    done = await reach.acts.reset(caller.session_key, by="command")
-    when = " when the running turn has ended" if done.is_waiting else ""
-    return Said(text=f"A new conversation begins{when}.")
+        draft = replace(caller.draft, text=rest, begins="command")
+        return _filing(services, draft, "A new conversation begins.")
+
+    def act(tx: Tx) -> Said:
+        done = services.acts.reset_in(tx, caller.session_key, by="command")
+        when = " when the running turn has ended" if done.is_waiting else ""
+        return Said(text=f"A new conversation begins{when}.")
+
+    return Deed(act=act)
 
 
-async def steer(reach: Reach, caller: Caller, rest: str) -> Said:
+async def steer(services: Services, caller: Caller, rest: str) -> Deed:
     if not rest:
         raise InvalidInput("text", "say what the agent should take into account: /steer TEXT")
-    draft = replace(caller.draft, text=rest, mode=Mode.STEER)
-    receipt = await reach.intake.accept(draft)
-    return Said(text=_filed(receipt), receipt=receipt)
+    draft = replace(caller.draft, text=rest, queue=QueueOverrides(mode=Mode.STEER))
+    return _filing(services, draft)
 
 
-async def compact(reach: Reach, caller: Caller, rest: str) -> Said:
-    draft = caller.draft
-    receipt = await reach.compactions.ask(caller.session_key, rest, draft.route, draft.trust)
-    return Said(text="The conversation will be folded.", receipt=receipt)
+async def compact(services: Services, caller: Caller, rest: str) -> Deed:
+    key, route, principal = caller.session_key, caller.draft.route, caller.principal
+
+    def act(tx: Tx) -> Said:
+        receipt = services.compactions.ask_in(tx, key, rest, route, principal)
+        return Said(text="The conversation will be folded.", receipt=receipt)
+
+    return Deed(act=act, locks=(halts.ASKING,))
 
 
-async def queue(reach: Reach, caller: Caller, rest: str) -> Said:
-    session = await reach.sessions.get(caller.session_key, caller.principal.owner)
+async def queue(services: Services, caller: Caller, rest: str) -> Deed:
+    key = caller.session_key
+    session = await services.views.sessions.get(key, caller.principal.viewer)
     if not rest:
-        return Said(text=_described(session.queue))
-    wanted = NO_OVERRIDES if rest == "default" else _parsed(rest, session.queue)
-    await reach.intake.set_queue(caller.session_key, wanted)
-    return Said(text=_described(wanted))
+        return saying(_described(session.queue))
+    wanted = queueing.checked(
+        NO_OVERRIDES if rest == "default" else queue_words.parsed(rest, session.queue)
+    )
+
+    def act(tx: Tx) -> Said:
+        services.intake.set_queue_in(tx, key, wanted)
+        return Said(text=_described(wanted))
+
+    return Deed(act=act)
 
 
-def _filed(receipt: Receipt) -> str:
-    return f"Filed as {receipt.stimulus_id}: {receipt.outcome.value}."
+def _filing(services: Services, draft: Draft, text: str | None = None) -> Deed:
+    """Return the deed that files a text for the agent; its key is the command's already."""
+    checked = services.intake.checked(replace(draft, dedup_key=None))
 
+    def act(tx: Tx) -> Said:
+        (receipt,) = services.intake.accept_in(tx, [checked])
+        filed = f"Filed as {receipt.stimulus_id}: {receipt.outcome.value}."
+        return Said(text=text or filed, receipt=receipt)
 
-def _parsed(rest: str, queue: QueueOverrides) -> QueueOverrides:
-    """Read `collect debounce:2s cap:5 drop:old` over the settings so far."""
-    for word in rest.lower().split():
-        name, colon, value = word.partition(":")
-        if not colon:
-            queue = replace(queue, mode=_one_of(Mode, name, "mode"))
-        elif name == "drop":
-            queue = replace(queue, drop=_one_of(Drop, value, "drop"))
-        elif name == "debounce":
-            queue = replace(queue, debounce_ms=_milliseconds(value))
-        elif name == "cap" and value.isascii() and value.isdecimal() and len(value) < 6:
-            queue = replace(queue, cap=int(value))
-        else:
-            raise InvalidInput(
-                "queue", f"takes a mode, debounce:2s, cap:20 and drop:old, not {word[:40]!r}"
-            )
-    return queue
-
-
-def _one_of(kind: type[Word], word: str, field: str) -> Word:
-    try:
-        return kind(word)
-    except ValueError:
-        known = ", ".join(kind)
-        raise InvalidInput(field, f"must be one of {known}, not {word[:40]!r}") from None
-
-
-def _milliseconds(text: str) -> int:
-    found = _DURATION.fullmatch(text)
-    if found is None:
-        raise InvalidInput("debounce", f"must be a time such as 500ms, 2s or 1m, not {text[:40]!r}")
-    return int(found[1]) * _MS[found[2]]
+    return Deed(act=act, locks=(halts.ASKING,))
 
 
 def _described(queue: QueueOverrides) -> str:

@@ -2,24 +2,25 @@
 
 from datetime import UTC, datetime
 
-from wakeful.commands.command import Caller, Reach, Said
+from wakeful.access import rules
+from wakeful.commands.command import Caller, Deed, saying
+from wakeful.services import Services
 from wakeful.transcript.sessions import Session
 from wakeful.views.lanes import LaneStatus
 from wakeful.views.why import Link
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.errors import NotFound
-from wakeful.vocabulary.stimulus import OPERATOR
 from wakeful.vocabulary.text import one_line
 
 MOST_SESSIONS = 10
 LONGEST_TRIGGER = 80  # characters shown of what woke a turn
 
 
-async def status(reach: Reach, caller: Caller, _rest: str) -> Said:
+async def status(services: Services, caller: Caller, _rest: str) -> Deed:
     agent_id = keys.agent_of(caller.session_key)
-    card = reach.agents.card(agent_id)
-    lane = await reach.lanes.status(caller.session_key)
-    session = await _session(reach, caller)
+    card = services.views.agents.card(agent_id)
+    lane = await services.views.lanes.status(caller.session_key)
+    session = await _session(services, caller)
     chosen = None if session is None else session.overrides.model
     model = card.model if chosen is None else f"{chosen}, chosen for this session"
     lines = [f"{caller.session_key}: {lane.state}", f"agent {agent_id}, model {model}"]
@@ -34,58 +35,60 @@ async def status(reach: Reach, caller: Caller, _rest: str) -> Said:
             f"context about {session.context_tokens} tokens, folded {session.compactions} times"
         )
         lines.append(_used(session))
-    return Said(text="\n".join(lines))
+    return saying("\n".join(lines))
 
 
-async def usage(reach: Reach, caller: Caller, _rest: str) -> Said:
-    session = await _session(reach, caller)
-    return Said(text="Nothing was used yet." if session is None else _used(session))
+async def usage(services: Services, caller: Caller, _rest: str) -> Deed:
+    session = await _session(services, caller)
+    return saying("Nothing was used yet." if session is None else _used(session))
 
 
-async def sessions(reach: Reach, caller: Caller, _rest: str) -> Said:
+async def sessions(services: Services, caller: Caller, _rest: str) -> Deed:
     agent_id = keys.agent_of(caller.session_key)
-    found = await reach.sessions.of_agent(agent_id, caller.principal.owner, limit=MOST_SESSIONS)
+    found = await services.views.sessions.of_agent(
+        agent_id, caller.principal.viewer, limit=MOST_SESSIONS
+    )
     lines = [f"{one.key}{f' ({one.label})' if one.label else ''}" for one in found]
-    return Said(text="\n".join(lines) or "There are no sessions yet.")
+    return saying("\n".join(lines) or "There are no sessions yet.")
 
 
-async def why(reach: Reach, caller: Caller, rest: str) -> Said:
+async def why(services: Services, caller: Caller, rest: str) -> Deed:
     word = rest or "last"
-    turn_id = await _turn_id(reach, caller, word)
+    turn_id = await _turn_id(services, caller, word)
     try:
-        links = await reach.why.chain(turn_id, caller.principal.owner)
+        links = await services.views.why.chain(turn_id, caller.principal.viewer)
     except NotFound:  # said of what was named, not of what that led to: it may be another's
         raise NotFound("turn", f"there is no turn or stimulus {word[:80]!r}") from None
-    return Said(text="\n".join(map(_told, links)))
+    return saying("\n".join(map(_told, links)))
 
 
-async def whoami(_reach: Reach, caller: Caller, _rest: str) -> Said:
+async def whoami(_services: Services, caller: Caller, _rest: str) -> Deed:
     who = caller.principal
-    return Said(
-        text=f"{who.name}, with the scopes {', '.join(who.scopes)}; what you send is trusted as "
+    return saying(
+        f"{who.name}, with the scopes {', '.join(who.scopes)}; what you send is trusted as "
         f"{who.trust.value}. This is {caller.session_key}."
     )
 
 
-async def _session(reach: Reach, caller: Caller) -> Session | None:
+async def _session(services: Services, caller: Caller) -> Session | None:
     try:
-        return await reach.sessions.get(caller.session_key, caller.principal.owner)
+        return await services.views.sessions.get(caller.session_key, caller.principal.viewer)
     except NotFound:
         return None
 
 
-async def _turn_id(reach: Reach, caller: Caller, word: str) -> str:
+async def _turn_id(services: Services, caller: Caller, word: str) -> str:
     """Return the turn that is meant: by its id, by that of a stimulus, or the last one here."""
     if word == "last":
-        rows = await reach.store.read(
+        rows = await services.views.store.read(
             "SELECT id FROM turns WHERE session_key = :key ORDER BY id DESC LIMIT 1",
             key=caller.session_key,
         )
     else:
-        rows = await reach.store.read(
+        rows = await services.views.store.read(
             "SELECT turn_id, session_key FROM stimuli WHERE id = :id", id=word
         )
-        if rows and not await _is_own(reach, caller, rows[0][1]):
+        if rows and not await _is_seen(services, caller, rows[0][1]):
             return word  # as if it did not exist
     if not rows:
         if word == "last":
@@ -96,9 +99,8 @@ async def _turn_id(reach: Reach, caller: Caller, word: str) -> str:
     return rows[0][0]
 
 
-async def _is_own(reach: Reach, caller: Caller, session_key: str) -> bool:
-    owner = caller.principal.owner
-    return owner in (OPERATOR, await reach.sessions.owner_of(session_key))
+async def _is_seen(services: Services, caller: Caller, session_key: str) -> bool:
+    return rules.may_see(caller.principal, await services.views.sessions.owner_of(session_key))
 
 
 def _until(lane: LaneStatus) -> str:

@@ -1,26 +1,38 @@
 """The table of commands, and how a line is read as one of them."""
 
 import re
+from difflib import get_close_matches
 
-from wakeful.commands import control, conversation, looking
-from wakeful.commands.command import Caller, Command, Effect, Reach, Said, Who
+from wakeful.access.principal import Principal
+from wakeful.commands import control, conversation, looking, queue_words
+from wakeful.commands.command import Caller, Command, Deed, Effect, Who, saying
+from wakeful.services import Services
 from wakeful.vocabulary.errors import InvalidInput
+from wakeful.vocabulary.stimulus import Draft
 
-_LINE = re.compile(r"/([A-Za-z]{1,32})(?:\s+(.*))?", re.DOTALL)
+_LINE = re.compile(r"/([A-Za-z][\w-]{0,31})(?:\s+(.*))?", re.DOTALL | re.ASCII)
 _BARE_STOP = re.compile(r"stop[.!]?", re.IGNORECASE)
 
 
-async def help(_reach: Reach, caller: Caller, rest: str) -> Said:
+async def help(_services: Services, caller: Caller, rest: str) -> Deed:
     named = rest.removeprefix("/").lower()
     if not named:
-        lines = [f"{one.usage} — {one.help}" for one in TABLE.values() if may_use(caller, one)]
-        return Said(text="\n".join(lines))
+        mine = (one for one in TABLE.values() if one.is_for(caller.principal))
+        return saying("\n".join(f"{one.usage} — {one.help}" for one in mine))
     command = TABLE.get(named)
     if command is None:
         raise InvalidInput("command", f"there is no /{named[:40]}; /help lists them all")
     who = "" if command.who is Who.SENDER else " Only the operator may use it."
     running = "" if command.effect is Effect.NONE else f" A running turn: {command.effect.value}."
-    return Said(text=f"{command.usage} — {command.help}{running}{who}")
+    return saying(f"{command.usage} — {command.help}{running}{who}")
+
+
+async def _unknown(_services: Services, caller: Caller, name: str) -> Deed:
+    """Tell whoever mistyped a command which ones are near; a model never sees it."""
+    mine = [one.name for one in TABLE.values() if one.is_for(caller.principal)]
+    near = [f"/{one}" for one in get_close_matches(name.lower(), mine, n=3)]
+    hint = f" Did you mean {' or '.join(near)}?" if near else ""
+    return saying(f"There is no command /{name}.{hint} /help lists them all.")
 
 
 _COMMANDS = (
@@ -28,103 +40,111 @@ _COMMANDS = (
         name="help",
         arguments="[COMMAND]",
         help="List the commands, or explain one.",
-        act=help,
+        plan=help,
     ),
-    Command(name="status", help="What this session is doing.", act=looking.status),
+    Command(name="status", help="What this session is doing.", plan=looking.status),
     Command(
         name="stop",
         help="End the running turn and cancel the messages that wait; a bare `stop` does it too.",
         effect=Effect.ENDS,
-        act=conversation.stop,
+        plan=conversation.stop,
     ),
     Command(
         name="new",
         arguments="[TEXT]",
         help="Begin a new conversation in this session, with a first message if there is one.",
         effect=Effect.AFTER,
-        act=conversation.begin_anew,
+        plan=conversation.begin_anew,
     ),
     Command(
         name="reset",
         arguments="[TEXT]",
         help="The same as /new.",
         effect=Effect.AFTER,
-        act=conversation.begin_anew,
+        plan=conversation.begin_anew,
     ),
     Command(
         name="steer",
         arguments="TEXT",
         help="Say something that the running turn takes into account at its next step.",
         effect=Effect.JOINS,
-        act=conversation.steer,
+        plan=conversation.steer,
     ),
     Command(
         name="queue",
         arguments="[MODE] [debounce:2s] [cap:20] [drop:old] | default",
         help="Show or set what happens to messages while the agent is busy.",
-        act=conversation.queue,
+        plan=conversation.queue,
     ),
     Command(
         name="compact",
         arguments="[WHAT MATTERS]",
         help="Fold the older part of the conversation into a summary.",
         effect=Effect.AFTER,
-        act=conversation.compact,
+        plan=conversation.compact,
     ),
     Command(
         name="model",
         arguments="[PROVIDER:MODEL | default]",
         help="Show or choose the model of this session.",
         who=Who.OPERATOR,
-        act=control.model,
+        plan=control.model,
     ),
     Command(
         name="think",
         arguments="[off | low | medium | high | xhigh | default]",
         help="Show or choose how much the model thinks before it answers.",
         who=Who.OPERATOR,
-        act=control.think,
+        plan=control.think,
     ),
-    Command(name="usage", help="Tokens and money of this conversation.", act=looking.usage),
-    Command(name="sessions", help="The sessions written to last.", act=looking.sessions),
+    Command(name="usage", help="Tokens and money of this conversation.", plan=looking.usage),
+    Command(name="sessions", help="The sessions written to last.", plan=looking.sessions),
     Command(
         name="why",
         arguments="[TURN | STIMULUS | last]",
         help="What led to a turn, back to the first cause.",
-        act=looking.why,
+        plan=looking.why,
     ),
-    Command(name="whoami", help="Whom the runtime takes you for.", act=looking.whoami),
+    Command(name="whoami", help="Whom the runtime takes you for.", plan=looking.whoami),
     Command(
         name="halt",
         arguments="[AGENT]",
         help="Stop every model and tool call of an agent, or of all, until /resume.",
         who=Who.OPERATOR,
         effect=Effect.HOLDS,
-        act=control.halt,
+        plan=control.halt,
     ),
     Command(
         name="resume",
         arguments="[AGENT]",
         help="Lift a halt.",
         who=Who.OPERATOR,
-        act=control.resume,
+        plan=control.resume,
     ),
 )
 
 TABLE: dict[str, Command] = {command.name: command for command in _COMMANDS}
 
 
-def read(text: str, *, is_operator: bool) -> tuple[Command, str] | None:
-    """Return the command that a line is, with the rest of it; None: it is for the agent."""
-    line = text.strip()
-    if is_operator and _BARE_STOP.fullmatch(line):
+_UNKNOWN = Command(name="", help="", plan=_unknown)
+
+
+def read(draft: Draft, principal: Principal) -> tuple[Command, str] | None:
+    """Return the command that a message is, with the rest of it; None: it is for the agent.
+
+    A word after a slash is always a command, if only an unknown one; a path is none.
+    """
+    line = draft.text.strip()
+    if principal.is_operator and _BARE_STOP.fullmatch(line):
         return TABLE["stop"], ""
     found = _LINE.fullmatch(line)
-    command = None if found is None else TABLE.get(found[1].lower())
-    if found is None or command is None:
+    if found is None:
         return None
-    return command, found[2] or ""
-
-
-def may_use(caller: Caller, command: Command) -> bool:
-    return command.who is Who.SENDER or caller.is_operator
+    name, rest = found[1], found[2] or ""
+    command = TABLE.get(name.lower())
+    if command is None:
+        return _UNKNOWN, name
+    is_inline = bool(draft.attachments) or not queue_words.is_alone(rest)
+    if command.name == "queue" and rest and is_inline:
+        return None
+    return command, rest

@@ -209,7 +209,7 @@ class Acceptance:
             created_at=tx.now,
             started_at=tx.now,
             binding=draft.binding,
-            owner=draft.owner,
+            owner=draft.makes_for or draft.owner,
             parent=keys.parent(SessionKey(draft.session_key)),
         )
 

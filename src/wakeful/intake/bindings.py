@@ -10,11 +10,9 @@ from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.queueing import QueueOverrides
 from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.session_key import KeyKind, SessionKey
 from wakeful.vocabulary.stimulus import OPERATOR
-
-# Peers at these doors are other agents: they never share the operator's main conversation.
-_AGENT_DOORS = frozenset({"hub", "a2a"})
 
 
 class DmScope(StrEnum):
@@ -25,7 +23,7 @@ class DmScope(StrEnum):
 
 
 class Contact(Record):
-    """Who speaks, and where: a peer alone is a direct conversation, else a room."""
+    """Where somebody speaks: with a peer alone in a direct conversation, else in a room."""
 
     door: str
     account: str = ""
@@ -33,6 +31,16 @@ class Contact(Record):
     group: str = ""
     channel: str = ""
     thread: str = ""
+
+    @property
+    def is_room(self) -> bool:
+        return bool(self.group or self.channel)
+
+    @property
+    def route(self) -> Route:
+        """Where an answer goes."""
+        address = self.group or self.channel or self.peer
+        return Route(door=self.door, address=address, thread=self.thread, account=self.account)
 
 
 class Match(Record):
@@ -65,6 +73,11 @@ class Bound(Record):
     session_key: SessionKey
     binding_id: str | None = None
 
+    @property
+    def place(self) -> str:
+        """The room or peer, which owns what strangers say there."""
+        return keys.place_of(self.session_key)
+
 
 class Bindings:
     """The bindings of a runtime, the most specific one first."""
@@ -85,7 +98,7 @@ class Bindings:
             if not binding.match.door:
                 raise InvalidInput(f"bindings[{position}].match.door", "must not be empty")
         self._ordered = sorted(bindings, key=lambda binding: _rank(binding.match))
-        self._default_agent = default_agent
+        self.default_agent = default_agent
         self._dm_scope = dm_scope
         self._is_unified = is_unified
         self._links = {
@@ -97,17 +110,21 @@ class Bindings:
     def get(self, binding_id: str | None) -> Binding | None:
         return None if binding_id is None else self._by_id.get(binding_id)
 
-    def resolve(self, contact: Contact) -> Bound:
-        """Return the agent and session of a contact: peer > room > account > door > default."""
+    def resolve(self, contact: Contact, *, is_operator: bool) -> Bound:
+        """Return the agent and session of a contact: peer > room > account > door > default.
+
+        Only the operator's direct messages may share a conversation, by `dm_scope`.
+        """
         binding = next((b for b in self._ordered if _matches(b.match, contact)), None)
-        agent_id = self._default_agent if binding is None else binding.agent
+        agent_id = self.default_agent if binding is None else binding.agent
+        scope = self._dm_scope if is_operator else _STRANGERS_SCOPES[self._dm_scope]
         return Bound(
             agent_id=agent_id,
-            session_key=self._session_key(agent_id, contact),
+            session_key=self._session_key(agent_id, contact, scope),
             binding_id=None if binding is None else binding.id,
         )
 
-    def thinking_place(self, key: SessionKey, owner: str = OPERATOR) -> SessionKey:
+    def answering_session(self, key: SessionKey, owner: str) -> SessionKey:
         """Return the session whose turns answer what is said in this one.
 
         In unified mode the operator's web chats share one; other owners never share theirs.
@@ -116,28 +133,29 @@ class Bindings:
             return key
         return keys.unified(keys.agent_of(key))
 
-    def _session_key(self, agent_id: str, contact: Contact) -> SessionKey:
+    def _session_key(self, agent_id: str, contact: Contact, scope: DmScope) -> SessionKey:
         if contact.group:
             key = keys.room(agent_id, contact.door, "group", contact.group)
         elif contact.channel:
             key = keys.room(agent_id, contact.door, "channel", contact.channel)
         else:
-            key = self._direct_key(agent_id, contact)
+            key = self._direct_key(agent_id, contact, scope)
         return keys.thread(key, contact.thread) if contact.thread else key
 
-    def _direct_key(self, agent_id: str, contact: Contact) -> SessionKey:
-        linked = self._linked(contact)
-        scope = self._dm_scope
-        if contact.door in _AGENT_DOORS and linked is None and scope is not _NARROWEST:
-            scope = DmScope.PER_CHANNEL_PEER
+    def _direct_key(self, agent_id: str, contact: Contact, scope: DmScope) -> SessionKey:
         if scope is DmScope.MAIN:
             return keys.main(agent_id)
-        peer = contact.peer if linked is None else linked
-        if scope is DmScope.PER_PEER or linked is not None:
-            return keys.direct(agent_id, peer)
-        if scope is DmScope.PER_CHANNEL_PEER:
-            return keys.direct(agent_id, peer, door=contact.door)
-        return keys.direct(agent_id, peer, door=contact.door, account=contact.account or "default")
+        linked = self._linked(contact)
+        if linked is not None:
+            return keys.direct(agent_id, linked)
+        door, account = contact.door, contact.account or "default"
+        match scope:
+            case DmScope.PER_PEER:
+                return keys.direct(agent_id, contact.peer)
+            case DmScope.PER_CHANNEL_PEER:
+                return keys.direct(agent_id, contact.peer, door=door)
+            case DmScope.PER_ACCOUNT_CHANNEL_PEER:
+                return keys.direct(agent_id, contact.peer, door=door, account=account)
 
     def _linked(self, contact: Contact) -> str | None:
         """Return the one name of a peer that is known under several addresses."""
@@ -150,7 +168,13 @@ class Bindings:
         )
 
 
-_NARROWEST = DmScope.PER_ACCOUNT_CHANNEL_PEER
+# What would merge several peers, or the same name at several doors, is for the operator alone.
+_STRANGERS_SCOPES: dict[DmScope, DmScope] = {
+    DmScope.MAIN: DmScope.PER_CHANNEL_PEER,
+    DmScope.PER_PEER: DmScope.PER_CHANNEL_PEER,
+    DmScope.PER_CHANNEL_PEER: DmScope.PER_CHANNEL_PEER,
+    DmScope.PER_ACCOUNT_CHANNEL_PEER: DmScope.PER_ACCOUNT_CHANNEL_PEER,
+}
 
 
 def _rank(match: Match) -> tuple[bool, bool, bool]:

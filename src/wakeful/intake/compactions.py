@@ -1,7 +1,9 @@
 """Compactions that somebody asks for, or wants undone."""
 
+from wakeful.access.principal import Principal
 from wakeful.broker import lanes
 from wakeful.bus.bus import Bus
+from wakeful.gate import halts
 from wakeful.intake.intake import Intake
 from wakeful.intake.sessions import existing
 from wakeful.store.database import Store, Tx
@@ -10,12 +12,11 @@ from wakeful.transcript.entries import Line
 from wakeful.vocabulary.compacting import FOLD
 from wakeful.vocabulary.entry import CompactionBody, Entry, EntryKind
 from wakeful.vocabulary.errors import InvalidInput, Underway
-from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.session_key import SessionKey
-from wakeful.vocabulary.stimulus import Draft, Receipt, Trust
+from wakeful.vocabulary.stimulus import Draft, Receipt
 
 
 class Compactions:
@@ -28,25 +29,32 @@ class Compactions:
         self._intake = intake
 
     async def ask(
-        self, session_key: SessionKey, wish: str, route: Route | None, trust: Trust
+        self, session_key: SessionKey, wish: str, route: Route | None, by: Principal
     ) -> Receipt:
         """File that a conversation is to be folded, as soon as its lane is free.
 
         Where the wish came from, the outcome is told; not to whoever spoke there last.
         """
-        await self._store.write(
-            lambda tx: existing(tx, session_key), locks=[lanes.lock(session_key)]
+        return await self._store.write(
+            lambda tx: self.ask_in(tx, session_key, wish, route, by),
+            locks=[lanes.lock(session_key), halts.ASKING],
         )
-        return await self._intake.accept(
-            Draft(
-                session_key=session_key,
-                text=wish.strip() or FOLD,
-                kind=Kind.COMPACTION,
-                trust=trust,
-                source=Kind.COMPACTION.detail,
-                route=route,
-            )
+
+    def ask_in(
+        self, tx: Tx, session_key: SessionKey, wish: str, route: Route | None, by: Principal
+    ) -> Receipt:
+        """Ask as part of another change; the caller holds the locks of the lane and the halts."""
+        existing(tx, session_key)
+        draft = Draft(
+            session_key=session_key,
+            text=wish.strip() or FOLD,
+            kind=Kind.COMPACTION,
+            trust=by.trust,
+            owner=by.owner,
+            source=Kind.COMPACTION.detail,
+            route=route,
         )
+        return self._intake.accept_in(tx, [draft])[0]
 
     async def undo(self, session_key: SessionKey) -> Entry:
         """Give back the view before the last compaction; what was said since then stays.
@@ -86,12 +94,7 @@ class Compactions:
             by=-min(session.compactions, 1),  # a fork may undo what was not folded in it
         )
         self._bus.publish(
-            tx,
-            Event(
-                kind="session.compaction_undone",
-                session_key=session_key,
-                data={"entry_id": written.id, "undoes": last.id},
-            ),
+            tx, "session.compaction_undone", session_key, entry_id=written.id, undoes=last.id
         )
         return written
 

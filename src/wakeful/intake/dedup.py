@@ -6,10 +6,17 @@ from collections.abc import Sequence
 import msgspec
 
 from wakeful.store.database import Tx
+from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import Draft, Outcome, Receipt
 
+DIFFERENT_BODY = "different-body"
+
 _receipt = msgspec.json.Decoder(Receipt)
+
+
+class KeyReused(InvalidInput):
+    """A key came again with something else to say."""
 
 
 class First(Record):
@@ -64,7 +71,7 @@ def find(tx: Tx, draft: Draft) -> First | None:
     return None if row is None else First(stimulus_id=row[0], body_hash=row[1], receipt=row[2])
 
 
-def keep_receipts(tx: Tx, answered: Sequence[tuple[Draft, Record]]) -> None:
+def keep_receipts(tx: Tx, answered: Sequence[tuple[Draft, Receipt]]) -> None:
     """Keep what the first senders were told, for whoever repeats them."""
     tx.many(
         "UPDATE dedup SET receipt = :receipt WHERE scope = :scope AND key = :key",
@@ -87,8 +94,31 @@ def repeated(first: First, draft: Draft, just_told: Receipt | None) -> Receipt:
         told,
         outcome=Outcome.DUPLICATE,
         duplicate_of=first.stimulus_id,
-        reason=told.outcome.value if is_same_body else "different-body",
+        reason=told.outcome.value if is_same_body else DIFFERENT_BODY,
         first_reason=told.reason,
+    )
+
+
+def first_answer(first: First, draft: Draft) -> Receipt:
+    """Return what the first sender of a key was told, word for word."""
+    if first.body_hash != body_hash(draft):
+        raise KeyReused("dedup_key", "was used with another text")
+    return _receipt.decode(first.receipt)
+
+
+def as_first_told(receipt: Receipt) -> Receipt:
+    """Return the receipt of a duplicate as its first sender was given it."""
+    if receipt.outcome is not Outcome.DUPLICATE:
+        return receipt
+    if receipt.reason == DIFFERENT_BODY:
+        raise KeyReused("dedup_key", "was used with another text")
+    return msgspec.structs.replace(
+        receipt,
+        stimulus_id=receipt.duplicate_of or receipt.stimulus_id,
+        outcome=Outcome(receipt.reason or Outcome.STARTED),
+        reason=receipt.first_reason,
+        duplicate_of=None,
+        first_reason=None,
     )
 
 

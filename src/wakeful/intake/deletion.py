@@ -24,7 +24,6 @@ from wakeful.turns.tool_calls import CallState
 from wakeful.turns.turns import End, Turn, TurnState
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import StoreFailed
-from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.failpoints import failpoint
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.retrying import retrying
@@ -140,7 +139,7 @@ class Deletion:
         if turn is not None:
             asks.failed(tx, turn.id, turn.step, SESSION_DELETED)
             for call in tool_calls.abandon(tx, turn.id, turn.step):
-                self._publish(
+                self._bus.publish(
                     tx,
                     "turn.tool",
                     lane.session_key,
@@ -162,9 +161,4 @@ class Deletion:
         for transcript_id in (session.transcript_id, *resets.forget(tx, session.key)):
             discards.discard(tx, transcript_id)
         sessions.remove(tx, session)
-        self._publish(tx, "session.deleted", session.key)
-
-    def _publish(
-        self, tx: Tx, kind: str, session_key: str, *, turn_id: str | None = None, **data: object
-    ) -> None:
-        self._bus.publish(tx, Event(kind=kind, session_key=session_key, turn_id=turn_id, data=data))
+        self._bus.publish(tx, "session.deleted", session.key)

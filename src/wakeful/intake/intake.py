@@ -34,6 +34,8 @@ from wakeful.vocabulary.stimulus import WAITING, Draft, Outcome, Receipt, State
 RELEASE_STEP = 200  # lanes that one write of `resume` touches
 STOP_STEP = 500  # stimuli that one write of `stop` cancels
 
+_EVERY = 2**53  # no lane comes so far
+
 # Written in the accepting transaction, beside a stimulus that was filed.
 Beside = Callable[[Tx, Receipt], None]
 
@@ -167,16 +169,18 @@ class Intake:
     async def set_queue(self, session_key: SessionKey, queue: QueueOverrides) -> None:
         """Keep queue settings for a session; what waits in its lane follows them."""
         queue = queueing.checked(queue)
+        await self._store.write(
+            lambda tx: self.set_queue_in(tx, session_key, queue), locks=[lanes.lock(session_key)]
+        )
 
-        def write(tx: Tx) -> None:
-            session = sessions.get(tx, session_key)
-            if session is None:
-                raise NotFound("session", f"no session {session_key!r}")
-            chosen = replace(session, queue=queue)
-            sessions.choose(tx, chosen)
-            self.follow_queue(tx, chosen)
-
-        await self._store.write(write, locks=[lanes.lock(session_key)])
+    def set_queue_in(self, tx: Tx, session_key: SessionKey, queue: QueueOverrides) -> None:
+        """Keep queue settings, which were checked, under the lock of the session's lane."""
+        session = sessions.get(tx, session_key)
+        if session is None:
+            raise NotFound("session", f"no session {session_key!r}")
+        chosen = replace(session, queue=queue)
+        sessions.choose(tx, chosen)
+        self.follow_queue(tx, chosen)
 
     def follow_queue(self, tx: Tx, session: SessionPolicy) -> None:
         """Let what waits for a window follow the settings that hold now; it never waits longer."""
@@ -189,30 +193,38 @@ class Intake:
 
     async def halt(self, agent_id: str | None, by: str = "operator") -> bool:
         """Stop all model and tool calls of an agent, or of the runtime, until `resume`."""
-        scope = self._scope(agent_id)
+        scope = self.scope_of(agent_id)
+        return await self._store.write(
+            lambda tx: self.halt_in(tx, scope, by), locks=[halts.CHANGING]
+        )
 
-        def write(tx: Tx) -> bool:
-            if not halts.halt(tx, scope, by):
-                return False
-            self._bus.publish(tx, Event(kind="halt.set", data={"scope": scope, "by": by}))
-            return True
-
-        return await self._store.write(write, locks=[halts.CHANGING])
+    def halt_in(self, tx: Tx, scope: str, by: str) -> bool:
+        """Halt as part of another change; the caller holds the lock of the halts."""
+        if not halts.halt(tx, scope, by):
+            return False
+        self._bus.publish(tx, Event(kind="halt.set", data={"scope": scope, "by": by}))
+        return True
 
     async def resume(self, agent_id: str | None) -> bool:
         """Lift a halt and let everything that nothing else halts go on, in small steps."""
-        scope = self._scope(agent_id)
+        scope = self.scope_of(agent_id)
+        is_lifted = await self._store.write(
+            lambda tx: self.lift_in(tx, scope), locks=[halts.CHANGING]
+        )
+        await self.release_all(agent_id)
+        return is_lifted
 
-        def lift(tx: Tx) -> bool:
-            if not halts.lift(tx, scope):
-                return False
-            self._bus.publish(tx, Event(kind="halt.lifted", data={"scope": scope}))
-            return True
+    def lift_in(self, tx: Tx, scope: str) -> bool:
+        """Lift a halt as part of another change; the caller must then `release_all`."""
+        if not halts.lift(tx, scope):
+            return False
+        self._bus.publish(tx, Event(kind="halt.lifted", data={"scope": scope}))
+        return True
 
-        is_lifted = await self._store.write(lift, locks=[halts.CHANGING])
+    async def release_all(self, agent_id: str | None) -> None:
+        """Let one agent's lanes go on, or everybody's."""
         for each in self._agents.ids() if agent_id is None else [agent_id]:
             await self.release(each)
-        return is_lifted
 
     async def release(self, agent_id: str) -> None:
         """Let an agent's lanes go on; also run at start, since a crash may cut a resume short."""
@@ -240,6 +252,40 @@ class Intake:
                 self._publish(tx, "stimulus.pending", key, stimulus_id, "resumed")
             lanes.resume_stalled(tx, key, tx.now)
         return True
+
+    async def thin_out(self, session_key: SessionKey) -> list[str]:
+        """Cancel what people have waiting, in small steps, until one is enough for the rest.
+
+        For a stop that must be one commit: `stop_in`. A stop that is cut short here is said again.
+        """
+        cancelled: list[str] = []
+        while await self._is_crowded(session_key):
+            more = await self._store.write(
+                lambda tx: self._cancel_said(tx, session_key, _EVERY),
+                locks=[lanes.lock(session_key)],
+            )
+            cancelled += more
+            if not more:
+                break
+        return cancelled
+
+    async def _is_crowded(self, session_key: SessionKey) -> bool:
+        ((count,),) = await self._store.read(
+            "SELECT COUNT(*) FROM stimuli WHERE session_key = :key "
+            "AND state IN ('pending', 'parked')",
+            key=session_key,
+        )
+        return count > STOP_STEP
+
+    def stop_in(self, tx: Tx, session_key: SessionKey) -> Stopped:
+        """Stop a session as part of another change; `thin_out` comes before."""
+        stopped = self._stop(tx, session_key)
+        if stopped is None:
+            return Stopped(turn_id=None, cancelled=())
+        turn_id, said_before, cancelled = stopped
+        if len(cancelled) == STOP_STEP:  # some came since
+            cancelled += self._cancel_said(tx, session_key, said_before)
+        return Stopped(turn_id=turn_id, cancelled=tuple(cancelled))
 
     def _stop(self, tx: Tx, session_key: str) -> tuple[str | None, int, list[str]] | None:
         """Interrupt what runs and cancel some of what waits; return also where the rest ends."""
@@ -284,7 +330,8 @@ class Intake:
             ),
         )
 
-    def _scope(self, agent_id: str | None) -> str:
+    def scope_of(self, agent_id: str | None) -> str:
+        """Name what a halt covers: an agent that is known, or everything."""
         if agent_id is None:
             return halts.EVERYTHING
         return self._agents.get(agent_id, "agent_id").id

@@ -26,9 +26,10 @@ class QueueRules:
 
     def of(self, session: SessionPolicy, what: Draft | Stimulus) -> QueueSettings:
         """Resolve inline > session > door > agent > global > default, each key on its own."""
-        inline = None if what.mode is None else QueueOverrides(mode=what.mode)
+        inline, of_door = _own_levels(what)
         door = None if what.route is None else self._doors.get(what.route.door)
-        return queueing.resolve(inline, session.queue, door, self._own(session), self._everywhere)
+        own = self._own(session)
+        return queueing.resolve(inline, session.queue, door, own, self._everywhere, of_door)
 
     def of_session(self, session: SessionPolicy) -> QueueSettings:
         """Return what holds for the session's people, who are where they spoke last."""
@@ -41,3 +42,13 @@ class QueueRules:
         if binding is None or binding.queue is None:
             return self._agents.get(session.agent_id).queue
         return binding.queue
+
+
+def _own_levels(what: Draft | Stimulus) -> tuple[QueueOverrides | None, QueueOverrides | None]:
+    """Return what a message says of its own queueing, and what its door says where nobody does.
+
+    A stimulus that was accepted has kept its mode; the rest has had its effect.
+    """
+    if isinstance(what, Stimulus):
+        return None if what.mode is None else QueueOverrides(mode=what.mode), None
+    return what.queue, QueueOverrides(debounce_ms=what.debounce_ms) if what.debounce_ms else None

@@ -17,7 +17,6 @@ from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.agent import parse_thinking
 from wakeful.vocabulary.entry import EntryKind, NoteBody
 from wakeful.vocabulary.errors import InvalidInput, NotFound, Underway
-from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.queueing import QueueOverrides
 from wakeful.vocabulary.record import Record, fitting
@@ -65,18 +64,20 @@ class SessionActs:
 
     async def reset(self, key: SessionKey, by: str = "reset") -> ResetDone:
         """Begin a new transcript: now, or with the next turn while one is open."""
+        return await self._store.write(
+            lambda tx: self.reset_in(tx, key, by), locks=[lanes.lock(key)]
+        )
 
-        def write(tx: Tx) -> ResetDone:
-            session, reset = existing(tx, key), Reset(from_seq=0, by=by)
-            if _has_open_turn(tx, key):
-                waiting = [one for one in session.resets if one.from_seq > 0]
-                sessions.set_resets(tx, key, [reset, *waiting])
-                return ResetDone(transcript_id=session.transcript_id, is_waiting=True)
-            fresh = resets.begin(tx, session, self._ids.new("tr"), reset)
-            self._bus.publish(tx, resets.told(session, fresh, by))
-            return ResetDone(transcript_id=fresh.transcript_id, is_waiting=False)
-
-        return await self._store.write(write, locks=[lanes.lock(key)])
+    def reset_in(self, tx: Tx, key: SessionKey, by: str) -> ResetDone:
+        """Reset as part of another change; the caller holds the lock of the lane."""
+        session, reset = existing(tx, key), Reset(from_seq=0, by=by)
+        if _has_open_turn(tx, key):
+            waiting = [one for one in session.resets if one.from_seq > 0]
+            sessions.set_resets(tx, key, [reset, *waiting])
+            return ResetDone(transcript_id=session.transcript_id, is_waiting=True)
+        fresh = resets.begin(tx, session, self._ids.new("tr"), reset)
+        self._bus.publish(tx, resets.told(session, fresh, by))
+        return ResetDone(transcript_id=fresh.transcript_id, is_waiting=False)
 
     async def fork(
         self,
@@ -108,7 +109,7 @@ class SessionActs:
             if told is not None:
                 body = NoteBody(topic=left or "", text=told)
                 forked = self._append(tx, forked, EntryKind.BRANCH_SUMMARY, body)
-            self._publish(
+            self._bus.publish(
                 tx, "session.forked", key, at=at_id, to=to, branch=forked.branch, left=left
             )
             return forked
@@ -127,35 +128,42 @@ class SessionActs:
                 raise NotFound("entry", f"no entry {entry_id[:80]!r} in this session")
             body = NoteBody(topic=entry_id, text=label)
             self._append(tx, session, EntryKind.LABEL, body)
-            self._publish(tx, "session.labelled", key, entry_id=entry_id, label=label)
+            self._bus.publish(tx, "session.labelled", key, entry_id=entry_id, label=label)
 
         await self._store.write(write, locks=[lanes.lock(key)])
 
     async def choose(self, key: SessionKey, changes: Changes) -> Session:
         """Keep what somebody chose for a session; what waits in its lane follows at once."""
+        checked = self.checked(changes)
+        return await self._store.write(
+            lambda tx: self.choose_in(tx, key, checked), locks=[lanes.lock(key)]
+        )
+
+    def checked(self, changes: Changes) -> Changes:
+        """Return what somebody chose, cleaned, or refuse the first bad value of it."""
         changes = _checked(changes)
         if isinstance(changes.model, str):
             self._check_model(changes.model)
+        if changes.label is UNSET:
+            return changes
+        return replace(changes, label=_checked_label(changes.label or ""))
+
+    def choose_in(self, tx: Tx, key: SessionKey, changes: Changes) -> Session:
+        """Keep what was chosen, and checked, as part of another change under the lane's lock."""
         given = {
             name: value
             for name in Changes.__struct_fields__
             if (value := getattr(changes, name)) is not UNSET
         }
-
-        def write(tx: Tx) -> Session:
-            session = existing(tx, key)
-            own = {name: given[name] for name in given if name in Overrides.__struct_fields__}
-            rest = {name: given[name] for name in given if name not in own}
-            if "label" in rest:
-                rest["label"] = _checked_label(rest["label"] or "")
-            chosen = replace(session, overrides=replace(session.overrides, **own), **rest)
-            sessions.choose(tx, chosen)
-            if "queue" in given:
-                self._follow_queue(tx, chosen)
-            self._publish(tx, "session.changed", key, fields=sorted(given))
-            return chosen
-
-        return await self._store.write(write, locks=[lanes.lock(key)])
+        session = existing(tx, key)
+        own = {name: given[name] for name in given if name in Overrides.__struct_fields__}
+        rest = {name: given[name] for name in given if name not in own}
+        chosen = replace(session, overrides=replace(session.overrides, **own), **rest)
+        sessions.choose(tx, chosen)
+        if "queue" in given:
+            self._follow_queue(tx, chosen)
+        self._bus.publish(tx, "session.changed", key, fields=sorted(given))
+        return chosen
 
     async def see(self, key: SessionKey, entry_id: str | None = None) -> Session:
         """Note that people have read up to an entry, or all there is; never back again."""
@@ -172,7 +180,7 @@ class SessionActs:
                 return session
             sessions.note_seen(tx, key, depth)
             seen = replace(session, seen_depth=depth)
-            self._publish(tx, "session.seen", key, unread=seen.unread)
+            self._bus.publish(tx, "session.seen", key, unread=seen.unread)
             return seen
 
         return await self._store.write(write, locks=[lanes.lock(key)])
@@ -208,7 +216,7 @@ class SessionActs:
         forked = forks.onto_branch(tx, copy, at, self._ids.new("br"))
         forked = replace(forked, seen_depth=at.depth)
         sessions.add_missing(tx, [forked])
-        self._publish(tx, "session.created", to)
+        self._bus.publish(tx, "session.created", to)
         return forked
 
     def _append(self, tx: Tx, session: Session, kind: EntryKind, body: NoteBody) -> Session:
@@ -219,9 +227,6 @@ class SessionActs:
             id=self._ids.entry(), kind=kind, body=body, turn_id=lane.turn_id, epoch=lane.epoch
         )
         return entries.append(tx, session, [line])[0]
-
-    def _publish(self, tx: Tx, kind: str, session_key: str, **data: object) -> None:
-        self._bus.publish(tx, Event(kind=kind, session_key=session_key, data=data))
 
 
 Get = Callable[[Tx, str], Session | None]

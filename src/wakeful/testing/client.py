@@ -78,12 +78,15 @@ class Client:
         self.accepted = 0
         self._may_be_halted = False
 
-    def draft(self, session: str, plan: str = "", **fields: object) -> Sent:
+    def draft(self, session: str, plan: str = "", mode: object = None, **fields: object) -> Sent:
         """Return a message with a mark that is its dedup key, too."""
         self._count += 1
         mark = f"m{self._seed}x{self._count}"
         return {
             "session_key": f"agent:main:{session}",
+            "trust": "operator",
+            "owner": "operator",
+            "queue": {"mode": mode},
             "text": marked(mark, plan),
             "dedup_key": mark,
             "dedup_window_s": 86_400,
@@ -215,8 +218,7 @@ class Load:
             "kind": pick(KINDS),
             "source": pick(("operator", "feed", "friend")),
         }
-        if (mode := pick(MODES)) is not None:
-            fields["mode"] = mode
+        mode = pick(MODES)
         if (door := pick(DOORS)) is not None:
             fields["route"] = {"door": door, "address": pick(("somebody", "everybody"))}
         if fields["kind"] in ("inbox", "webhook", "a2a"):
@@ -225,7 +227,7 @@ class Load:
             fields["not_before"] = SystemClock().now() + LATER_MS
         if self._chance.random() < 0.02:
             fields["expires_at"] = SystemClock().now() + LATER_MS * 2
-        return self._client.draft(pick(self._sessions), pick(PLANS), **fields)
+        return self._client.draft(pick(self._sessions), pick(PLANS), mode, **fields)
 
 
 async def gather(*parts: Any) -> Sequence[Any]:

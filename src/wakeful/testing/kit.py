@@ -1,6 +1,7 @@
 """Drive a runtime in tests without sleeping: move the clock, await an event."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from wakeful.doors.sender import Door
 from wakeful.models.model import Model
@@ -11,8 +12,18 @@ from wakeful.tools.tool import Tool
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.clock import Clock, ManualClock, SystemClock, time_limit
 from wakeful.vocabulary.event import Event
+from wakeful.vocabulary.stimulus import OPERATOR, Draft, Trust
 
-__all__ = ["ManualClock", "Pause", "Scripted", "call", "in_memory", "says", "wait_for"]
+__all__ = [
+    "ManualClock",
+    "Pause",
+    "Scripted",
+    "call",
+    "in_memory",
+    "operator_draft",
+    "says",
+    "wait_for",
+]
 
 PATIENCE_S = 10.0
 
@@ -30,6 +41,11 @@ def in_memory(
     return Runtime(
         agents=[Agent(model=voice, tools=tools)], settings=settings, clock=clock, doors=doors
     )
+
+
+def operator_draft(session_key: str, text: str = "", **fields: Any) -> Draft:
+    """Return a stimulus for `Runtime.accept` that is the operator's own."""
+    return Draft(session_key=session_key, trust=Trust.OPERATOR, owner=OPERATOR, text=text, **fields)
 
 
 async def wait_for(

@@ -98,6 +98,7 @@ def _draft(turn: Turn, session: Session, kind: Kind, text: str) -> Draft:
         text=text,
         kind=kind,
         priority=Priority.LATER,
+        owner=session.owner,
         trust=turn.trust,  # what came from outside gets no better tools by way of the runtime
         source=kind.detail,
         scope=_SCOPE,

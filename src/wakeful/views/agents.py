@@ -60,6 +60,9 @@ class AgentView:
             raise NotFound("agent_id", f"no agent {agent_id!r}")
         return card()
 
+    def knows(self, agent_id: str) -> bool:
+        return agent_id in self._cards
+
     async def all(self) -> list[AgentStatus]:
         return [await self.get(agent_id) for agent_id in self._cards]
 

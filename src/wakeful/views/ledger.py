@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from wakeful.access import rules
 from wakeful.broker.stimuli import STIMULI
 from wakeful.store.database import Row, Store
 from wakeful.views.sessions import OWNED
@@ -23,20 +24,20 @@ ANY = Filter()
 
 
 class LedgerView:
-    """Reads stimuli; what an owner may not see does not exist."""
+    """Reads stimuli; what a viewer may not see does not exist."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def get(self, stimulus_id: str, owner: str = OPERATOR) -> Stimulus:
-        rows = await self._rows(["id = :id"], owner, "", id=stimulus_id)
+    async def get(self, stimulus_id: str, viewer: str = OPERATOR) -> Stimulus:
+        rows = await self._rows(["id = :id"], viewer, "", id=stimulus_id)
         if not rows:
             raise NotFound("stimulus_id", f"no stimulus {stimulus_id!r}")
         return STIMULI.read(rows[0])
 
-    async def attachment(self, stimulus_id: str, content_hash: str, owner: str) -> str:
+    async def attachment(self, stimulus_id: str, content_hash: str, viewer: str) -> str:
         """Return the bytes of an attachment, in base64, to whoever may see its stimulus."""
-        stimulus = await self.get(stimulus_id, owner)
+        stimulus = await self.get(stimulus_id, viewer)
         rows: Sequence[Row] = ()
         if any(kept.hash == content_hash for kept in stimulus.attachments):
             rows = await self._store.read(
@@ -53,7 +54,7 @@ class LedgerView:
         return STIMULI.read_known(rows)
 
     async def page(
-        self, owner: str, wanted: Filter, after: str | None, limit: int
+        self, viewer: str, wanted: Filter, after: str | None, limit: int
     ) -> Sequence[Stimulus]:
         """Return stimuli from the newest on; `after` is the id of the last one seen."""
         conditions: list[str] = []
@@ -71,7 +72,7 @@ class LedgerView:
         found: list[Stimulus] = []
         while len(found) < limit:
             place = [] if after is None else ["id < :after"]
-            rows = await self._rows([*place, *conditions], owner, rest, after=after, **params)
+            rows = await self._rows([*place, *conditions], viewer, rest, after=after, **params)
             found += STIMULI.read_known(rows)
             if len(rows) < limit:
                 break
@@ -79,10 +80,10 @@ class LedgerView:
         return found[:limit]
 
     async def _rows(
-        self, conditions: list[str], owner: str, rest: str, **params: object
+        self, conditions: list[str], viewer: str, rest: str, **params: object
     ) -> Sequence[Row]:
-        if owner != OPERATOR:
+        if not rules.sees_all(viewer):
             conditions = [*conditions, f"session_key IN {OWNED}"]
-            params["owner"] = owner
+            params["owner"] = viewer
         where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
         return await self._store.read(STIMULI.select(f"{where} {rest}"), **params)

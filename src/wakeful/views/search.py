@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
+from wakeful.access import rules
 from wakeful.store.database import Row, Store
 from wakeful.store.full_text import Term
 from wakeful.transcript.entries import ENTRIES
@@ -58,7 +59,7 @@ ANYWHERE = Wanted()
 
 
 class SearchView:
-    """Finds entries by their words; what an owner may not see is not found."""
+    """Finds entries by their words; what a viewer may not see is not found."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -67,7 +68,7 @@ class SearchView:
         self,
         query: str,
         *,
-        owner: str = OPERATOR,
+        viewer: str = OPERATOR,
         wanted: Wanted = ANYWHERE,
         after: str | None = None,
         limit: int,
@@ -96,9 +97,9 @@ class SearchView:
                 name = column.replace(".", "_")
                 conditions.append(f"{column} = :{name}")
                 params[name] = str(value)
-        if owner != OPERATOR:
+        if not rules.sees_all(viewer):
             conditions.append(f"place.key IN {OWNED}")
-            params["owner"] = owner
+            params["owner"] = viewer
         sql = (
             f"{_HITS} WHERE {' AND '.join(conditions)} "
             "ORDER BY search_words.rowid DESC LIMIT :limit"

@@ -3,10 +3,10 @@
 from collections import OrderedDict
 from collections.abc import Sequence
 
+from wakeful.access import rules
 from wakeful.store.database import Row, Store
 from wakeful.transcript.sessions import DELETED, SESSIONS, Session
 from wakeful.vocabulary.errors import InvalidInput, NotFound
-from wakeful.vocabulary.session_key import SessionKey
 from wakeful.vocabulary.stimulus import OPERATOR
 
 REMEMBERED = 4096  # owners kept at hand
@@ -18,26 +18,19 @@ OWNED = "(SELECT key FROM sessions WHERE owner = :owner AND owner <> 'operator')
 
 
 class SessionView:
-    """Reads sessions; what an owner may not see does not exist."""
+    """Reads sessions; what a viewer (the name of an owner) may not see does not exist."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._owners: OrderedDict[str, str] | None = None  # None: nobody asked for one yet
         self._deletions = 0
 
-    async def get(self, key: str, owner: str = OPERATOR) -> Session:
+    async def get(self, key: str, viewer: str = OPERATOR) -> Session:
         rows = await self._store.read(SESSIONS.select("WHERE key = :key"), key=key)
         session = SESSIONS.read(rows[0]) if rows else None
-        if session is None or owner not in (OPERATOR, session.owner):
+        if session is None or not rules.sees(viewer, session.owner):
             raise NotFound("session", f"no session {key!r}")
         return session
-
-    async def seen(self, key: SessionKey, owner: str = OPERATOR) -> SessionKey:
-        """Return the key if there is a session of that name and the owner may see it."""
-        holder = await self.owner_of(key)
-        if holder is None or owner not in (OPERATOR, holder):
-            raise NotFound("session", f"no session {key!r}")
-        return key
 
     async def owner_of(self, key: str) -> str | None:
         """Return who made a session; an owner never changes as long as there is the session."""
@@ -75,7 +68,7 @@ class SessionView:
     async def of_agent(
         self,
         agent_id: str,
-        owner: str,
+        viewer: str,
         *,
         kinds: Sequence[str] = (),
         active_since: int | None = None,
@@ -87,9 +80,9 @@ class SessionView:
         """
         conditions = ["agent_id = :agent_id"]
         params: dict[str, object] = {"agent_id": agent_id, "limit": limit}
-        if owner != OPERATOR:
+        if not rules.sees_all(viewer):
             conditions.append(f"key IN {OWNED}")
-            params["owner"] = owner
+            params["owner"] = viewer
         if active_since is not None:
             conditions.append("last_write_at >= :since")
             params["since"] = active_since
@@ -111,23 +104,23 @@ class SessionView:
         )
         return SESSIONS.read_known(rows)
 
-    async def page(self, owner: str, after: str | None, limit: int) -> Sequence[Session]:
+    async def page(self, viewer: str, after: str | None, limit: int) -> Sequence[Session]:
         """Return sessions, the newest first; `after` is the `place` of the last one seen."""
         found: list[Session] = []
         while len(found) < limit:
-            rows = await self._rows(owner, after, limit)
+            rows = await self._rows(viewer, after, limit)
             found += SESSIONS.read_known(rows)
             if len(rows) < limit:
                 break
             after = f"{rows[-1][_CREATED_AT]}.{rows[-1][0]}"  # also of one that cannot be read
         return found[:limit]
 
-    async def _rows(self, owner: str, after: str | None, limit: int) -> Sequence[Row]:
+    async def _rows(self, viewer: str, after: str | None, limit: int) -> Sequence[Row]:
         conditions: list[str] = []
         params: dict[str, object] = {"limit": limit}
-        if owner != OPERATOR:
+        if not rules.sees_all(viewer):
             conditions.append(f"key IN {OWNED}")
-            params["owner"] = owner
+            params["owner"] = viewer
         if after is not None:
             created_at, key = _place(after)
             conditions.append("(created_at < :at OR (created_at = :at AND key < :key))")

@@ -32,6 +32,8 @@ class TurnView:
     async def wait_for_stimulus(self, receipt: Receipt, timeout_s: float) -> Turn | None:
         """Return the turn that settled a stimulus; None if it ended, or time did, without one."""
         stimulus_id = receipt.duplicate_of or receipt.stimulus_id
+        if not stimulus_id:
+            return None  # a command that filed nothing
         try:
             async with time_limit(self._clock, timeout_s):
                 with self._bus.watch(receipt.session_key) as watch:

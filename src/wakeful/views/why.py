@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from wakeful.access import rules
 from wakeful.broker.stimuli import STIMULI
 from wakeful.store.database import Store
 from wakeful.turns.asks import Purpose
@@ -51,13 +52,12 @@ class WhyView:
         self._store = store
         self._sessions = sessions
 
-    async def chain(self, turn_id: str, owner: str = OPERATOR) -> Sequence[Link]:
-        """Return the turn's link, then its cause's, and so on; it ends where the owner's
-        sessions do."""
+    async def chain(self, turn_id: str, viewer: str = OPERATOR) -> Sequence[Link]:
+        """Return the turn's link, then its cause's, and so on, as far as the viewer may see."""
         links: list[Link] = []
         next_id: str | None = turn_id
         while next_id is not None and len(links) < LONGEST_CHAIN:
-            link = await self._link(next_id, owner)
+            link = await self._link(next_id, viewer)
             if link is None:
                 break
             links.append(link)
@@ -66,12 +66,12 @@ class WhyView:
             raise NotFound("turn_id", f"no turn {turn_id!r}")
         return links
 
-    async def _link(self, turn_id: str, owner: str) -> Link | None:
+    async def _link(self, turn_id: str, viewer: str) -> Link | None:
         rows = await self._store.read(TURNS.select("WHERE id = :id"), id=turn_id)
         if not rows:
             return None
         turn = TURNS.read(rows[0])
-        if owner not in (OPERATOR, await self._sessions.owner_of(turn.session_key)):
+        if not rules.sees(viewer, await self._sessions.owner_of(turn.session_key)):
             return None
         stimuli = await self._store.read(
             STIMULI.select("WHERE turn_id = :id OR id = :opened_by ORDER BY id"),

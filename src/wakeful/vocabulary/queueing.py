@@ -3,6 +3,8 @@
 from enum import StrEnum
 from typing import Literal
 
+from msgspec.structs import replace
+
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.record import Record, fitting
 
@@ -71,6 +73,15 @@ class QueueOverrides(Record):
     debounce_max_ms: int | None = None
     cap: int | None = None
     drop: Drop | None = None
+
+    def under(self, stronger: "QueueOverrides") -> "QueueOverrides":
+        """Return these settings with each key that a stronger level has in its place."""
+        given = {
+            name: value
+            for name in self.__struct_fields__
+            if (value := getattr(stronger, name)) is not None
+        }
+        return replace(self, **given)
 
 
 DEFAULTS = QueueSettings()

@@ -225,6 +225,11 @@ def parent(key: SessionKey) -> SessionKey | None:
     return replace(parts, threads=parts.threads[:-1]).key if parts.threads else None
 
 
+def place_of(key: SessionKey) -> str:
+    """Name the room, peer or chat that a session is with, whichever agent and thread it is."""
+    return rest_of(replace(parse(key), threads=()).key)
+
+
 def agent_of(key: str) -> str:
     return key.split(":", 2)[1]
 

@@ -3,7 +3,7 @@
 from enum import IntEnum, StrEnum
 
 from wakeful.vocabulary.kinds import Kind, Origin
-from wakeful.vocabulary.queueing import Mode
+from wakeful.vocabulary.queueing import NO_OVERRIDES, Mode, QueueOverrides
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.route import Route
 
@@ -92,13 +92,17 @@ class KeptAttachment(Record):
 
 
 class Draft(Record):
-    """What a door, a trigger or a tool hands to intake."""
+    """What a door, a trigger or a tool hands to intake.
+
+    Trust and owner have no default: whoever files something says whose word it is.
+    """
 
     session_key: str
+    trust: Trust
+    owner: str  # whose sessions it may enter, and whose a new one is
     text: str = ""
     kind: Kind = Kind.USER
     priority: Priority = Priority.NEXT
-    trust: Trust = Trust.OPERATOR
     source: str = "operator"
     scope: str = "operator"  # the credential; dedup keys are unique within (scope, source)
     dedup_key: str | None = None
@@ -107,13 +111,18 @@ class Draft(Record):
     root_id: str | None = None  # first stimulus of the causal chain
     depth: int = 0
     route: Route | None = None
-    mode: Mode | None = None
+    queue: QueueOverrides = NO_OVERRIDES  # for this one alone
+    debounce_ms: int = 0  # its door's, where no level of settings says otherwise
     not_before: int | None = None
     expires_at: int | None = None
     attachments: tuple[Attachment, ...] = ()
     binding: str | None = None  # what sent it to its session
     begins: str | None = None  # the command that makes it the first of a new transcript
-    owner: str = OPERATOR  # whose sessions it may enter, and whose a new one is
+    makes_for: str | None = None  # whose a new session is, if not the owner's
+
+    @property
+    def mode(self) -> Mode | None:
+        return self.queue.mode
 
 
 class Stimulus(Record):
@@ -165,11 +174,16 @@ class Outcome(StrEnum):
 
 
 class Receipt(Record):
-    """What the sender learns at once, after the commit: what is expected to happen now."""
+    """What the sender learns at once, after the commit: what is expected to happen now.
+
+    A command is answered by its receipt: `reply` has the words, and `stimulus_id` is empty unless
+    the command filed something for the agent.
+    """
 
     stimulus_id: str
     session_key: str
     outcome: Outcome
+    reply: str | None = None
     turn_id: str | None = None
     position: int | None = None
     reason: str | None = None  # of a duplicate: the outcome that the first sender was told

@@ -7,7 +7,7 @@ import msgspec
 from tests.conformance.engine.conftest import SettingsFor
 from wakeful.outbox.outbox import Delivery
 from wakeful.runtime import Runtime
-from wakeful.testing.kit import Pause, Scripted, call, in_memory, says, wait_for
+from wakeful.testing.kit import Pause, Scripted, call, in_memory, operator_draft, says, wait_for
 from wakeful.timers import timers
 from wakeful.timers.timers import Timer
 from wakeful.tools.tool import ToolResult, tool
@@ -15,7 +15,7 @@ from wakeful.turns.turns import TurnState
 from wakeful.vocabulary.errors import Garbled
 from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.route import Route
-from wakeful.vocabulary.stimulus import Draft, Outcome
+from wakeful.vocabulary.stimulus import Outcome
 
 MAIN = "agent:main:main"
 
@@ -81,7 +81,7 @@ async def test_dedup_caps_and_timers_work_alike(settings_for: SettingsFor):
     model = Scripted(lambda _: "ok")
     async with in_memory(model, settings=settings_for()) as runtime:
         receipts = await asyncio.gather(*(runtime.send("x", dedup_key="k") for _ in range(20)))
-        draft = Draft(session_key=MAIN, text="later", kind=Kind.CALLBACK)
+        draft = operator_draft(MAIN, text="later", kind=Kind.CALLBACK)
         timer = Timer(
             id="t1",
             due_at=runtime.clock.now() + 20,

@@ -13,8 +13,9 @@ from wakeful.gate import halts
 from wakeful.lanes.opening import Opened
 from wakeful.store.database import Tx
 from wakeful.store.postgres import open_postgres
+from wakeful.testing.kit import operator_draft
 from wakeful.vocabulary.clock import SystemClock
-from wakeful.vocabulary.stimulus import Draft, Receipt
+from wakeful.vocabulary.stimulus import Receipt
 
 PATIENCE_S = 10.0
 WAITING_FOR_LOCKS = (
@@ -96,7 +97,7 @@ async def test_what_is_accepted_while_a_halt_is_lifted_is_not_left_parked(
     await second.intake.halt("main")
 
     async with asyncio.TaskGroup() as group:
-        draft = Draft(session_key=MAIN, text="meanwhile")
+        draft = operator_draft(MAIN, text="meanwhile")
         accepting: asyncio.Task[list[Receipt]] = group.create_task(
             held.write(first, lambda tx: first.intake.accept_in(tx, [draft]))
         )

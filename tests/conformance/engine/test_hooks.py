@@ -14,14 +14,23 @@ from wakeful.models.model import Request
 from wakeful.models.scripted import Line
 from wakeful.runtime import Runtime
 from wakeful.store.database import Tx
-from wakeful.testing.kit import ManualClock, Pause, Scripted, call, in_memory, says, wait_for
+from wakeful.testing.kit import (
+    ManualClock,
+    Pause,
+    Scripted,
+    call,
+    in_memory,
+    operator_draft,
+    says,
+    wait_for,
+)
 from wakeful.tools.tool import CallFacts, LedgerContext, Tool, tool
 from wakeful.turns.turns import End, Turn, TurnState
 from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.message import ToolMessage, UserMessage
-from wakeful.vocabulary.queueing import Mode
+from wakeful.vocabulary.queueing import Mode, QueueOverrides
 from wakeful.vocabulary.route import Route
-from wakeful.vocabulary.stimulus import Draft, Outcome, Priority, Receipt, Stimulus, Trust
+from wakeful.vocabulary.stimulus import OPERATOR, Draft, Outcome, Priority, Receipt, Stimulus, Trust
 
 MAIN = "agent:main:main"
 OTHER = "agent:main:dm:ann"
@@ -74,13 +83,15 @@ async def test_every_end_of_a_stimulus_is_told_once_whatever_ended_it(settings_f
         by_sender = await runtime.send("never mind", mode="queue")
         await runtime.cancel(by_sender.stimulus_id)
         tick = await runtime.accept(
-            Draft(session_key=OTHER, text="tick", kind=Kind.TICK, trust=Trust.OPERATOR)
+            Draft(
+                session_key=OTHER, owner=OPERATOR, text="tick", kind=Kind.TICK, trust=Trust.OPERATOR
+            )
         )
         pause.go_on.set()
         await runtime.wait(first)
         await runtime.wait(steered)
         await runtime.halt()
-        suppressed = await runtime.accept(Draft(session_key=MAIN, text="tick", kind=Kind.TICK))
+        suppressed = await runtime.accept(operator_draft(MAIN, text="tick", kind=Kind.TICK))
         parked = await runtime.send("parked")
         await runtime.delete("main")
         found = await told(runtime)
@@ -122,7 +133,14 @@ class Quiet:
 
 
 def outside(text: str, source: str = "scout") -> Draft:
-    return Draft(session_key=MAIN, text=text, kind=Kind.A2A, trust=Trust.EXTERNAL, source=source)
+    return Draft(
+        session_key=MAIN,
+        owner=OPERATOR,
+        text=text,
+        kind=Kind.A2A,
+        trust=Trust.EXTERNAL,
+        source=source,
+    )
 
 
 async def test_what_the_gate_refuses_is_parked_and_asked_again_in_time(settings_for: SettingsFor):
@@ -225,9 +243,10 @@ def tell(*, declares: bool) -> Tool:
             [
                 Draft(
                     session_key=session,
+                    owner=OPERATOR,
                     text=text,
                     kind=Kind.SUBAGENT_MESSAGE,
-                    mode=Mode.QUEUE,
+                    queue=QueueOverrides(mode=Mode.QUEUE),
                     trust=context.turn.trust,
                     source=context.turn.session_key,
                     cause_id=context.turn.id,
@@ -283,12 +302,13 @@ async def test_a_turn_whose_end_is_filed_elsewhere_holds_that_lane_in_each_commi
     def report(tx: Tx, turn: Turn, how: End) -> None:
         if turn.reports_to is None or how.state is not TurnState.DONE:
             return
-        intake = holder["runtime"]._rooms.intake  # pyright: ignore[reportPrivateUsage]
+        intake = holder["runtime"].services.intake
         intake.accept_in(
             tx,
             [
                 Draft(
                     session_key=turn.reports_to,
+                    owner=OPERATOR,
                     text=f"it said {how.reply}",
                     kind=Kind.SUBAGENT_ANNOUNCE,
                     trust=turn.trust,
@@ -317,7 +337,7 @@ async def test_a_turn_whose_end_is_filed_elsewhere_holds_that_lane_in_each_commi
 
 async def test_a_row_beside_a_stimulus_is_there_with_it_or_not_at_all(settings_for: SettingsFor):
     async with in_memory(Scripted(lambda _: "ok"), settings=settings_for()) as runtime:
-        intake = runtime._rooms.intake  # pyright: ignore[reportPrivateUsage]
+        intake = runtime.services.intake
 
         def beside(tx: Tx, receipt: Receipt) -> None:
             note(tx, receipt.stimulus_id, "task")
@@ -326,7 +346,9 @@ async def test_a_row_beside_a_stimulus_is_there_with_it_or_not_at_all(settings_f
             beside(tx, receipt)
             raise RuntimeError("no")
 
-        draft = Draft(session_key=MAIN, text="x", dedup_key="k", trust=Trust.OPERATOR)
+        draft = Draft(
+            session_key=MAIN, owner=OPERATOR, text="x", dedup_key="k", trust=Trust.OPERATOR
+        )
         with pytest.raises(RuntimeError):
             await intake.accept_with(draft, broken)
         first = await intake.accept_with(draft, beside)
@@ -358,7 +380,7 @@ async def test_what_the_runtime_files_itself_makes_no_session_but_its_own(
 ):
     async with in_memory(Scripted(lambda _: "ok"), settings=settings_for()) as runtime:
         receipt = await runtime.accept(
-            Draft(session_key=session, text="x", kind=kind, priority=Priority.LATER)
+            operator_draft(session, text="x", kind=kind, priority=Priority.LATER)
         )
         rows = await runtime.store.read("SELECT key FROM sessions")
         lanes = await runtime.store.read("SELECT session_key FROM lanes")

@@ -5,12 +5,11 @@ from wakeful.bus.bus import Bus
 from wakeful.operations.janitor import DAY_MS, STEP, Janitor
 from wakeful.runtime import Runtime
 from wakeful.store.database import Tx
-from wakeful.testing.kit import Scripted, in_memory
+from wakeful.testing.kit import Scripted, in_memory, operator_draft
 from wakeful.vocabulary.clock import ManualClock
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.route import Route
-from wakeful.vocabulary.stimulus import Draft
 
 MAIN = "agent:main:main"
 TABLES = ("stimuli", "turns", "asks", "deliveries", "dedup", "entries")
@@ -91,9 +90,9 @@ async def test_sources_that_have_been_quiet_are_forgotten_by_the_storm_guard(
     async with in_memory(model, settings=settings_for(), clock=clock) as runtime:
         sweeper = await janitor(runtime, clock)
         for source in ("quiet", "quiet too"):
-            await runtime.accept(Draft(session_key=MAIN, text="x", kind=Kind.A2A, source=source))
+            await runtime.accept(operator_draft(MAIN, text="x", kind=Kind.A2A, source=source))
         clock.jump_to(clock.now() + 2 * DAY_MS)
-        await runtime.accept(Draft(session_key=MAIN, text="x", kind=Kind.A2A, source="loud"))
+        await runtime.accept(operator_draft(MAIN, text="x", kind=Kind.A2A, source="loud"))
         await sweeper.sweep()
         rows = await runtime.store.read("SELECT source FROM storms")
 

@@ -8,7 +8,7 @@ from tests.conformance.engine.conftest import SettingsFor
 from wakeful.intake.sessions import Changes
 from wakeful.models.model import Request
 from wakeful.runtime import Runtime
-from wakeful.testing.kit import Pause, Scripted, call, in_memory, says, wait_for
+from wakeful.testing.kit import Pause, Scripted, call, in_memory, operator_draft, says, wait_for
 from wakeful.tools.tool import tool
 from wakeful.turns.turns import TurnState
 from wakeful.views import transcripts
@@ -16,7 +16,7 @@ from wakeful.vocabulary.entry import AssistantBody, Entry, NoteBody, UserBody, c
 from wakeful.vocabulary.errors import InvalidInput, NotFound, Underway
 from wakeful.vocabulary.queueing import Mode, QueueOverrides
 from wakeful.vocabulary.session_key import SessionKey
-from wakeful.vocabulary.stimulus import Draft, Outcome, Priority
+from wakeful.vocabulary.stimulus import Outcome, Priority
 
 MAIN = SessionKey("agent:main:main")
 
@@ -117,9 +117,9 @@ async def test_two_commands_that_begin_anew_are_two_conversations(lasting: Setti
         await runtime.send("first")
         await pause.reached.wait()
         drafts = [
-            Draft(session_key=MAIN, text="waits", mode=None, begins=None),
-            Draft(session_key=MAIN, text="new a", begins="/new"),
-            Draft(session_key=MAIN, text="new b", begins="/new"),
+            operator_draft(MAIN, text="waits"),
+            operator_draft(MAIN, text="new a", begins="/new"),
+            operator_draft(MAIN, text="new b", begins="/new"),
         ]
         await runtime.set_queue("main", QueueOverrides(mode=Mode.FOLLOWUP))
         receipts = [await runtime.accept(draft) for draft in drafts]
@@ -139,7 +139,9 @@ async def test_interrupted_work_is_shown_again_in_a_new_transcript(lasting: Sett
     async with in_memory(model, settings=lasting()) as runtime:
         work = await runtime.send("work")
         await pauses[0].reached.wait()
-        urgent = Draft(session_key=MAIN, text="urgent", priority=Priority.NOW, begins="/new")
+        urgent = operator_draft(
+            session_key=MAIN, text="urgent", priority=Priority.NOW, begins="/new"
+        )
         await runtime.wait(await runtime.accept(urgent))
         await pauses[1].reached.wait()
         pauses[1].go_on.set()
@@ -237,7 +239,7 @@ async def test_pages_go_over_forks_in_both_directions(lasting: SettingsFor):
             leaf = (await runtime.entries())[-1].id
             await runtime.fork(at=leaf)
         whole = [entry.id for entry in await runtime.entries()]
-        view = runtime._rooms.transcripts  # pyright: ignore[reportPrivateUsage]
+        view = runtime.services.views.transcripts
         forward = [await view.page(MAIN, after=whole[at], limit=3) for at in range(8)]
         backward = [await view.page(MAIN, before=whole[at], limit=3) for at in range(8)]
 
@@ -260,7 +262,7 @@ async def test_labels_and_what_was_seen_are_kept(lasting: SettingsFor):
             await runtime.label("main", second.id, text)
         await runtime.label("main", first.id, "x")
         await runtime.label("main", first.id, "")
-        labels = await runtime._rooms.transcripts.labels(MAIN)  # pyright: ignore[reportPrivateUsage]
+        labels = await runtime.services.views.transcripts.labels(MAIN)
         await say(runtime, "two")
 
     assert (left, nothing) == (1, 0)
@@ -277,7 +279,7 @@ async def test_of_very_many_labels_the_newest_count(monkeypatch: pytest.MonkeyPa
             await runtime.label("main", second.id, str(number))
         await runtime.fork("main")
         await runtime.label("main", second.id, "last")
-        labels = await runtime._rooms.transcripts.labels(MAIN)  # pyright: ignore[reportPrivateUsage]
+        labels = await runtime.services.views.transcripts.labels(MAIN)
 
     assert labels == {second.id: "last"}
 

@@ -22,6 +22,7 @@ from wakeful.sleeps import sleeps
 from wakeful.sleeps.sleeps import Sleep, SleepPolicy
 from wakeful.store.database import Lock, LockSpace, Store, Tx
 from wakeful.store.postgres import open_postgres
+from wakeful.testing.kit import operator_draft
 from wakeful.timers import timers
 from wakeful.timers.timekeeper import Timekeeper
 from wakeful.timers.timers import Timer
@@ -37,9 +38,9 @@ from wakeful.vocabulary.clock import SystemClock
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.message import AssistantMessage, Text
-from wakeful.vocabulary.queueing import Mode
+from wakeful.vocabulary.queueing import Mode, QueueOverrides
 from wakeful.vocabulary.route import Route
-from wakeful.vocabulary.stimulus import Draft, Outcome
+from wakeful.vocabulary.stimulus import Outcome
 
 MAIN = "agent:main:main"
 ROUNDS = 25
@@ -83,7 +84,7 @@ class Node:
         self.ids = ids
 
     async def accept(self, text: str, key: str = MAIN, **rest: object):
-        draft = msgspec.structs.replace(Draft(session_key=key, text=text), **rest)
+        draft = msgspec.structs.replace(operator_draft(key, text=text), **rest)
         return await self.intake.accept(draft)
 
     async def claim(self, key: str = MAIN) -> Opened | None:
@@ -150,7 +151,7 @@ async def test_keys_in_opposite_order_never_embrace(nodes: tuple[Node, Node]):
 
 async def test_only_one_node_claims_a_lane_and_epochs_rise_by_one(nodes: tuple[Node, Node]):
     for number in range(ROUNDS):
-        await nodes[0].accept(f"{number}", mode=Mode.QUEUE)
+        await nodes[0].accept(f"{number}", queue=QueueOverrides(mode=Mode.QUEUE))
         claims = await asyncio.gather(*(node.claim() for node in nodes))
         winners = [(node, o) for node, o in zip(nodes, claims, strict=True) if o is not None]
         assert len(winners) == 1
@@ -163,11 +164,12 @@ async def test_a_lane_that_ends_while_another_node_accepts_is_never_left_for_dea
     nodes: tuple[Node, Node],
 ):
     for number in range(ROUNDS):
-        await nodes[0].accept(f"first {number}", mode=Mode.QUEUE)
+        await nodes[0].accept(f"first {number}", queue=QueueOverrides(mode=Mode.QUEUE))
         opened = await nodes[0].claim()
         assert opened is not None
         await asyncio.gather(
-            nodes[0].finish(opened), nodes[1].accept(f"second {number}", mode=Mode.QUEUE)
+            nodes[0].finish(opened),
+            nodes[1].accept(f"second {number}", queue=QueueOverrides(mode=Mode.QUEUE)),
         )
         rows = await nodes[0].store.read("SELECT owner, turn_id, ready_at FROM lanes")
         owner, turn_id, ready_at = rows[0]

@@ -8,7 +8,7 @@ from tests.conformance.engine.conftest import SettingsFor
 from wakeful.models.model import Request
 from wakeful.outbox.outbox import Delivery
 from wakeful.runtime import Runtime
-from wakeful.testing.kit import ManualClock, Scripted, in_memory, wait_for
+from wakeful.testing.kit import ManualClock, Scripted, in_memory, operator_draft, wait_for
 from wakeful.turns.turns import TurnState
 from wakeful.vocabulary.errors import NotFound, Transient, UnreadableRow
 from wakeful.vocabulary.event import Event
@@ -48,7 +48,7 @@ async def as_time_passes(runtime: Runtime, clock: ManualClock, kind: str) -> Eve
 
 def later(clock: ManualClock, text: str) -> Draft:
     due_at = clock.now() + round(LATER_S * 1000)
-    return Draft(session_key=BAD, text=text, kind=Kind.A2A, not_before=due_at)
+    return operator_draft(BAD, text=text, kind=Kind.A2A, not_before=due_at)
 
 
 async def test_a_session_of_another_release_fails_visibly_and_all_others_are_answered(

@@ -151,7 +151,7 @@ async def test_looking_is_narrowed_by_session_agent_role_and_time(store: Store):
     assert await found(agent_id="scout", role=Role.TOOL) == [("scout", 3)]
     assert await found(role=Role.ASSISTANT) == [("scout", 1), ("main", 1)]
     assert await found(since=fifth, until=fifth + day) == [("scout", 0)]
-    assert await view.page("harbour", owner="somebody", limit=50) == []
+    assert await view.page("harbour", viewer="somebody", limit=50) == []
 
 
 async def test_what_is_deleted_or_not_yet_whole_is_not_found_and_is_swept_from_the_index(

@@ -9,11 +9,11 @@ from tests.integration.engine.small import LONG, Small, runtime_with
 from wakeful.models.model import Request
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import Settings
-from wakeful.testing.kit import ManualClock, Pause, Scripted, in_memory, wait_for
+from wakeful.testing.kit import ManualClock, Pause, Scripted, in_memory, operator_draft, wait_for
 from wakeful.vocabulary.errors import Overloaded
 from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.queueing import Mode, QueueOverrides
-from wakeful.vocabulary.stimulus import Draft, Outcome
+from wakeful.vocabulary.stimulus import Outcome
 
 MAIN = "agent:main:main"
 MANY = 1_300  # more than one write cancels, twice over
@@ -71,7 +71,7 @@ async def test_what_is_due_is_not_hidden_by_what_waits_for_a_window():
         async with asyncio.TaskGroup() as group:
             for number in range(250):
                 group.create_task(runtime.send(f"{number}"))
-        job = Draft(session_key=MAIN, text="daily", kind=Kind.AUTOMATION)
+        job = operator_draft(MAIN, text="daily", kind=Kind.AUTOMATION)
         turn = await turn_of(runtime, await runtime.accept(job))
         waiting = await count(runtime, "pending")
 

@@ -88,7 +88,7 @@ async def told(acts: list[tuple[str, int, int]]) -> None:
             for card, past in zip(cards, reversed(story.past[name]), strict=True):
                 told = await runtime.entries(name, transcript=card.tip.transcript_id)
                 assert [entry.id for entry in told] == past
-            view = runtime._rooms.transcripts  # pyright: ignore[reportPrivateUsage]
+            view = runtime.services.views.transcripts
             for at in range(0, len(path), 3):
                 key = SessionKey(f"agent:main:{name}")
                 after = await view.page(key, after=path[at], limit=4)

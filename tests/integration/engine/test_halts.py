@@ -6,13 +6,21 @@ from tests.integration.engine.looking import kinds, states, turn_of
 from tests.integration.engine.stages import Gate
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import Settings
-from wakeful.testing.kit import ManualClock, Scripted, call, in_memory, says, wait_for
+from wakeful.testing.kit import (
+    ManualClock,
+    Scripted,
+    call,
+    in_memory,
+    operator_draft,
+    says,
+    wait_for,
+)
 from wakeful.tools.tool import ToolResult, tool
 from wakeful.turn.agent import Agent
 from wakeful.turns.turns import TurnState
 from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.queueing import QueueOverrides
-from wakeful.vocabulary.stimulus import Draft, Outcome, Trust
+from wakeful.vocabulary.stimulus import OPERATOR, Draft, Outcome, Trust
 
 MAIN = "agent:main:main"
 DAY_MS = 86_400_000
@@ -63,7 +71,7 @@ async def test_what_may_not_start_before_tomorrow_does_not_start_when_a_halt_is_
     async with in_memory(Scripted(lambda _: "hi"), clock=clock) as runtime:
         await runtime.halt()
         job = await runtime.accept(
-            Draft(session_key=MAIN, text="later", kind=Kind.AUTOMATION, not_before=tomorrow)
+            operator_draft(MAIN, text="later", kind=Kind.AUTOMATION, not_before=tomorrow)
         )
         await runtime.resume()
         await turn_of(runtime, await runtime.send("x", session="dm:ann"))
@@ -79,7 +87,7 @@ async def test_a_tick_that_waited_when_the_halt_came_is_suppressed():
     clock = ManualClock()
     async with in_memory([], clock=clock) as runtime:
         await runtime.accept(
-            Draft(session_key=MAIN, text="tick", kind=Kind.TICK, not_before=clock.now() + 1000)
+            operator_draft(MAIN, text="tick", kind=Kind.TICK, not_before=clock.now() + 1000)
         )
         await runtime.halt()
         clock.advance(2)
@@ -117,7 +125,12 @@ async def test_a_storm_is_cut_while_everything_is_halted_too():
     async with in_memory(Scripted(lambda _: "hi")) as runtime:
         await runtime.halt()
         hook = Draft(
-            session_key=MAIN, text="x", kind=Kind.WEBHOOK, source="hook", trust=Trust.EXTERNAL
+            session_key=MAIN,
+            owner=OPERATOR,
+            text="x",
+            kind=Kind.WEBHOOK,
+            source="hook",
+            trust=Trust.EXTERNAL,
         )
         receipts = [await runtime.accept(hook) for _ in range(20)]
 
@@ -128,7 +141,7 @@ async def test_a_storm_is_cut_while_everything_is_halted_too():
 async def test_a_halt_is_no_way_around_the_loop_guard():
     async with in_memory(Scripted(lambda _: "hi")) as runtime:
         await runtime.halt()
-        ping = Draft(
+        ping = operator_draft(
             session_key=MAIN, text="x", kind=Kind.SUBAGENT_MESSAGE, depth=99, root_id="st_root"
         )
         receipt = await runtime.accept(ping)

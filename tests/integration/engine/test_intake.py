@@ -13,13 +13,22 @@ from wakeful.runtime import Runtime
 from wakeful.settings.settings import Settings, StormSettings
 from wakeful.sleeps import sleeps
 from wakeful.sleeps.sleeps import Sleep, SleepPolicy
-from wakeful.testing.kit import ManualClock, Pause, Scripted, call, in_memory, says, wait_for
+from wakeful.testing.kit import (
+    ManualClock,
+    Pause,
+    Scripted,
+    call,
+    in_memory,
+    operator_draft,
+    says,
+    wait_for,
+)
 from wakeful.timers import timers
 from wakeful.timers.timers import Timer
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.errors import InvalidInput, NotFound
 from wakeful.vocabulary.kinds import Kind
-from wakeful.vocabulary.stimulus import Attachment, Draft, Outcome, Receipt
+from wakeful.vocabulary.stimulus import Attachment, Outcome, Receipt
 from wakeful.vocabulary.text import clean
 
 MAIN = "agent:main:main"
@@ -79,7 +88,7 @@ async def test_one_source_cannot_storm_a_session_and_delays_no_other():
     async with in_memory(Scripted(says_ok), settings=options, clock=clock) as runtime:
 
         async def hub(source: str) -> Receipt:
-            draft = Draft(session_key=MAIN, text="hi", kind=Kind.HUB, source=source)
+            draft = operator_draft(MAIN, text="hi", kind=Kind.HUB, source=source)
             return await runtime.accept(draft)
 
         first = [(await hub("loud")).outcome for _ in range(6)]
@@ -99,7 +108,7 @@ async def test_a_causal_chain_that_is_too_long_is_cut_with_one_notice():
     async with in_memory(Scripted(says_ok)) as runtime:
         for depth in (16, 17, 18):
             await runtime.accept(
-                Draft(
+                operator_draft(
                     session_key=MAIN,
                     text="ping",
                     kind=Kind.SUBAGENT_MESSAGE,
@@ -152,7 +161,7 @@ async def test_a_timer_files_its_stimulus_once_and_never_early():
     clock = ManualClock()
     model = Scripted(["good morning"])
     async with in_memory(model, clock=clock) as runtime:
-        draft = Draft(session_key=MAIN, text="wake", kind=Kind.CALLBACK)
+        draft = operator_draft(MAIN, text="wake", kind=Kind.CALLBACK)
         timer = Timer(
             id="t1",
             due_at=clock.now() + 5_000,
@@ -178,10 +187,10 @@ async def test_a_stimulus_waits_for_its_time_and_expires_after_it():
         await runtime.send("go", priority="now")
         await pause.reached.wait()
         soon = await runtime.accept(
-            Draft(session_key=MAIN, text="soon", not_before=start + 10_000, kind=Kind.SYSTEM_EVENT)
+            operator_draft(MAIN, text="soon", not_before=start + 10_000, kind=Kind.SYSTEM_EVENT)
         )
         stale = await runtime.accept(
-            Draft(session_key=MAIN, text="stale", expires_at=start + 5_000, kind=Kind.SYSTEM_EVENT)
+            operator_draft(MAIN, text="stale", expires_at=start + 5_000, kind=Kind.SYSTEM_EVENT)
         )
         clock.advance(6)
         pause.go_on.set()
@@ -225,7 +234,7 @@ async def test_a_stimulus_waits_for_its_time_and_expires_after_it():
 async def test_bad_input_is_refused_by_field_and_leaves_nothing(
     changes: dict[str, object], field: str
 ):
-    draft = msgspec.structs.replace(Draft(session_key=MAIN, text="hello"), **changes)
+    draft = msgspec.structs.replace(operator_draft(MAIN, text="hello"), **changes)
     async with in_memory([]) as runtime:
         with pytest.raises(InvalidInput) as refused:
             await runtime.accept(draft)

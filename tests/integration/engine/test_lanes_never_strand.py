@@ -9,7 +9,7 @@ from wakeful.broker import lanes
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import Settings
 from wakeful.store.database import Tx
-from wakeful.testing.kit import ManualClock, Pause, Scripted, in_memory, wait_for
+from wakeful.testing.kit import ManualClock, Pause, Scripted, in_memory, operator_draft, wait_for
 from wakeful.turn.agent import Agent
 from wakeful.turns.turns import TurnState
 from wakeful.vocabulary.errors import Transient
@@ -31,7 +31,7 @@ def make_room(tx: Tx) -> None:
 
 
 def job(text: str, not_before: int) -> Draft:
-    return Draft(session_key=MAIN, text=text, kind=Kind.AUTOMATION, not_before=not_before)
+    return operator_draft(MAIN, text=text, kind=Kind.AUTOMATION, not_before=not_before)
 
 
 async def test_a_full_disk_in_mid_turn_holds_a_lane_up_only_while_it_is_full():
@@ -178,7 +178,7 @@ async def test_a_debounce_window_ends_with_the_messages_that_a_stop_cancelled():
         await runtime.stop()
         clock.advance(3600)
         two = await runtime.send("two")
-        other = Draft(session_key="agent:main:dm:ann", text="x", kind=Kind.A2A)
+        other = operator_draft("agent:main:dm:ann", text="x", kind=Kind.A2A)
         await turn_of(runtime, await runtime.accept(other))
         before = await states(runtime)
         clock.advance(1)

@@ -2,13 +2,12 @@
 
 from tests.integration.engine.looking import shown, turn_of
 from wakeful.models.model import Reply
-from wakeful.testing.kit import Pause, Scripted, in_memory
+from wakeful.testing.kit import Pause, Scripted, in_memory, operator_draft
 from wakeful.vocabulary.kinds import Kind, View
 from wakeful.vocabulary.message import Text, Usage
-from wakeful.vocabulary.stimulus import Draft
 
 MAIN = "agent:main:main"
-BEAT = Draft(session_key=MAIN, text="anything to do?", kind=Kind.HEARTBEAT)
+BEAT = operator_draft(MAIN, text="anything to do?", kind=Kind.HEARTBEAT)
 
 
 def sized(text: str, tokens: int) -> Reply:
@@ -55,7 +54,7 @@ async def test_a_context_that_is_built_anew_measures_the_same_as_one_that_was_ke
             await turn_of(runtime, await runtime.send("hi"))
             await turn_of(runtime, await runtime.accept(BEAT))
             if not is_kept:
-                opening = runtime._rooms.dispatcher._runner._opening  # pyright: ignore[reportPrivateUsage]
+                opening = runtime._built.dispatcher._runner._opening  # pyright: ignore[reportPrivateUsage]
                 opening.contexts._kept.clear()  # pyright: ignore[reportPrivateUsage]
             await turn_of(runtime, await runtime.send("and?"))
             (row,) = await runtime.store.read("SELECT context_tokens FROM sessions")

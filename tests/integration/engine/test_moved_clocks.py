@@ -9,7 +9,16 @@ from wakeful.models.scripted import Line
 from wakeful.outbox.outbox import Delivery
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import Settings
-from wakeful.testing.kit import ManualClock, Pause, Scripted, call, in_memory, says, wait_for
+from wakeful.testing.kit import (
+    ManualClock,
+    Pause,
+    Scripted,
+    call,
+    in_memory,
+    operator_draft,
+    says,
+    wait_for,
+)
 from wakeful.timers import timers
 from wakeful.timers.timers import Timer
 from wakeful.turns.turns import TurnState
@@ -19,7 +28,6 @@ from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.queueing import QueueOverrides
 from wakeful.vocabulary.route import Route
-from wakeful.vocabulary.stimulus import Draft
 
 MAIN = "agent:main:main"
 ANN = Route(door="out", address="ann")
@@ -47,7 +55,7 @@ async def pass_naps(runtime: Runtime, clock: ManualClock) -> None:
 
 
 async def set_timer(runtime: Runtime, due_at: int, timer_id: str = "tea") -> None:
-    draft = Draft(session_key=MAIN, text="tea is ready", kind=Kind.AUTOMATION)
+    draft = operator_draft(MAIN, text="tea is ready", kind=Kind.AUTOMATION)
     payload = msgspec.json.encode(draft).decode()
     timer = Timer(id=timer_id, due_at=due_at, kind="stimulus", target=MAIN, payload=payload)
     await runtime.store.write(lambda tx: timers.put(tx, timer))
@@ -180,8 +188,7 @@ async def test_what_a_storm_counted_counts_no_longer_than_its_window():
 
     async def send(count: int) -> list[str]:
         drafts = [
-            Draft(session_key=MAIN, text="x", kind=Kind.WEBHOOK, source="feed")
-            for _ in range(count)
+            operator_draft(MAIN, text="x", kind=Kind.WEBHOOK, source="feed") for _ in range(count)
         ]
         return [(await runtime.accept(draft)).outcome.value for draft in drafts]
 

@@ -4,11 +4,10 @@ from tests.integration.engine.looking import turn_of
 from tests.integration.engine.stages import rounds
 from wakeful.lanes.lane import OPENING_TRIES
 from wakeful.runtime import Runtime
-from wakeful.testing.kit import ManualClock, Scripted, in_memory, wait_for
+from wakeful.testing.kit import ManualClock, Scripted, in_memory, operator_draft, wait_for
 from wakeful.turns.turns import TurnState
 from wakeful.vocabulary.errors import Transient
 from wakeful.vocabulary.kinds import Kind
-from wakeful.vocabulary.stimulus import Draft
 
 MAIN = "agent:main:main"
 
@@ -26,7 +25,7 @@ async def test_a_stimulus_that_cannot_be_opened_fails_and_what_follows_it_runs()
     async with in_memory(["two"], clock=clock) as runtime:
         later = clock.now() + 60_000
         jobs = [
-            Draft(session_key=MAIN, text=text, kind=Kind.AUTOMATION, not_before=later)
+            operator_draft(MAIN, text=text, kind=Kind.AUTOMATION, not_before=later)
             for text in ("one", "two")
         ]
         first, second = [await runtime.accept(job) for job in jobs]

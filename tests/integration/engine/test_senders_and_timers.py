@@ -9,14 +9,22 @@ from wakeful.outbox import outbox
 from wakeful.outbox.outbox import Delivery
 from wakeful.runtime import Runtime
 from wakeful.store.database import Tx
-from wakeful.testing.kit import ManualClock, Pause, Scripted, call, in_memory, says, wait_for
+from wakeful.testing.kit import (
+    ManualClock,
+    Pause,
+    Scripted,
+    call,
+    in_memory,
+    operator_draft,
+    says,
+    wait_for,
+)
 from wakeful.timers import timers
 from wakeful.timers.timers import Timer
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.errors import Transient
 from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.route import Route
-from wakeful.vocabulary.stimulus import Draft
 
 MAIN = "agent:main:main"
 ANN = Route(door="out", address="ann")
@@ -147,7 +155,7 @@ async def test_what_send_message_files_is_told_like_any_delivery():
 
 async def test_a_timer_that_cannot_fire_is_dropped_and_holds_up_no_other():
     def stimulus(timer_id: str, key: str, due_at: int) -> Timer:
-        draft = Draft(session_key=key, text="x", kind=Kind.AUTOMATION)
+        draft = operator_draft(key, text="x", kind=Kind.AUTOMATION)
         payload = msgspec.json.encode(draft).decode()
         return Timer(id=timer_id, due_at=due_at, kind="stimulus", target=key, payload=payload)
 
@@ -171,7 +179,7 @@ async def test_a_person_without_a_route_leaves_the_session_its_route():
     async with in_memory(Scripted(lambda _: "hi")) as runtime:
         await turn_of(runtime, await runtime.send("hello", route=ANN))
         await turn_of(runtime, await runtime.send("from the terminal"))
-        job = Draft(session_key=MAIN, text="daily", kind=Kind.AUTOMATION)
+        job = operator_draft(MAIN, text="daily", kind=Kind.AUTOMATION)
         turn = await turn_of(runtime, await runtime.accept(job))
 
     assert turn.route == ANN

@@ -4,6 +4,7 @@ from typing import Any, NoReturn
 
 import pytest
 
+from wakeful.access.principal import Principal
 from wakeful.broker.settlement import Settlement
 from wakeful.intake.bindings import Binding, Contact, DmScope, Match
 from wakeful.intake.deletion import BoundAutomation, Deletion
@@ -13,7 +14,16 @@ from wakeful.outbox.outbox import Delivery
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import ResetSettings, Settings
 from wakeful.store.database import Store
-from wakeful.testing.kit import ManualClock, Pause, Scripted, call, in_memory, says, wait_for
+from wakeful.testing.kit import (
+    ManualClock,
+    Pause,
+    Scripted,
+    call,
+    in_memory,
+    operator_draft,
+    says,
+    wait_for,
+)
 from wakeful.transcript.sessions import SESSIONS
 from wakeful.turn.agent import Agent
 from wakeful.turn.ending import Ending
@@ -23,7 +33,7 @@ from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.queueing import Mode, QueueOverrides, QueueSettings
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.session_key import SessionKey
-from wakeful.vocabulary.stimulus import Draft, Outcome
+from wakeful.vocabulary.stimulus import Draft, Outcome, Trust
 
 MAIN = SessionKey("agent:main:main")
 OUT = Route(door="out", address="ann")
@@ -43,7 +53,7 @@ async def say(runtime: Runtime, text: str = "x", session: str = "main") -> None:
 
 
 async def beat(runtime: Runtime) -> None:
-    draft = Draft(session_key=MAIN, text="beat", kind=Kind.AUTOMATION)
+    draft = operator_draft(MAIN, text="beat", kind=Kind.AUTOMATION)
     assert await runtime.wait(await runtime.accept(draft)) is not None
 
 
@@ -130,7 +140,7 @@ async def test_a_message_that_begins_anew_does_not_join_the_turn_that_runs():
     async with in_memory(model, settings=settings, clock=clock) as runtime:
         await say(runtime, "one")
         clock.advance(HOUR_S)
-        job = await runtime.accept(Draft(session_key=MAIN, text="job", kind=Kind.AUTOMATION))
+        job = await runtime.accept(operator_draft(MAIN, text="job", kind=Kind.AUTOMATION))
         await pause.reached.wait()
         receipt = await runtime.send("two", mode="steer")
         pause.go_on.set()
@@ -149,7 +159,7 @@ async def test_a_reset_that_a_stop_took_the_message_of_comes_with_the_next():
     async with in_memory(model, settings=settings, clock=clock) as runtime:
         await say(runtime, "one")
         clock.advance(HOUR_S)
-        job = await runtime.accept(Draft(session_key=MAIN, text="job", kind=Kind.AUTOMATION))
+        job = await runtime.accept(operator_draft(MAIN, text="job", kind=Kind.AUTOMATION))
         await pause.reached.wait()
         await runtime.send("two")
         await runtime.stop()
@@ -204,10 +214,12 @@ async def test_a_conversation_that_never_began_is_not_kept_when_somebody_goes_ba
 async def test_a_fork_does_not_tell_a_stranger_which_sessions_there_are():
     async with in_memory(Scripted(well)) as runtime:
         for owner in ("tk_a", "tk_b"):
-            draft = Draft(session_key=f"agent:main:web:{owner}", text="x", owner=owner)
+            draft = Draft(
+                session_key=f"agent:main:web:{owner}", trust=Trust.OPERATOR, text="x", owner=owner
+            )
             await runtime.wait(await runtime.accept(draft))
         mine, other = SessionKey("agent:main:web:tk_a"), SessionKey("agent:main:web:tk_b")
-        acts = runtime._rooms.acts  # pyright: ignore[reportPrivateUsage]
+        acts = runtime.services.acts
 
         with pytest.raises(NotFound, match="no session"):
             await acts.fork(mine, to=other, owner="tk_a")
@@ -245,18 +257,21 @@ async def test_where_sending_is_denied_turns_run_and_nothing_is_sent():
     assert received == ["loud"]
 
 
-async def test_unified_web_chats_share_their_turns_and_are_deleted_alone():
+async def test_unified_web_chats_share_their_turns_and_are_only_names():
     async with in_memory(Scripted(well), settings=Settings(unified=True)) as runtime:
         receipts = [await runtime.send("x", session=f"web:{number}") for number in (1, 2)]
         for receipt in receipts:
             await runtime.wait(receipt)
         # Made as if before the switch: it stays what it was, and where it was.
-        await runtime.accept(Draft(session_key="agent:main:web:1", text="old"))
-        await runtime.delete("web:1")
-        rows = await runtime.store.read("SELECT key FROM sessions")
+        await runtime.accept(operator_draft("agent:main:web:1", text="old"))
+        deleted = await runtime.delete("web:1")
+        rows = await runtime.store.read("SELECT key FROM sessions ORDER BY key")
+        seen = [len(await runtime.entries(session)) for session in ("web:1", "unified")]
 
     assert {receipt.session_key for receipt in receipts} == {"agent:main:unified"}
-    assert [row[0] for row in rows] == ["agent:main:unified"]
+    assert deleted.deleted
+    assert [row[0] for row in rows] == ["agent:main:unified", "agent:main:web:1"]
+    assert seen[0] == seen[1] > 0
 
 
 async def test_a_session_with_automations_is_deleted_only_when_confirmed():
@@ -318,10 +333,8 @@ async def test_what_waits_in_a_session_is_cancelled_in_steps_when_it_is_deleted(
     async with in_memory(Scripted([pause])) as runtime:
         await runtime.send("x")
         await pause.reached.wait()
-        drafts = [Draft(session_key=MAIN, text="job", kind=Kind.AUTOMATION) for _ in range(1200)]
-        await runtime.store.write(
-            lambda tx: runtime._rooms.intake.accept_in(tx, drafts)  # pyright: ignore[reportPrivateUsage]
-        )
+        drafts = [operator_draft(MAIN, text="job", kind=Kind.AUTOMATION) for _ in range(1200)]
+        await runtime.store.write(lambda tx: runtime.services.intake.accept_in(tx, drafts))
         await runtime.delete("main")
         rows = await runtime.store.read(
             "SELECT state, state_reason, COUNT(*) FROM stimuli GROUP BY state, state_reason"
@@ -355,13 +368,14 @@ async def test_a_block_of_a_binding_replaces_the_whole_block_of_its_agent():
     async with Runtime(agents=[agent], settings=settings) as runtime:
         found: list[QueueSettings] = []
         for door in ("chat", "mail"):
-            receipt = await runtime.receive(Contact(door=door, peer="ann"), "x")
+            contact = Contact(door=door, peer="ann")
+            receipt = await runtime.receive(Principal.operator(), contact, "x")
             await runtime.wait(receipt)
             rows = await runtime.store.read(
                 SESSIONS.select("WHERE key = :key"), key=receipt.session_key
             )
-            draft = Draft(session_key=receipt.session_key, text="x")
-            queue = runtime._rooms.intake.queue  # pyright: ignore[reportPrivateUsage]
+            draft = operator_draft(receipt.session_key, text="x")
+            queue = runtime.services.intake.queue
             found.append(queue.of(SESSIONS.read(rows[0]), draft))
 
     given, inherited = found

@@ -5,12 +5,11 @@ import asyncio
 from tests.integration.engine.looking import shown, turn_of
 from tests.integration.engine.stages import Hold, OnCue, cycles
 from wakeful.models.model import Request
-from wakeful.testing.kit import ManualClock, Pause, Scripted, call, in_memory, says
+from wakeful.testing.kit import ManualClock, Pause, Scripted, call, in_memory, operator_draft, says
 from wakeful.tools.tool import tool
 from wakeful.turns.turns import TurnState
 from wakeful.vocabulary.entry import AssistantBody
 from wakeful.vocabulary.kinds import Kind
-from wakeful.vocabulary.stimulus import Draft
 
 MAIN = "agent:main:main"
 
@@ -115,7 +114,7 @@ async def test_an_effect_that_timed_out_is_unknown_in_the_ledger():
 async def test_an_automation_out_of_time_names_its_own_limit():
     clock, pause = ManualClock(), Pause("busy")
     async with in_memory([pause], clock=clock) as runtime:
-        receipt = await runtime.accept(Draft(session_key=MAIN, text="daily", kind=Kind.AUTOMATION))
+        receipt = await runtime.accept(operator_draft(MAIN, text="daily", kind=Kind.AUTOMATION))
         await pause.reached.wait()
         clock.advance(1801)
         turn = await turn_of(runtime, receipt)

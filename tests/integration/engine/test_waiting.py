@@ -4,8 +4,17 @@ from tests.integration.engine.looking import shown, states, turn_of
 from tests.integration.engine.stages import Gate
 from wakeful.sleeps import sleeps
 from wakeful.sleeps.sleeps import Sleep, SleepPolicy
-from wakeful.testing.kit import ManualClock, Pause, Scripted, call, in_memory, says, wait_for
-from wakeful.vocabulary.stimulus import Draft, Outcome, Priority
+from wakeful.testing.kit import (
+    ManualClock,
+    Pause,
+    Scripted,
+    call,
+    in_memory,
+    operator_draft,
+    says,
+    wait_for,
+)
+from wakeful.vocabulary.stimulus import Outcome, Priority
 
 MAIN = "agent:main:main"
 DAY_MS = 86_400_000
@@ -17,7 +26,7 @@ async def test_a_now_of_tomorrow_preempts_nothing_today():
         first = await runtime.send("one")
         await pause.reached.wait()
         urgent = await runtime.accept(
-            Draft(
+            operator_draft(
                 session_key=MAIN,
                 text="tomorrow",
                 priority=Priority.NOW,
@@ -39,7 +48,7 @@ async def test_a_message_that_expired_does_not_join_the_running_turn():
     async with in_memory(model, tools=[gate.tool], clock=clock) as runtime:
         first = await runtime.send("go")
         await gate.entered.wait()
-        await runtime.accept(Draft(session_key=MAIN, text="stale", expires_at=clock.now() + 1000))
+        await runtime.accept(operator_draft(MAIN, text="stale", expires_at=clock.now() + 1000))
         clock.advance(5)
         gate.opened.set()
         await turn_of(runtime, first)

@@ -10,7 +10,7 @@ from tests.integration.http.serving import Frame, frames, house
 from wakeful.commands.table import TABLE
 from wakeful.models.model import Request
 from wakeful.models.scripted import Pause, Scripted
-from wakeful.testing.kit import wait_for
+from wakeful.testing.kit import ManualClock, wait_for
 from wakeful.vocabulary.entry import EntryKind
 from wakeful.vocabulary.errors import Transient
 from wakeful.vocabulary.message import UserMessage
@@ -76,7 +76,62 @@ async def test_a_command_stands_in_the_transcript_where_no_model_reads_it():
     assert texts(model.requests[-1]) == ["hello", "and now?"]
 
 
-@pytest.mark.parametrize("text", ["/nonsense", "/ help", "see /help", "/path/to/file", "a stop"])
+async def test_an_unknown_command_is_answered_with_the_nearest_ones():
+    model = Scripted([])
+    async with house(model) as home, home.client(home.operator) as client:
+        near = await said(client, "/stpo")
+        far = await said(client, "/zzz and more")
+        stimuli = (await client.get("/api/stimuli")).json()["items"]
+
+    assert near["outcome"] == "command"
+    assert near["reply"] == "There is no command /stpo. Did you mean /stop? /help lists them all."
+    assert far["reply"] == "There is no command /zzz. /help lists them all."
+    assert stimuli == []
+    assert model.requests == []
+
+
+async def test_what_comes_along_with_a_command_goes_with_its_text_or_is_said_to_be_lost():
+    files = {"attachments": [{"name": "a", "media_type": "text/plain", "data": "YQ=="}]}
+    async with house() as home, home.client(home.operator) as client:
+        anew = await said(client, "/new look at this", **files)
+        looked = await said(client, "/whoami", **files)
+        stimulus = (await client.get(f"/api/stimuli/{anew['stimulus_id']}")).json()
+
+    assert [kept["name"] for kept in stimulus["attachments"]] == ["a"]
+    assert looked["reply"].endswith("What came along with it was not kept.")
+
+
+async def test_inside_a_message_the_queue_holds_for_that_message_alone():
+    pause = Pause("thinking")
+    async with house([pause, "later"]) as home, home.client(home.operator) as client:
+        await client.post("/api/sessions/main/messages", json={"text": "think long"})
+        await pause.reached.wait()
+        path, text = "/api/sessions/main/messages", "and /queue followup this"
+        answer = (await client.post(path, json={"text": text})).json()
+        stimulus = (await client.get(f"/api/stimuli/{answer['stimulus_id']}")).json()
+        kept = (await said(client, "/queue"))["reply"]
+        pause.go_on.set()
+
+    assert answer["outcome"] == "queued"
+    assert stimulus["text"] == "and this"
+    assert kept.startswith("This session queues as its agent does.")
+
+
+async def test_a_message_may_bring_its_own_window_and_cap():
+    clock = ManualClock()
+    async with house(clock=clock) as home, home.client(home.operator) as client:
+        path = "/api/sessions/main/messages"
+        waits = (await client.post(path, json={"text": "/queue debounce:2s one"})).json()
+        dropped = (await client.post(path, json={"text": "two /queue cap:1 drop:new"})).json()
+        clock.advance(2)
+        turn = await home.runtime.wait(await home.runtime.send("three"))
+
+    assert waits["outcome"] == "debouncing"
+    assert (dropped["outcome"], dropped["reason"]) == ("suppressed", "queue-cap")
+    assert turn is not None
+
+
+@pytest.mark.parametrize("text", ["/ help", "see /help", "/path/to/file", "a stop"])
 async def test_what_is_no_command_goes_to_the_agent(text: str):
     async with house() as home, home.client(home.operator) as client:
         answer = await said(client, text)

@@ -12,7 +12,7 @@ from wakeful.models.scripted import Pause, call, says
 from wakeful.tools.running import LONGEST_RESULT
 from wakeful.tools.tool import tool
 from wakeful.vocabulary.errors import NotFound
-from wakeful.vocabulary.stimulus import Draft
+from wakeful.vocabulary.stimulus import Draft, Trust
 
 SESSION = "agent:main:api:a"
 OF_A = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"  # SHA-256 of "a"
@@ -308,7 +308,13 @@ async def test_a_replay_carries_nothing_of_another_owner():
 async def test_two_owners_racing_for_a_session_get_it_once():
     async with house() as home:
         drafts = [
-            Draft(session_key="agent:main:web:race", text=name, owner=name, scope=name)
+            Draft(
+                session_key="agent:main:web:race",
+                trust=Trust.OPERATOR,
+                text=name,
+                owner=name,
+                scope=name,
+            )
             for name in ("tk_a", "tk_b")
         ]
         answers = await asyncio.gather(

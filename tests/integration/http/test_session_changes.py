@@ -94,7 +94,7 @@ async def test_whoever_watches_sees_a_session_go():
     assert missing.status_code == 404
 
 
-async def test_in_unified_mode_a_web_chat_is_answered_and_stopped_in_the_shared_session():
+async def test_in_unified_mode_a_web_chat_is_a_name_of_the_shared_session():
     pause = Pause("slow")
     settings = Settings(unified=True, drain_s=1)
     async with (
@@ -104,8 +104,14 @@ async def test_in_unified_mode_a_web_chat_is_answered_and_stopped_in_the_shared_
         sent = await client.post("/api/sessions/web:1/messages", json={"text": "one"})
         await pause.reached.wait()
         stopped = await client.post("/api/sessions/web:2/stop")
-        missing = await client.delete("/api/sessions/web:1")
+        seen = await client.get("/api/sessions/web:1/entries")
+        deleted = await client.delete("/api/sessions/web:1")
+        by_library = await home.runtime.delete("web:1")
+        kept = await client.get("/api/sessions/web:1")
 
     assert sent.json()["session_key"] == "agent:main:unified"
     assert stopped.json()["turn_id"] is not None
-    assert missing.status_code == 404
+    assert seen.json()["items"][0]["body"]["text"] == "one"
+    assert deleted.json()["deleted"]
+    assert by_library.deleted
+    assert kept.json()["key"] == "agent:main:unified"

@@ -10,7 +10,7 @@ from wakeful.settings.settings import Settings
 from wakeful.tools.mcp.options import McpServerSettings
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.errors import InvalidInput
-from wakeful.vocabulary.stimulus import Draft, Trust
+from wakeful.vocabulary.stimulus import OPERATOR, Draft, Trust
 
 # Real processes, which load a large library, on a machine that may be busy.
 pytestmark = pytest.mark.timeout(90)
@@ -25,7 +25,9 @@ async def test_the_first_turn_already_has_the_tools_and_an_external_one_never():
     agents = [Agent(model=model, mcp=["notes"]), Agent("other", model=Scripted(["no"]))]
     async with Runtime(agents=agents, settings=settings(*lying("fine", "b"))) as runtime:
         await runtime.wait(await runtime.send("hello"))
-        outside = Draft(session_key="agent:main:api:x", text="hi", trust=Trust.EXTERNAL)
+        outside = Draft(
+            session_key="agent:main:api:x", owner=OPERATOR, text="hi", trust=Trust.EXTERNAL
+        )
         await runtime.wait(await runtime.accept(outside))
 
     offered = [[tool.name for tool in request.tools] for request in model.requests]

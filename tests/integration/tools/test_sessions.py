@@ -3,15 +3,17 @@
 import re
 from typing import Any
 
+from msgspec.structs import replace
+
 from tests.integration.http.serving import house
 from wakeful.models.model import Reply, Request
 from wakeful.models.scripted import Scripted, call, says
 from wakeful.runtime import Runtime
-from wakeful.testing.kit import in_memory
+from wakeful.testing.kit import in_memory, operator_draft
 from wakeful.tools.tool import tool
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.message import UserMessage
-from wakeful.vocabulary.stimulus import Draft, Trust
+from wakeful.vocabulary.stimulus import Trust
 
 
 @tool(effect="read", is_for_external=True)
@@ -34,9 +36,8 @@ def looks(request: Request) -> str | Reply:
 
 
 async def asked(runtime: Runtime, text: str, key: str = "main", **more: Any) -> str:
-    turn = await runtime.wait(
-        await runtime.accept(Draft(session_key=f"agent:main:{key}", text=text, **more))
-    )
+    draft = replace(operator_draft(f"agent:main:{key}", text=text), **more)
+    turn = await runtime.wait(await runtime.accept(draft))
     assert turn is not None
     assert turn.reply is not None
     return turn.reply
@@ -75,7 +76,7 @@ async def test_the_operator_sees_all_conversations_of_the_agent_and_what_was_sai
     agents = [Agent(model=Scripted(looks)), Agent("other", model=Scripted(lambda _: "psst"))]
     async with Runtime(agents=agents) as runtime:
         await asked(runtime, "I like tea", "web:a", trust=Trust.EXTERNAL, source="ann")
-        other = Draft(session_key="agent:other:main", text="secret")
+        other = operator_draft("agent:other:main", text="secret")
         await runtime.wait(await runtime.accept(other))
 
         listed = await asked(runtime, "use sessions_list")

@@ -27,7 +27,7 @@ ALL = Bindings([HUB, WORK, OPS, ANN])
     ],
 )
 def test_the_most_specific_binding_wins_whatever_its_place(contact: Contact, agent: str):
-    assert ALL.resolve(contact).agent_id == agent
+    assert ALL.resolve(contact, is_operator=True).agent_id == agent
 
 
 @pytest.mark.parametrize(
@@ -39,31 +39,52 @@ def test_the_most_specific_binding_wins_whatever_its_place(contact: Contact, age
         (DmScope.PER_ACCOUNT_CHANNEL_PEER, "agent:main:mail:work:dm:ann"),
     ],
 )
-def test_direct_conversations_follow_the_scope(scope: DmScope, key: str):
+def test_direct_conversations_of_the_operator_follow_the_scope(scope: DmScope, key: str):
     contact = Contact(door="mail", account="work", peer="ann")
 
-    assert Bindings(dm_scope=scope).resolve(contact).session_key == key
+    assert Bindings(dm_scope=scope).resolve(contact, is_operator=True).session_key == key
 
 
-def test_other_agents_never_share_the_main_conversation():
-    stranger = Bindings().resolve(Contact(door="hub", peer="scout"))
-    linked = Bindings(identity_links={"me": ["HUB:Scout"]}).resolve(
-        Contact(door="hub", peer="sCout")
-    )
+@pytest.mark.parametrize(
+    ("scope", "key"),
+    [
+        (DmScope.MAIN, "agent:main:mail:dm:ann"),
+        (DmScope.PER_PEER, "agent:main:mail:dm:ann"),
+        (DmScope.PER_CHANNEL_PEER, "agent:main:mail:dm:ann"),
+        (DmScope.PER_ACCOUNT_CHANNEL_PEER, "agent:main:mail:work:dm:ann"),
+    ],
+)
+def test_strangers_share_a_conversation_with_nobody(scope: DmScope, key: str):
+    contact = Contact(door="mail", account="work", peer="ann")
+    links = {"ann": ["mail:ann"]}
+    found = Bindings(dm_scope=scope).resolve(contact, is_operator=False)
+    linked = Bindings(dm_scope=scope, identity_links=links).resolve(contact, is_operator=False)
 
-    assert stranger.session_key == "agent:main:hub:dm:scout"
-    assert linked.session_key == "agent:main:main"
+    assert found.session_key == key
+    assert linked.session_key == "agent:main:dm:ann"
 
 
 @pytest.mark.parametrize("scope", list(DmScope))
-@pytest.mark.parametrize("door", ["hub", "a2a"])
+@pytest.mark.parametrize("door", ["hub", "a2a", "telegram"])
 @pytest.mark.parametrize("peer", ["scout", "", "main", ".."])
-def test_an_agent_without_a_link_never_reaches_main(scope: DmScope, door: str, peer: str):
+def test_a_stranger_never_reaches_main(scope: DmScope, door: str, peer: str):
     bindings = Bindings(dm_scope=scope, identity_links={"me": ["somebody"]})
+    bound = bindings.resolve(Contact(door=door, peer=peer), is_operator=False)
 
-    found = keys.parse(bindings.resolve(Contact(door=door, peer=peer)).session_key)
+    found = keys.parse(bound.session_key)
 
     assert (found.kind, found.door, found.id) == (KeyKind.DM, door, peer)
+    assert bound.session_key == f"agent:main:{bound.place}"
+
+
+def test_the_place_of_a_contact_is_its_room_or_peer_whatever_the_thread():
+    room = Contact(door="chat", group="7", peer="ann", thread="3")
+    bindings = Bindings([Binding(match=Match(door="chat"), agent="scout")])
+
+    found = bindings.resolve(room, is_operator=False)
+
+    assert found.session_key == "agent:scout:chat:group:7:thread:3"
+    assert found.place == "chat:group:7"
 
 
 @pytest.mark.parametrize("link", ["Telegram:123X", "123x", "TELEGRAM:123x"])
@@ -71,7 +92,7 @@ def test_an_agent_without_a_link_never_reaches_main(scope: DmScope, door: str, p
 def test_links_are_found_with_and_without_the_door_in_any_case(link: str, peer: str):
     bindings = Bindings(dm_scope=DmScope.PER_CHANNEL_PEER, identity_links={"ann": [link]})
 
-    found = bindings.resolve(Contact(door="telegram", peer=peer)).session_key
+    found = bindings.resolve(Contact(door="telegram", peer=peer), is_operator=True).session_key
 
     assert found == "agent:main:dm:ann"
 
@@ -79,7 +100,7 @@ def test_links_are_found_with_and_without_the_door_in_any_case(link: str, peer: 
 def test_a_link_at_one_door_says_nothing_about_another():
     bindings = Bindings(dm_scope=DmScope.PER_CHANNEL_PEER, identity_links={"ann": ["telegram:123"]})
 
-    found = bindings.resolve(Contact(door="mail", peer="123")).session_key
+    found = bindings.resolve(Contact(door="mail", peer="123"), is_operator=True).session_key
 
     assert found == "agent:main:mail:dm:123"
 
@@ -98,14 +119,16 @@ def test_a_link_at_one_door_says_nothing_about_another():
 def test_unified_web_chats_of_the_operator_share_one_session(key: str, owner: str, place: str):
     canonical = keys.canonical(key)
 
-    assert Bindings(is_unified=True).thinking_place(canonical, owner) == place
-    assert Bindings().thinking_place(canonical, owner) == canonical
+    assert Bindings(is_unified=True).answering_session(canonical, owner) == place
+    assert Bindings().answering_session(canonical, owner) == canonical
 
 
 def test_rooms_and_threads_are_apart_from_direct_conversations():
     room = Contact(door="hub", channel="#Ops", peer="ann", thread="7")
 
-    assert Bindings().resolve(room).session_key == "agent:main:hub:channel:~23~4fps:thread:7"
+    for is_operator in (True, False):
+        found = Bindings().resolve(room, is_operator=is_operator).session_key
+        assert found == "agent:main:hub:channel:~23~4fps:thread:7"
 
 
 def test_two_bindings_for_the_same_contacts_are_refused():
@@ -115,12 +138,15 @@ def test_two_bindings_for_the_same_contacts_are_refused():
 
 @given(
     st.lists(st.text(max_size=20), min_size=2, max_size=2, unique=True),
-    st.sampled_from(list(DmScope)[1:]),
+    st.sampled_from(list(DmScope)),
 )
 def test_two_peers_never_share_a_session_unless_they_are_linked(peers: list[str], scope: DmScope):
     bindings = Bindings(dm_scope=scope)
 
-    found = {bindings.resolve(Contact(door="x", peer=peer)).session_key for peer in peers}
+    found = {
+        bindings.resolve(Contact(door="x", peer=peer), is_operator=False).session_key
+        for peer in peers
+    }
 
     assert len(found) == 2
     assert all(keys.canonical(key) == key for key in found)

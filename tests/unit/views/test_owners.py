@@ -13,13 +13,14 @@ from wakeful.views.sessions import SessionView, place
 from wakeful.views.why import WhyView
 from wakeful.vocabulary.errors import InvalidInput, NotFound
 from wakeful.vocabulary.kinds import Kind, Origin
-from wakeful.vocabulary.stimulus import Draft, State
+from wakeful.vocabulary.stimulus import Draft, State, Trust
 
 
 async def said(runtime: Runtime, owner: str, key: str, **more: object) -> str:
     """Have somebody say something, and return the id of the turn that answered."""
     draft = Draft(
         session_key=f"agent:main:{key}",
+        trust=Trust.OPERATOR,
         text="hello",
         owner=owner,
         **more,  # pyright: ignore[reportArgumentType]

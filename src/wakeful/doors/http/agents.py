@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from wakeful.doors.http.endpoint import Call, Endpoint, Given, Nothing
-from wakeful.doors.http.rooms import Rooms
-from wakeful.doors.http.shapes import Page, time_of, time_or_none
+from wakeful.doors.http.shapes import Page, shaped, time_or_none
 from wakeful.gate.halts import EVERYTHING
+from wakeful.services import Services, Views
 from wakeful.views.agents import AgentStatus
 from wakeful.vocabulary.agent import Limits, ThinkingLevel
 from wakeful.vocabulary.queueing import QueueOverrides
@@ -66,8 +66,8 @@ class Halted(Record):
 class Agents:
     """Who lives here."""
 
-    def __init__(self, rooms: Rooms) -> None:
-        self._rooms = rooms
+    def __init__(self, views: Views) -> None:
+        self._views = views
 
     def endpoints(self) -> list[Endpoint]:
         return [
@@ -87,6 +87,23 @@ class Agents:
                 answer=self.get,
                 returns={200: AgentShape},
             ),
+        ]
+
+    async def page(self, call: Call[Nothing, Nothing]) -> Page[AgentShape]:
+        return Page(items=[_shape(status) for status in await self._views.agents.all()], next=None)
+
+    async def get(self, call: Call[Nothing, Nothing]) -> AgentShape:
+        return _shape(await self._views.agents.get(call.path["id"]))
+
+
+class Halts:
+    """The big switch."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    def endpoints(self) -> list[Endpoint]:
+        return [
             Endpoint(
                 method="POST",
                 path="/api/halt",
@@ -107,57 +124,37 @@ class Agents:
             ),
         ]
 
-    async def page(self, call: Call[Nothing, Nothing]) -> Page[AgentShape]:
-        return Page(items=[_shape(status) for status in await self._rooms.agents.all()], next=None)
-
-    async def get(self, call: Call[Nothing, Nothing]) -> AgentShape:
-        return _shape(await self._rooms.agents.get(call.path["id"]))
-
     async def halt(self, call: Call[Nothing, HaltBody]) -> Halted:
         scope = await self._audited(call, "halt")
-        is_changed = await self._rooms.intake.halt(call.body.agent, by=call.principal.name)
+        is_changed = await self._services.intake.halt(call.body.agent, by=call.principal.name)
         return Halted(scope=scope, is_halted=True, is_changed=is_changed)
 
     async def resume(self, call: Call[Nothing, HaltBody]) -> Halted:
         scope = await self._audited(call, "resume")
-        is_changed = await self._rooms.intake.resume(call.body.agent)
+        is_changed = await self._services.intake.resume(call.body.agent)
         return Halted(scope=scope, is_halted=False, is_changed=is_changed)
 
     async def _audited(self, call: Call[Nothing, HaltBody], action: str) -> str:
         """Check the agent, write the act down, and name its scope."""
         agent = call.body.agent
-        scope = EVERYTHING if agent is None else self._rooms.agents.card(agent).config.id
-        await self._rooms.credentials.note(who=call.principal.name, action=action, target=scope)
+        scope = EVERYTHING if agent is None else self._services.views.agents.card(agent).config.id
+        await self._services.credentials.note(who=call.principal.name, action=action, target=scope)
         return scope
 
 
 def _shape(status: AgentStatus) -> AgentShape:
     card = status.card
-    return AgentShape(
+    return shaped(
+        AgentShape,
+        card,
         id=card.config.id,
-        model=card.model,
-        fallback_models=card.fallback_models,
         thinking=card.config.thinking,
-        tools=card.tools,
-        mcp=[
-            McpShape(
-                name=server.name,
-                state=server.state,
-                tools=server.tools,
-                problems=server.problems,
-            )
-            for server in card.mcp
-        ],
+        mcp=[shaped(McpShape, server) for server in card.mcp],
         queue=card.config.queue,
         limits=card.config.limits,
         is_halted=status.is_halted,
         lanes=status.lanes,
-        sleep=[
-            SleepShape(
-                session_key=sleep.session_key, reason=sleep.reason, wake_at=time_of(sleep.wake_at)
-            )
-            for sleep in status.sleeps
-        ],
+        sleep=[shaped(SleepShape, sleep) for sleep in status.sleeps],
         budget=None,
         next_wake_at=time_or_none(status.next_wake_at),
     )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from wakeful.doors.http import pages
-from wakeful.doors.http.agents import Agents
+from wakeful.doors.http.agents import Agents, Halts
 from wakeful.doors.http.app import App
 from wakeful.doors.http.endpoint import Endpoint
 from wakeful.doors.http.events import Events
@@ -15,35 +15,39 @@ from wakeful.doors.http.logins import Logins
 from wakeful.doors.http.messages import Messages
 from wakeful.doors.http.openapi import OpenApi
 from wakeful.doors.http.outputs import Outputs
-from wakeful.doors.http.rooms import Rooms
 from wakeful.doors.http.search import Search
 from wakeful.doors.http.server import HttpOptions, HttpServer, is_loopback
 from wakeful.doors.http.session_changes import SessionChanges
 from wakeful.doors.http.sessions import Sessions
-from wakeful.doors.http.stimuli import Stimuli
+from wakeful.doors.http.stimuli import Cancellations, Stimuli
 from wakeful.doors.http.tokens import Tokens
 from wakeful.doors.http.transfers import Transfers
-from wakeful.doors.http.turns import Turns
+from wakeful.doors.http.turns import Aborts, Turns
+from wakeful.services import Services
 
 _EVERYWHERE = frozenset({"0.0.0.0", "::", "[::]", ""})
 
 
-def endpoints(rooms: Rooms, lasting: Lasting, probe: Probe) -> Sequence[Endpoint]:
+def endpoints(services: Services, lasting: Lasting, probe: Probe) -> Sequence[Endpoint]:
     """Return the whole table."""
+    views = services.views
     subjects = (
-        Messages(rooms, lasting),
-        Sessions(rooms),
-        Transfers(rooms),
-        Search(rooms),
-        SessionChanges(rooms),
-        Stimuli(rooms),
-        Turns(rooms, lasting),
-        Outputs(rooms),
-        Events(rooms, lasting),
-        Agents(rooms),
-        Tokens(rooms),
-        Logins(rooms),
-        HealthRoutes(rooms, probe),
+        Messages(services, lasting),
+        Sessions(views),
+        Transfers(services),
+        Search(views),
+        SessionChanges(services),
+        Stimuli(views),
+        Cancellations(services),
+        Turns(views, lasting),
+        Aborts(services),
+        Outputs(views),
+        Events(views, lasting),
+        Agents(views),
+        Halts(services),
+        Tokens(services.credentials),
+        Logins(services),
+        HealthRoutes(services, probe),
     )
     table = [endpoint for subject in subjects for endpoint in subject.endpoints()]
     table += pages.endpoints()
@@ -65,21 +69,21 @@ class HttpDoor:
     def operator_token(self) -> str | None:
         return self._options.operator_token
 
-    def open(self, rooms: Rooms) -> HttpServer:
+    def open(self, services: Services) -> HttpServer:
         """Build the app and take its port; the caller runs the server as a service."""
         options = self._options
-        lasting = Lasting(rooms.gatekeeper, rooms.metrics.registry)
-        probe = Probe(rooms.store, rooms.clock)
-        self.table = endpoints(rooms, lasting, probe)
-        app = App(self.table, rooms.metrics.registry)
+        lasting = Lasting(services.gatekeeper, services.metrics.registry)
+        probe = Probe(services.views.store, services.views.clock)
+        self.table = endpoints(services, lasting, probe)
+        app = App(self.table, services.metrics.registry)
         own: set[str] = set() if options.host in _EVERYWHERE else {_name(options.host)}
         rules = GuardRules(
             hosts=frozenset(options.hosts) | own,
             origins=frozenset(options.origins),
             proxies=Proxies(options.trusted_proxies),
         )
-        guard = Guard(app, rooms.gatekeeper, rooms.clock, rules, app.body_rule)
-        return HttpServer(guard, options, rooms.clock, lasting, beside=probe.run)
+        guard = Guard(app, services.gatekeeper, services.views.clock, rules, app.body_rule)
+        return HttpServer(guard, options, services.views.clock, lasting, beside=probe.run)
 
 
 def _name(host: str) -> str:

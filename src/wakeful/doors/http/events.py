@@ -7,17 +7,17 @@ from typing import Annotated, Any
 import msgspec
 from starlette.responses import Response
 
+from wakeful.access import rules
 from wakeful.access.principal import Principal
 from wakeful.bus.bus import Subscription
 from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Given, Nothing
 from wakeful.doors.http.lasting import Lasting
-from wakeful.doors.http.rooms import Rooms
 from wakeful.doors.http.shapes import Cursor, time_of
 from wakeful.doors.http.sse import MEDIA_TYPE, EventStream, frame
+from wakeful.services import Views
 from wakeful.views.sessions import SessionView
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.event import Event
-from wakeful.vocabulary.stimulus import OPERATOR
 
 LAST_EVENT_ID = "Last-Event-ID"
 REMEMBERED = 1024 * 1024  # bytes of frames kept for the other readers of the same event
@@ -38,8 +38,8 @@ class EventsQuery(Given):
 class Events:
     """The bus, as server-sent events."""
 
-    def __init__(self, rooms: Rooms, lasting: Lasting) -> None:
-        self._rooms = rooms
+    def __init__(self, views: Views, lasting: Lasting) -> None:
+        self._views = views
         self._lasting = lasting
         self._frames = Frames()
 
@@ -62,11 +62,11 @@ class Events:
         topics = _topics(call.query.topics)
         since = call.request.headers.get(LAST_EVENT_ID) or call.query.since
         # A new reader begins at a known position too: it may be cut off before its first event.
-        subscription = self._rooms.bus.follow(
-            topics=topics, since=since or await self._rooms.bus.head()
+        subscription = self._views.bus.follow(
+            topics=topics, since=since or await self._views.bus.head()
         )
-        source = EventSource(subscription, call.principal, self._rooms.sessions, self._frames)
-        return EventStream(source, call.principal, self._lasting, self._rooms.clock)
+        source = EventSource(subscription, call.principal, self._views.sessions, self._frames)
+        return EventStream(source, call.principal, self._lasting, self._views.clock)
 
 
 class EventSource:
@@ -88,7 +88,7 @@ class EventSource:
     async def next(self) -> bytes | None:
         if not self._waiting:
             for event in await self._subscription.batch():
-                if self._principal.owner == OPERATOR or await self._may_see(event):
+                if await self._may_see(event):
                     self._waiting.append(event)
         written: list[bytes] = []
         left = LARGEST_WRITE
@@ -104,9 +104,12 @@ class EventSource:
         await self._subscription.aclose()
 
     async def _may_see(self, event: Event) -> bool:
+        if rules.sees_all(self._principal.viewer):
+            return True
         if event.session_key is None:
             return event.kind in _ABOUT_THE_STREAM
-        return await self._sessions.last_owner_of(event.session_key) == self._principal.owner
+        owner = await self._sessions.last_owner_of(event.session_key)
+        return rules.may_see(self._principal, owner)
 
 
 class Frames:

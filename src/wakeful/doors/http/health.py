@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from wakeful.doors.http.endpoint import Call, Endpoint, Nothing
 from wakeful.doors.http.problems import Problem
-from wakeful.doors.http.rooms import Rooms
+from wakeful.services import Services
 from wakeful.store.database import Store, Tx
 from wakeful.timers import timers
 from wakeful.vocabulary.clock import Clock, time_limit
@@ -79,8 +79,8 @@ class Probe:
 class HealthRoutes:
     """What supervisors and monitors ask."""
 
-    def __init__(self, rooms: Rooms, probe: Probe) -> None:
-        self._rooms = rooms
+    def __init__(self, services: Services, probe: Probe) -> None:
+        self._services = services
         self._probe = probe
 
     def endpoints(self) -> list[Endpoint]:
@@ -121,10 +121,11 @@ class HealthRoutes:
 
     async def metrics(self, call: Call[Nothing, Nothing]) -> Response:
         # Asked for now: a timekeeper that is dead could not tell.
-        rows = await self._rooms.store.read(timers.FIRST_DUE)
-        self._rooms.metrics.timers_late(timers.late_s(rows[0][0], self._rooms.clock.now()))
+        views, metrics = self._services.views, self._services.metrics
+        rows = await views.store.read(timers.FIRST_DUE)
+        metrics.timers_late(timers.late_s(rows[0][0], views.clock.now()))
         return Response(
-            generate_latest(self._rooms.metrics.registry),
+            generate_latest(metrics.registry),
             headers={"Content-Type": CONTENT_TYPE_LATEST},
         )
 

@@ -7,8 +7,8 @@ from starlette.responses import Response
 from wakeful.access.tokens import CODE_SECONDS, LOGIN_SECONDS
 from wakeful.doors.http.endpoint import Call, Endpoint, Given, Nothing
 from wakeful.doors.http.guard import COOKIE, refused
-from wakeful.doors.http.rooms import Rooms
 from wakeful.doors.http.shapes import time_of
+from wakeful.services import Services
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import OPERATOR
 
@@ -29,8 +29,8 @@ class LoginCode(Record):
 class Logins:
     """How a browser gets in."""
 
-    def __init__(self, rooms: Rooms) -> None:
-        self._rooms = rooms
+    def __init__(self, services: Services) -> None:
+        self._services = services
 
     def endpoints(self) -> list[Endpoint]:
         return [
@@ -54,9 +54,9 @@ class Logins:
         ]
 
     async def login(self, call: Call[Nothing, LoginBody]) -> Response:
-        cookie = await self._rooms.credentials.exchange(call.body.code)
+        cookie = await self._services.credentials.exchange(call.body.code)
         if cookie is None:
-            raise refused(self._rooms.gatekeeper, call.request.scope)
+            raise refused(self._services.gatekeeper, call.request.scope)
         response = Response(status_code=204)
         response.set_cookie(
             COOKIE,
@@ -70,8 +70,8 @@ class Logins:
         return response
 
     async def make_code(self, call: Call[Nothing, Nothing]) -> tuple[int, LoginCode]:
-        principal, now = call.principal, self._rooms.clock.now()
-        code = await self._rooms.credentials.login_code(principal.token_id, by=principal.name)
+        principal, now = call.principal, self._services.views.clock.now()
+        code = await self._services.credentials.login_code(principal.token_id, by=principal.name)
         return 201, LoginCode(code=code, expires_at=time_of(now + CODE_SECONDS * 1000))
 
 

@@ -1,39 +1,45 @@
 """Messages: send one, wait for its answer, or watch it come."""
 
-import asyncio
-import binascii
-from typing import Annotated
+from collections.abc import Awaitable
+from typing import Annotated, TypeVar, assert_never
 
 import msgspec
-from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 
-from wakeful.commands.command import Caller, Said
-from wakeful.commands.repeats import KeyReused
+from wakeful.doors import messaging, stimulus_stream
 from wakeful.doors.http.endpoint import Call, Endpoint, Given, Link, Nothing, invalid
 from wakeful.doors.http.forms import read_form
 from wakeful.doors.http.lasting import Lasting
 from wakeful.doors.http.problems import Problem
-from wakeful.doors.http.rooms import Rooms
-from wakeful.doors.http.shapes import Answered, ReceiptShape, receipt_shape, turn_end
+from wakeful.doors.http.shapes import (
+    Answered,
+    ReceiptShape,
+    TurnEnd,
+    answered,
+    shaped,
+    time_or_none,
+)
 from wakeful.doors.http.sse import MEDIA_TYPE, EventStream, frame
-from wakeful.doors.http.stimulus_stream import StimulusSource
-from wakeful.intake.draft import parse_priority
+from wakeful.doors.messaging import LONGEST_NAME, Forbidden, Message, TooLarge
+from wakeful.doors.stimulus_stream import (
+    Delta,
+    Restart,
+    StimulusStream,
+    Told,
+    ToolPhase,
+    Waiting,
+)
+from wakeful.intake.dedup import KeyReused
+from wakeful.services import Services
 from wakeful.turns.turns import Turn
 from wakeful.vocabulary.errors import InvalidInput
-from wakeful.vocabulary.queueing import Mode
+from wakeful.vocabulary.queueing import NO_OVERRIDES, Mode, QueueOverrides
 from wakeful.vocabulary.route import Route
-from wakeful.vocabulary.session_key import SessionKey
-from wakeful.vocabulary.stimulus import OPERATOR, Attachment, Draft, Outcome, Receipt
-from wakeful.vocabulary.text import one_line
+from wakeful.vocabulary.stimulus import Attachment, Receipt, Stimulus
 
-LARGEST_ATTACHMENTS = 10 * 1024 * 1024
 LARGEST_MESSAGE = 15 * 1024 * 1024  # 10 MiB in base64, and the text
 LONGEST_WAIT_S = 120
-IDEMPOTENT_S = 86_400
-DEFAULT_WINDOW_S = 300
-LONGEST_NAME = 256
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
 _HEADERS = {
@@ -49,6 +55,7 @@ _LINKS = (
 )
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_NAME)]
+T = TypeVar("T")
 
 
 class MessageBody(Given):
@@ -71,8 +78,8 @@ class WaitQuery(Given):
 class Messages:
     """The hot route of the door, and its streaming twin."""
 
-    def __init__(self, rooms: Rooms, lasting: Lasting) -> None:
-        self._rooms = rooms
+    def __init__(self, services: Services, lasting: Lasting) -> None:
+        self._services = services
         self._lasting = lasting
 
     def endpoints(self) -> list[Endpoint]:
@@ -109,18 +116,13 @@ class Messages:
     async def send(
         self, call: Call[WaitQuery, MessageBody]
     ) -> tuple[int, ReceiptShape] | tuple[int, Answered]:
-        draft = await self._draft(call)
-        said = await self._commanded(call, draft)
-        if said is not None:
-            answered = _command_shape(draft, said)
-            turn = None if said.receipt is None else await self._wait(call, said.receipt)
-            return 200, answered if turn is None else replace(answered, turn=turn_end(turn))
-        receipt = await self._rooms.intake.accept(draft)
-        shape = self._told(call, receipt)
+        receipt = await _told(
+            messaging.send(self._services, call.principal, call.path["key"], _message(call))
+        )
         turn = await self._wait(call, receipt)
-        if turn is None:
-            return 202, shape
-        return 200, Answered(**msgspec.structs.asdict(shape), turn=turn_end(turn))
+        if turn is None and receipt.reply is None:
+            return 202, shaped(ReceiptShape, receipt)
+        return 200, answered(receipt, turn)
 
     async def _wait(self, call: Call[WaitQuery, MessageBody], receipt: Receipt) -> Turn | None:
         """Return the turn that took a message, if it ends while the sender wants to wait."""
@@ -128,97 +130,77 @@ class Messages:
             return None
         try:
             async with self._lasting.wait(call.principal):
-                return await self._rooms.turns.wait_for_stimulus(receipt, call.query.wait)
+                return await self._services.views.turns.wait_for_stimulus(receipt, call.query.wait)
         except (TimeoutError, Problem):
             return None  # the server stops, or the token went: the message is on disk all the same
 
     async def stream(self, call: Call[Nothing, MessageBody]) -> Response:
         self._lasting.check_room(call.principal)
-        draft = await self._draft(call)
-        # Followed before it is sent, so that not a word of the answer is missed.
-        subscription = self._rooms.bus.follow(session_key=draft.session_key)
-        try:
-            said = await self._commanded(call, draft)
-            if said is None:
-                receipt = await self._rooms.intake.accept(draft)
-                told = self._told(call, receipt)
-            else:
-                receipt, told = said.receipt, _command_shape(draft, said)
-        except BaseException:
-            await subscription.aclose()
-            raise
-        if receipt is None:
-            await subscription.aclose()
-            return Response(frame("receipt", told), media_type=MEDIA_TYPE)
-        source = StimulusSource(self._rooms, subscription, receipt, told)
-        return EventStream(source, call.principal, self._lasting, self._rooms.clock)
-
-    async def _draft(
-        self, call: Call[WaitQuery, MessageBody] | Call[Nothing, MessageBody]
-    ) -> Draft:
-        body, principal = call.body, call.principal
-        idempotency_key = call.request.headers.get(IDEMPOTENCY_KEY)
-        if idempotency_key is not None and body.dedup_key is not None:
-            raise InvalidInput("dedup_key", f"give this or {IDEMPOTENCY_KEY}, not both")
-        await _check_attachments(body.attachments)
-        return Draft(
-            session_key=await self._rooms.entered(principal, call.path["key"]),
-            text=body.text,
-            priority=parse_priority(body.priority),
-            trust=principal.trust,
-            source=_source(call),
-            scope=principal.token_id,
-            dedup_key=body.dedup_key if idempotency_key is None else idempotency_key,
-            dedup_window_s=DEFAULT_WINDOW_S if idempotency_key is None else IDEMPOTENT_S,
-            route=Route(door="http"),
-            mode=body.mode,
-            attachments=body.attachments,
-            owner=principal.owner,
+        stream = await _told(
+            stimulus_stream.send(self._services, call.principal, call.path["key"], _message(call))
         )
-
-    async def _commanded(
-        self, call: Call[WaitQuery, MessageBody] | Call[Nothing, MessageBody], draft: Draft
-    ) -> Said | None:
-        """Do what a message says to the runtime itself; None if it is for the agent."""
-        commands = self._rooms.commands
-        if commands is None or draft.attachments:
-            return None
-        key = SessionKey(draft.session_key)
-        caller = Caller(session_key=key, principal=call.principal, draft=draft)
-        try:
-            return await commands.run(caller)
-        except KeyReused:
-            raise Problem(
-                "conflict", f"this {IDEMPOTENCY_KEY} was used with another body"
-            ) from None
-
-    def _told(
-        self, call: Call[WaitQuery, MessageBody] | Call[Nothing, MessageBody], receipt: Receipt
-    ) -> ReceiptShape:
-        """Return what the sender hears; a repeated request hears its first answer again."""
-        shape = receipt_shape(receipt)
-        if receipt.outcome is not Outcome.DUPLICATE or IDEMPOTENCY_KEY not in call.request.headers:
-            return shape
-        if receipt.reason == "different-body":
-            raise Problem("conflict", f"this {IDEMPOTENCY_KEY} was used with another body")
-        return msgspec.structs.replace(
-            shape,
-            stimulus_id=receipt.duplicate_of or receipt.stimulus_id,
-            outcome=Outcome(receipt.reason or Outcome.STARTED),
-            reason=receipt.first_reason,
-            duplicate_of=None,
-            first_reason=None,
-        )
+        clock = self._services.views.clock
+        return EventStream(StimulusFrames(stream), call.principal, self._lasting, clock)
 
 
-def _command_shape(draft: Draft, said: Said) -> Answered:
-    receipt = said.receipt
-    return Answered(
-        session_key=draft.session_key,
-        outcome=Outcome.COMMAND,
-        stimulus_id=None if receipt is None else receipt.stimulus_id,
-        turn_id=None if receipt is None else receipt.turn_id,
-        reply=said.text,
+class StimulusFrames:
+    """The story of a stimulus as server-sent events."""
+
+    def __init__(self, stream: StimulusStream) -> None:
+        self._stream = stream
+        self.nudge = stream.nudge
+        self.close = stream.aclose
+
+    async def next(self) -> bytes | None:
+        told = await self._stream.batch()
+        return None if told is None else b"".join(map(_frame, told))
+
+
+def _frame(told: Told) -> bytes:
+    match told:
+        case Receipt():
+            is_command = told.reply is not None
+            return frame("receipt", answered(told) if is_command else shaped(ReceiptShape, told))
+        case Delta():
+            return frame("delta", told)
+        case Restart():
+            return frame("restart", told)
+        case Waiting():
+            return frame("waiting", {"until": time_or_none(told.until), "error": told.error})
+        case ToolPhase():
+            return frame("tool", told)
+        case Turn():
+            return frame("turn", shaped(TurnEnd, told))
+        case Stimulus():
+            end = {"id": told.id, "state": told.state, "reason": told.state_reason}
+            return frame("stimulus", end)
+        case _:
+            assert_never(told)
+
+
+async def _told(saying: Awaitable[T]) -> T:
+    """Return what came of a message, or why it was refused, in the words of this door."""
+    try:
+        return await saying
+    except KeyReused:
+        raise Problem("conflict", f"this {IDEMPOTENCY_KEY} was used with another body") from None
+    except Forbidden as error:
+        raise Problem("forbidden", str(error)) from None
+    except TooLarge as error:
+        raise Problem("too-large", str(error)) from None
+
+
+def _message(call: Call[WaitQuery, MessageBody] | Call[Nothing, MessageBody]) -> Message:
+    body = call.body
+    return Message(
+        text=body.text,
+        priority=body.priority,
+        queue=NO_OVERRIDES if body.mode is None else QueueOverrides(mode=body.mode),
+        source=body.source,
+        dedup_key=body.dedup_key,
+        idempotency_key=call.request.headers.get(IDEMPOTENCY_KEY),
+        attachments=body.attachments,
+        route=Route(door="http"),
     )
 
 
@@ -232,30 +214,3 @@ async def _read_form(request: Request) -> MessageBody:
     except msgspec.ValidationError as error:
         raise invalid(error, "body") from None
     return msgspec.structs.replace(body, attachments=files)
-
-
-def _source(call: Call[WaitQuery, MessageBody] | Call[Nothing, MessageBody]) -> str:
-    """Return who sends; only the operator may speak for others."""
-    wanted = None if call.body.source is None else one_line(call.body.source, LONGEST_NAME)
-    if wanted is None or wanted == call.principal.name:
-        return call.principal.name
-    if not call.principal.may(OPERATOR):
-        raise Problem("forbidden", f"source: this token sends as {call.principal.name!r}")
-    if not wanted:
-        raise InvalidInput("source", "must not be blank")
-    return wanted
-
-
-async def _check_attachments(attachments: tuple[Attachment, ...]) -> None:
-    if attachments and await asyncio.to_thread(_size, attachments) > LARGEST_ATTACHMENTS:
-        raise Problem("too-large", "attachments: must be at most 10 MiB together")
-
-
-def _size(attachments: tuple[Attachment, ...]) -> int:
-    try:
-        return sum(
-            len(binascii.a2b_base64(attachment.data, strict_mode=True))
-            for attachment in attachments
-        )
-    except ValueError:
-        raise InvalidInput("attachments", "data must be base64") from None

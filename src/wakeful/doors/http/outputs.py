@@ -4,12 +4,13 @@ from typing import Annotated
 
 import msgspec
 
+from wakeful.access import rules
 from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Given, Nothing
-from wakeful.doors.http.rooms import Rooms
-from wakeful.views.outputs import LARGEST_PAGE, OutputView
+from wakeful.doors.http.shapes import shaped
+from wakeful.services import Views
+from wakeful.views.outputs import LARGEST_PAGE
 from wakeful.vocabulary.errors import NotFound
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.stimulus import OPERATOR
 
 LARGEST_OFFSET = 2**31 - 2
 
@@ -36,9 +37,8 @@ class OutputShape(Record):
 class Outputs:
     """The words of tools."""
 
-    def __init__(self, rooms: Rooms) -> None:
-        self._rooms = rooms
-        self._view = OutputView(rooms.store)
+    def __init__(self, views: Views) -> None:
+        self._views = views
 
     def endpoints(self) -> list[Endpoint]:
         return [
@@ -54,17 +54,10 @@ class Outputs:
         ]
 
     async def get(self, call: Call[OutputQuery, Nothing]) -> OutputShape:
-        output_id, owner = call.path["id"], call.principal.owner
-        session_key = await self._view.session_of(output_id)
-        if owner != OPERATOR and await self._rooms.sessions.owner_of(session_key) != owner:
+        output_id, outputs = call.path["id"], self._views.outputs
+        session_key = await outputs.session_of(output_id)
+        owner = await self._views.sessions.owner_of(session_key)
+        if not rules.may_see(call.principal, owner):
             raise NotFound("id", f"no output {output_id[:80]!r}")
-        found = await self._view.read(output_id, offset=call.query.offset, limit=call.query.limit)
-        return OutputShape(
-            id=found.id,
-            session_key=found.session_key,
-            tool=found.tool,
-            text=found.text,
-            offset=found.offset,
-            size=found.size,
-            next=found.next,
-        )
+        found = await outputs.read(output_id, offset=call.query.offset, limit=call.query.limit)
+        return shaped(OutputShape, found)

@@ -6,12 +6,13 @@ from typing import Annotated
 
 import msgspec
 
+from wakeful.doors import naming
 from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Given, Nothing
-from wakeful.doors.http.rooms import Rooms
 from wakeful.doors.http.shapes import DEFAULT_PAGE, Cursor, Limit, Page, time_of
+from wakeful.services import Views
 from wakeful.transcript.search import Role
 from wakeful.transcript.words import LONGEST_QUERY, Part
-from wakeful.views.search import Hit, SearchView, Wanted
+from wakeful.views.search import Hit, Wanted
 from wakeful.vocabulary.record import Record
 
 Instant = Annotated[datetime, msgspec.Meta(tz=True)]
@@ -44,9 +45,8 @@ class HitShape(Record):
 class Search:
     """Looks through what was said."""
 
-    def __init__(self, rooms: Rooms) -> None:
-        self._rooms = rooms
-        self._view = SearchView(rooms.store)
+    def __init__(self, views: Views) -> None:
+        self._views = views
 
     def endpoints(self) -> list[Endpoint]:
         return [
@@ -64,15 +64,17 @@ class Search:
     async def page(self, call: Call[SearchQuery, Nothing]) -> Page[HitShape]:
         query = call.query
         wanted = Wanted(
-            session_key=None if query.session is None else self._rooms.key(query.session),
+            session_key=None
+            if query.session is None
+            else naming.key_of(self._views, query.session),
             agent_id=query.agent,
             role=query.role,
             since=_wall_ms(query.since),
             until=_wall_ms(query.until),
         )
-        found = await self._view.page(
+        found = await self._views.search.page(
             query.q,
-            owner=call.principal.owner,
+            viewer=call.principal.viewer,
             wanted=wanted,
             after=query.after,
             limit=query.limit + 1,

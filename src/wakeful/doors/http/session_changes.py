@@ -6,13 +6,14 @@ from typing import Annotated, Any
 import msgspec
 
 from wakeful.access.principal import Principal
+from wakeful.doors import naming
 from wakeful.doors.http.endpoint import Call, Endpoint, Given, Link, Nothing
 from wakeful.doors.http.problems import Problem
-from wakeful.doors.http.rooms import Rooms
 from wakeful.doors.http.sessions import SessionShape, session_shape
-from wakeful.doors.http.shapes import EntryShape, ReceiptShape, entry_shape, receipt_shape
+from wakeful.doors.http.shapes import EntryShape, ReceiptShape, entry_shape, shaped
 from wakeful.intake.deletion import Deleted
 from wakeful.intake.sessions import Changes
+from wakeful.services import Services
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.session_key import SessionKey
@@ -79,8 +80,9 @@ class DeleteQuery(Given):
 class SessionChanges:
     """Conversations, changed."""
 
-    def __init__(self, rooms: Rooms) -> None:
-        self._rooms = rooms
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._views = services.views
 
     def endpoints(self) -> list[Endpoint]:
         at = "/api/sessions/{key}"
@@ -99,61 +101,60 @@ class SessionChanges:
         ]
 
     async def stop(self, call: Call[Nothing, Nothing]) -> Stopped:
-        key = await self._rooms.thinking(call.principal, call.path["key"])
-        stopped = await self._rooms.intake.stop(key)
-        return Stopped(turn_id=stopped.turn_id, cancelled=stopped.cancelled)
+        return shaped(Stopped, await self._services.intake.stop(await self._key(call)))
 
     async def reset(self, call: Call[Nothing, Nothing]) -> ResetShape:
-        done = await self._rooms.acts.reset(await self._key(call))
-        return ResetShape(transcript_id=done.transcript_id, is_waiting=done.is_waiting)
+        return shaped(ResetShape, await self._services.acts.reset(await self._key(call)))
 
     async def fork(self, call: Call[Nothing, ForkBody]) -> SessionShape:
         key, body = await self._key(call), call.body
         to = None if body.to is None else await self._new_key(call.principal, body.to)
-        forked = await self._rooms.acts.fork(
+        forked = await self._services.acts.fork(
             key, at=body.at, to=to, summary=body.summary, owner=call.principal.owner
         )
         return session_shape(forked)
 
     async def _new_key(self, principal: Principal, words: str) -> SessionKey:
         """Return the key of a session that this principal may make."""
-        if principal.owner == OPERATOR:
-            return self._rooms.key(words, "to")
-        return await self._rooms.entered(principal, words)
+        if principal.is_operator:
+            return naming.key_of(self._views, words, "to")
+        return await naming.writable_session(self._views, principal, words)
 
     async def compact(self, call: Call[Nothing, CompactBody]) -> ReceiptShape:
-        return receipt_shape(
-            await self._rooms.compactions.ask(
-                await self._key(call), call.body.wish, Route(door="http"), call.principal.trust
-            )
+        key, route = await self._key(call), Route(door="http")
+        compactions = self._services.compactions
+        return shaped(
+            ReceiptShape, await compactions.ask(key, call.body.wish, route, call.principal)
         )
 
     async def undo_compaction(self, call: Call[Nothing, Nothing]) -> EntryShape:
-        return entry_shape(await self._rooms.compactions.undo(await self._key(call)))
+        return entry_shape(await self._services.compactions.undo(await self._key(call)))
 
     async def choose(self, call: Call[Nothing, ChangesBody]) -> SessionShape:
         body = call.body
         spends = body.model is not msgspec.UNSET or body.thinking is not msgspec.UNSET
         if spends and not call.principal.may(OPERATOR):
             raise Problem("forbidden", "only the operator chooses a model, or how much it thinks")
-        return session_shape(await self._rooms.acts.choose(await self._key(call), body))
+        return session_shape(await self._services.acts.choose(await self._key(call), body))
 
     async def label(self, call: Call[Nothing, LabelBody]) -> SessionShape:
         key, body = await self._key(call), call.body
-        await self._rooms.acts.label_entry(key, body.entry_id, body.label)
-        return session_shape(await self._rooms.sessions.get(key))
+        await self._services.acts.label_entry(key, body.entry_id, body.label)
+        return session_shape(await self._views.sessions.get(key))
 
     async def see(self, call: Call[Nothing, SeenBody]) -> SessionShape:
         key = await self._key(call)
-        return session_shape(await self._rooms.acts.see(key, call.body.entry_id))
+        return session_shape(await self._services.acts.see(key, call.body.entry_id))
 
     async def delete(self, call: Call[DeleteQuery, Nothing]) -> Deleted:
-        return await self._rooms.deletion.delete(
-            await self._key(call), is_confirmed=call.query.confirm
-        )
+        words, is_confirmed = call.path["key"], call.query.confirm
+        if naming.is_alias(self._views, call.principal, words):
+            return Deleted(deleted=True)  # a name without a session of its own: nothing is removed
+        key = await self._key(call)
+        return await self._services.deletion.delete(key, is_confirmed=is_confirmed)
 
     async def _key(self, call: Call[Any, Any]) -> SessionKey:
-        return await self._rooms.session_key(call.principal, call.path["key"])
+        return await naming.own_session_key(self._views, call.principal, call.path["key"])
 
 
 _STOP = "End the running turn and cancel the messages that wait"

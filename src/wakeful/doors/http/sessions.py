@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from wakeful.doors import naming
 from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Given, Nothing
-from wakeful.doors.http.rooms import Rooms
 from wakeful.doors.http.shapes import (
     DEFAULT_PAGE,
     Cursor,
@@ -13,9 +13,10 @@ from wakeful.doors.http.shapes import (
     Page,
     UsageShape,
     entry_shape,
-    time_of,
+    shaped,
     time_or_none,
 )
+from wakeful.services import Views
 from wakeful.transcript.sessions import Overrides, Session
 from wakeful.views.sessions import place
 from wakeful.views.transcripts import TranscriptCard
@@ -109,8 +110,8 @@ class EntriesQuery(Given):
 class Sessions:
     """Conversations."""
 
-    def __init__(self, rooms: Rooms) -> None:
-        self._rooms = rooms
+    def __init__(self, views: Views) -> None:
+        self._views = views
 
     def endpoints(self) -> list[Endpoint]:
         return [
@@ -160,7 +161,8 @@ class Sessions:
 
     async def page(self, call: Call[SessionsQuery, Nothing]) -> Page[SessionShape]:
         limit = call.query.limit
-        found = await self._rooms.sessions.page(call.principal.owner, call.query.after, limit + 1)
+        viewer = call.principal.viewer
+        found = await self._views.sessions.page(viewer, call.query.after, limit + 1)
         has_more = len(found) > limit
         return Page(
             items=[session_shape(session) for session in found[:limit]],
@@ -169,20 +171,13 @@ class Sessions:
 
     async def get(self, call: Call[Nothing, Nothing]) -> SessionShape:
         session = await self._session(call)
-        status = await self._rooms.lanes.status(session.key)
-        lane = LaneShape(
-            state=status.state,
-            waits_for=status.waits_for,
-            turn_id=status.turn_id,
-            waiting=status.waiting,
-            ready_at=time_or_none(status.ready_at),
-        )
-        return session_shape(session, lane)
+        status = await self._views.lanes.status(session.key)
+        return session_shape(session, shaped(LaneShape, status))
 
     async def entries(self, call: Call[EntriesQuery, Nothing]) -> Page[EntryShape]:
         """Give a page; `next` continues in the direction that was asked for."""
         session, query = await self._session(call), call.query
-        found = await self._rooms.transcripts.page(
+        found = await self._views.transcripts.page(
             session.key,
             path=query.transcript,
             after=query.after,
@@ -200,48 +195,36 @@ class Sessions:
 
     async def transcripts(self, call: Call[Nothing, Nothing]) -> Page[TranscriptShape]:
         session = await self._session(call)
-        cards = await self._rooms.transcripts.cards(session.key)
+        cards = await self._views.transcripts.cards(session.key)
         return Page(items=[_transcript_shape(card) for card in cards], next=None)
 
     async def labels(self, call: Call[Nothing, Nothing]) -> Page[LabelShape]:
         session = await self._session(call)
-        found = await self._rooms.transcripts.labels(session.key)
+        found = await self._views.transcripts.labels(session.key)
         items = [LabelShape(entry_id=entry_id, label=label) for entry_id, label in found.items()]
         return Page(items=items, next=None)
 
     async def _session(self, call: Call[EntriesQuery, Nothing] | Call[Nothing, Nothing]) -> Session:
-        return await self._rooms.session(call.principal, call.path["key"])
+        return await naming.seen_session(self._views, call.principal, call.path["key"])
 
 
 def session_shape(session: Session, lane: LaneShape | None = None) -> SessionShape:
-    return SessionShape(
-        key=session.key,
-        agent_id=session.agent_id,
+    return shaped(
+        SessionShape,
+        session,
         chat_type=keys.parse(SessionKey(session.key)).chat_type,
-        parent=session.parent,
-        label=session.label,
-        transcript_id=session.transcript_id,
-        created_at=time_of(session.created_at),
-        started_at=time_of(session.started_at),
-        last_human_at=time_or_none(session.last_human_at),
         last_activity_at=time_or_none(session.last_write_at),
         entries=session.leaf_depth + 1,
-        unread=session.unread,
         usage=UsageShape(input=session.input_tokens, output=session.output_tokens),
-        cost=session.cost,
-        queue=session.queue,
-        overrides=session.overrides,
         lane=lane,
     )
 
 
 def _transcript_shape(card: TranscriptCard) -> TranscriptShape:
-    return TranscriptShape(
+    return shaped(
+        TranscriptShape,
+        card,
         id=card.tip.transcript_id,
-        is_current=card.is_current,
-        started_at=time_of(card.started_at),
-        ended_at=time_or_none(card.ended_at),
-        ended_by=card.ended_by,
         branch=card.tip.branch,
         leaf_id=card.tip.leaf_id,
         entries=card.tip.leaf_depth + 1,

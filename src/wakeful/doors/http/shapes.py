@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any, Generic, TypeVar
+from functools import cache
+from typing import Annotated, Any, Generic, TypeVar, get_args
 
 import msgspec
 
@@ -16,6 +17,7 @@ DEFAULT_PAGE = 50
 LARGEST_PAGE = 500
 
 Item = TypeVar("Item")
+Shape = TypeVar("Shape", bound=Record)
 Limit = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_PAGE)]
 Cursor = Annotated[str, msgspec.Meta(min_length=1, max_length=1200)]
 
@@ -142,65 +144,58 @@ def time_or_none(wall_ms: int | None) -> datetime | None:
     return None if wall_ms is None else time_of(wall_ms)
 
 
-def receipt_shape(receipt: Receipt) -> ReceiptShape:
-    return ReceiptShape(**msgspec.structs.asdict(receipt))
+def shaped(kind: type[Shape], source: object, **own: object) -> Shape:
+    """Return a shape with what its source has by the same names, instants as times.
+
+    What the source calls otherwise, or does not have, is given as `own`.
+    """
+    values: dict[str, Any] = dict(own)
+    for name, is_time in _fields(kind):
+        if name not in values and hasattr(source, name):
+            value = getattr(source, name)
+            values[name] = time_or_none(value) if is_time else value
+    return kind(**values)
+
+
+@cache
+def _fields(kind: type[Record]) -> tuple[tuple[str, bool], ...]:
+    return tuple(
+        (field.name, datetime in (field.type, *get_args(field.type)))
+        for field in msgspec.structs.fields(kind)
+    )
+
+
+def answered(receipt: Receipt, turn: Turn | None = None) -> Answered:
+    return shaped(
+        Answered,
+        receipt,
+        stimulus_id=receipt.stimulus_id or None,
+        turn=None if turn is None else shaped(TurnEnd, turn),
+    )
 
 
 def stimulus_shape(stimulus: Stimulus) -> StimulusShape:
-    return StimulusShape(
-        id=stimulus.id,
-        session_key=stimulus.session_key,
-        agent_id=stimulus.agent_id,
-        origin=stimulus.origin,
-        source=stimulus.source,
+    return shaped(
+        StimulusShape,
+        stimulus,
         priority=stimulus.priority.name.lower(),
-        trust=stimulus.trust.value,
-        text=stimulus.text,
-        attachments=stimulus.attachments,
-        state=stimulus.state,
-        state_reason=stimulus.state_reason,
-        turn_id=stimulus.turn_id,
-        cause_id=stimulus.cause_id,
-        depth=stimulus.depth,
         created_at=time_of(stimulus.accepted_at),
-        settled_at=time_or_none(stimulus.settled_at),
     )
 
 
 def turn_shape(turn: Turn, stimuli: Sequence[Stimulus]) -> TurnShape:
-    has_error = turn.error_kind is not None
-    return TurnShape(
-        id=turn.id,
-        session_key=turn.session_key,
-        agent_id=turn.agent_id,
-        state=turn.state,
-        phase=turn.phase,
+    kind, message = turn.error_kind, turn.error or ""
+    return shaped(
+        TurnShape,
+        turn,
         stimuli=[stimulus.id for stimulus in stimuli],
         steps=turn.step,
-        tool_calls=turn.tool_calls,
         usage=UsageShape(input=turn.input_tokens, output=turn.output_tokens),
-        cost=turn.cost,
-        reply=turn.reply,
-        error=ErrorShape(kind=turn.error_kind or "", message=turn.error or "")
-        if has_error
-        else None,
+        error=None if kind is None else ErrorShape(kind=kind, message=message),
         started_at=time_of(turn.opened_at),
-        ended_at=time_or_none(turn.ended_at),
-        attempts=turn.attempts,
     )
 
 
 def entry_shape(entry: Entry) -> EntryShape:
-    return EntryShape(
-        id=entry.id,
-        parent_id=entry.parent_id,
-        turn_id=entry.turn_id,
-        stimulus_id=entry.stimulus_id,
-        kind=entry.kind,
-        at=time_of(entry.at),
-        body=msgspec.json.decode(entry.body, type=dict[str, Any]),
-    )
-
-
-def turn_end(turn: Turn) -> TurnEnd:
-    return TurnEnd(id=turn.id, state=turn.state, reply=turn.reply)
+    body = msgspec.json.decode(entry.body, type=dict[str, Any])
+    return shaped(EntryShape, entry, body=body)

@@ -5,9 +5,9 @@ import base64
 
 from starlette.responses import Response
 
+from wakeful.doors import naming
 from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Given, Link, Nothing
 from wakeful.doors.http.problems import Problem
-from wakeful.doors.http.rooms import Rooms
 from wakeful.doors.http.shapes import (
     DEFAULT_PAGE,
     Cursor,
@@ -16,6 +16,7 @@ from wakeful.doors.http.shapes import (
     StimulusShape,
     stimulus_shape,
 )
+from wakeful.services import Services, Views
 from wakeful.views.ledger import Filter
 from wakeful.vocabulary.kinds import Origin
 from wakeful.vocabulary.stimulus import State
@@ -36,8 +37,8 @@ class StimuliQuery(Given):
 class Stimuli:
     """What came in, newest first."""
 
-    def __init__(self, rooms: Rooms) -> None:
-        self._rooms = rooms
+    def __init__(self, views: Views) -> None:
+        self._views = views
 
     def endpoints(self) -> list[Endpoint]:
         return [
@@ -70,6 +71,39 @@ class Stimuli:
                 answer=self.attachment,
                 returns={200: BYTES},
             ),
+        ]
+
+    async def page(self, call: Call[StimuliQuery, Nothing]) -> Page[StimulusShape]:
+        query = call.query
+        key = None if query.session is None else naming.key_of(self._views, query.session)
+        wanted = Filter(session_key=key, state=query.state, origin=query.origin)
+        found = await self._views.ledger.page(
+            call.principal.viewer, wanted, query.after, query.limit + 1
+        )
+        items = [stimulus_shape(stimulus) for stimulus in found[: query.limit]]
+        return Page(items=items, next=items[-1].id if len(found) > query.limit else None)
+
+    async def get(self, call: Call[Nothing, Nothing]) -> StimulusShape:
+        return stimulus_shape(await self._views.ledger.get(call.path["id"], call.principal.viewer))
+
+    async def attachment(self, call: Call[Nothing, Nothing]) -> Response:
+        # Never as what it says it is: a page that somebody sent must not run as one of ours.
+        data = await self._views.ledger.attachment(
+            call.path["id"], call.path["hash"], call.principal.viewer
+        )
+        content = await asyncio.to_thread(base64.b64decode, data)
+        headers = {"Content-Disposition": "attachment", "Content-Type": BYTES}
+        return Response(content, headers=headers)
+
+
+class Cancellations:
+    """Taking back what came in."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    def endpoints(self) -> list[Endpoint]:
+        return [
             Endpoint(
                 method="DELETE",
                 path="/api/stimuli/{id}",
@@ -77,33 +111,12 @@ class Stimuli:
                 summary="Cancel a stimulus that still waits",
                 answer=self.cancel,
                 returns={200: StimulusShape},
-            ),
+            )
         ]
 
-    async def page(self, call: Call[StimuliQuery, Nothing]) -> Page[StimulusShape]:
-        query = call.query
-        key = None if query.session is None else self._rooms.key(query.session)
-        wanted = Filter(session_key=key, state=query.state, origin=query.origin)
-        found = await self._rooms.ledger.page(
-            call.principal.owner, wanted, query.after, query.limit + 1
-        )
-        items = [stimulus_shape(stimulus) for stimulus in found[: query.limit]]
-        return Page(items=items, next=items[-1].id if len(found) > query.limit else None)
-
-    async def get(self, call: Call[Nothing, Nothing]) -> StimulusShape:
-        return stimulus_shape(await self._rooms.ledger.get(call.path["id"], call.principal.owner))
-
-    async def attachment(self, call: Call[Nothing, Nothing]) -> Response:
-        # Never as what it says it is: a page that somebody sent must not run as one of ours.
-        data = await self._rooms.ledger.attachment(
-            call.path["id"], call.path["hash"], call.principal.owner
-        )
-        content = await asyncio.to_thread(base64.b64decode, data)
-        headers = {"Content-Disposition": "attachment", "Content-Type": BYTES}
-        return Response(content, headers=headers)
-
     async def cancel(self, call: Call[Nothing, Nothing]) -> StimulusShape:
-        stimulus = await self._rooms.ledger.get(call.path["id"], call.principal.owner)
-        if not await self._rooms.intake.cancel(stimulus.id):
+        views = self._services.views
+        stimulus = await naming.own_stimulus(views, call.principal, call.path["id"])
+        if not await self._services.intake.cancel(stimulus.id):
             raise Problem("too-late", "this stimulus does not wait any more")
-        return stimulus_shape(await self._rooms.ledger.get(stimulus.id))
+        return stimulus_shape(await views.ledger.get(stimulus.id))

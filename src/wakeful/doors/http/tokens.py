@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from wakeful.access.tokens import NewToken, Token
+from wakeful.access.credentials import Credentials
+from wakeful.access.tokens import NewToken
 from wakeful.doors.http.endpoint import Call, Endpoint, Given, Link, Nothing
-from wakeful.doors.http.rooms import Rooms
-from wakeful.doors.http.shapes import Page, time_of, time_or_none
+from wakeful.doors.http.shapes import Page, shaped
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import OPERATOR, Trust
@@ -42,8 +42,8 @@ class TokenBody(Given):
 class Tokens:
     """Who may come in."""
 
-    def __init__(self, rooms: Rooms) -> None:
-        self._rooms = rooms
+    def __init__(self, credentials: Credentials) -> None:
+        self._credentials = credentials
 
     def endpoints(self) -> list[Endpoint]:
         return [
@@ -76,8 +76,8 @@ class Tokens:
         ]
 
     async def page(self, call: Call[Nothing, Nothing]) -> Page[TokenShape]:
-        every = await self._rooms.credentials.every()
-        return Page(items=[_shape(token) for token in every], next=None)
+        every = await self._credentials.every()
+        return Page(items=[shaped(TokenShape, token) for token in every], next=None)
 
     async def add(self, call: Call[Nothing, TokenBody]) -> tuple[int, MadeToken]:
         body = call.body
@@ -87,34 +87,12 @@ class Tokens:
             trust=body.trust,
             expires_at=_wall_ms(body.expires_at),
         )
-        made = await self._rooms.credentials.add(wanted, by=call.principal.name)
-        token = made.token
-        return 201, MadeToken(
-            id=token.id,
-            name=token.name,
-            scopes=token.scopes,
-            trust=token.trust,
-            created_at=time_of(token.created_at),
-            expires_at=time_or_none(token.expires_at),
-            revoked_at=None,
-            token=made.secret,
-        )
+        made = await self._credentials.add(wanted, by=call.principal.name)
+        return 201, shaped(MadeToken, made.token, token=made.secret)
 
     async def revoke(self, call: Call[Nothing, Nothing]) -> TokenShape:
-        token = await self._rooms.credentials.revoke(call.path["name"], by=call.principal.name)
-        return _shape(token)
-
-
-def _shape(token: Token) -> TokenShape:
-    return TokenShape(
-        id=token.id,
-        name=token.name,
-        scopes=token.scopes,
-        trust=token.trust,
-        created_at=time_of(token.created_at),
-        expires_at=time_or_none(token.expires_at),
-        revoked_at=time_or_none(token.revoked_at),
-    )
+        token = await self._credentials.revoke(call.path["name"], by=call.principal.name)
+        return shaped(TokenShape, token)
 
 
 def _wall_ms(time: datetime | None) -> int | None:

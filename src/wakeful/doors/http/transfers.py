@@ -6,15 +6,16 @@ from typing import Annotated
 import msgspec
 from starlette.responses import Response, StreamingResponse
 
+from wakeful.doors import naming
 from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Given, Nothing
-from wakeful.doors.http.rooms import Rooms
+from wakeful.doors.http.shapes import shaped
+from wakeful.services import Services
 from wakeful.transcript.jsonl.exporting import export, source
 from wakeful.transcript.jsonl.file import Trouble
 from wakeful.transcript.jsonl.importing import Importer
 from wakeful.vocabulary import session_key as keys
-from wakeful.vocabulary.errors import InvalidInput, NotFound
-from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.session_key import SessionKey
 
 LINES = "application/x-ndjson"
 LARGEST_IMPORT = 4 * 1024**3
@@ -47,9 +48,9 @@ class ImportShape(Record):
 class Transfers:
     """Files of transcripts."""
 
-    def __init__(self, rooms: Rooms) -> None:
-        self._rooms = rooms
-        self._importer = Importer(rooms.store, rooms.bus, Ids(rooms.clock), rooms.default_agent)
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._views = services.views
 
     def endpoints(self) -> list[Endpoint]:
         return [
@@ -76,22 +77,19 @@ class Transfers:
         ]
 
     async def export(self, call: Call[ExportQuery, Nothing]) -> Response:
-        words = call.path["key"]
-        try:
-            key = self._rooms.key(words)
-        except InvalidInput:
-            raise NotFound("session", f"no session {words[:120]!r}") from None
-        await self._rooms.sessions.get(key, call.principal.owner)
-        wanted = await source(self._rooms.store, key, call.query.transcript)
+        session = await naming.seen_session(self._views, call.principal, call.path["key"])
+        store = self._views.store
+        wanted = await source(store, SessionKey(session.key), call.query.transcript)
         headers = {"Content-Disposition": f'attachment; filename="{wanted.transcript_id}.jsonl"'}
-        return StreamingResponse(
-            export(self._rooms.store, wanted), media_type=LINES, headers=headers
-        )
+        return StreamingResponse(export(store, wanted), media_type=LINES, headers=headers)
 
     async def take(self, call: Call[ImportQuery, Nothing]) -> ImportShape:
-        query = call.query
-        key = None if query.session is None else self._rooms.key(query.session)
+        query, views = call.query, self._views
+        key = None if query.session is None else naming.key_of(views, query.session)
         if key is not None:
-            self._rooms.agents.card(keys.agent_of(key))
-        report = await self._importer.run(call.request.stream(), key, is_trial=query.dry_run)
-        return ImportShape(**msgspec.structs.asdict(report))
+            views.agents.card(keys.agent_of(key))
+        importer = Importer(
+            views.store, views.bus, self._services.ids, views.bindings.default_agent
+        )
+        report = await importer.run(call.request.stream(), key, is_trial=query.dry_run)
+        return shaped(ImportShape, report)

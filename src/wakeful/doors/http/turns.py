@@ -6,18 +6,18 @@ from typing import Annotated
 
 import msgspec
 
+from wakeful.doors import naming
 from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Given, Nothing
 from wakeful.doors.http.lasting import Lasting
 from wakeful.doors.http.problems import Problem
-from wakeful.doors.http.rooms import Rooms
 from wakeful.doors.http.shapes import (
     StimulusShape,
     TurnShape,
+    shaped,
     stimulus_shape,
-    time_of,
-    time_or_none,
     turn_shape,
 )
+from wakeful.services import Services, Views
 from wakeful.turns.turns import Turn
 from wakeful.views.why import Link
 from wakeful.vocabulary.message import Usage
@@ -81,8 +81,8 @@ class Why(Record):
 class Turns:
     """Thoughts, running and past."""
 
-    def __init__(self, rooms: Rooms, lasting: Lasting) -> None:
-        self._rooms = rooms
+    def __init__(self, views: Views, lasting: Lasting) -> None:
+        self._views = views
         self._lasting = lasting
 
     def endpoints(self) -> list[Endpoint]:
@@ -105,14 +105,6 @@ class Turns:
                 returns={200: TurnShape},
             ),
             Endpoint(
-                method="POST",
-                path="/api/turns/{id}/abort",
-                scope="send",
-                summary="End a turn",
-                answer=self.abort,
-                returns={200: TurnShape},
-            ),
-            Endpoint(
                 method="GET",
                 path="/api/turns/{id}/why",
                 scope=ANYBODY,
@@ -123,33 +115,55 @@ class Turns:
         ]
 
     async def get(self, call: Call[Nothing, Nothing]) -> TurnShape:
-        return await self._shape(await self._rooms.turn(call.principal, call.path["id"]))
+        turn = await naming.seen_turn(self._views, call.principal, call.path["id"])
+        return await _shape(self._views, turn)
 
     async def wait(self, call: Call[TimeoutQuery, Nothing]) -> TurnShape:
-        turn = await self._rooms.turn(call.principal, call.path["id"])
+        turn = await naming.seen_turn(self._views, call.principal, call.path["id"])
         try:
             async with self._lasting.wait(call.principal):
-                turn = await self._rooms.turns.wait_for_turn(turn.id, call.query.timeout)
+                turn = await self._views.turns.wait_for_turn(turn.id, call.query.timeout)
         except TimeoutError:
             pass  # the server stops, or the token went
-        return await self._shape(turn)
-
-    async def abort(self, call: Call[Nothing, Nothing]) -> TurnShape:
-        turn = await self._rooms.turn(call.principal, call.path["id"])
-        if not await self._rooms.intake.abort(turn.id):
-            raise Problem("too-late", "this turn has ended")
-        return await self._shape(await self._rooms.turns.turn(turn.id))
+        return await _shape(self._views, turn)
 
     async def why(self, call: Call[Nothing, Nothing]) -> Why:
-        chain = await self._rooms.why.chain(call.path["id"], call.principal.owner)
+        chain = await self._views.why.chain(call.path["id"], call.principal.viewer)
         return Why(
             turn_id=chain[0].turn.id,
             root_id=chain[0].turn.root_id,
             chain=[_link_shape(link) for link in chain],
         )
 
-    async def _shape(self, turn: Turn) -> TurnShape:
-        return turn_shape(turn, await self._rooms.ledger.of_turn(turn.id))
+
+class Aborts:
+    """Ending turns."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    def endpoints(self) -> list[Endpoint]:
+        return [
+            Endpoint(
+                method="POST",
+                path="/api/turns/{id}/abort",
+                scope="send",
+                summary="End a turn",
+                answer=self.abort,
+                returns={200: TurnShape},
+            )
+        ]
+
+    async def abort(self, call: Call[Nothing, Nothing]) -> TurnShape:
+        views = self._services.views
+        turn = await naming.own_turn(views, call.principal, call.path["id"])
+        if not await self._services.intake.abort(turn.id):
+            raise Problem("too-late", "this turn has ended")
+        return await _shape(views, await views.turns.turn(turn.id))
+
+
+async def _shape(views: Views, turn: Turn) -> TurnShape:
+    return turn_shape(turn, await views.ledger.of_turn(turn.id))
 
 
 def _link_shape(link: Link) -> LinkShape:
@@ -157,31 +171,6 @@ def _link_shape(link: Link) -> LinkShape:
         turn=turn_shape(link.turn, link.stimuli),
         stimuli=[stimulus_shape(stimulus) for stimulus in link.stimuli],
         epochs=link.epochs,
-        asks=[
-            AskShape(
-                step=ask.step,
-                attempt=ask.attempt,
-                epoch=ask.epoch,
-                purpose=ask.purpose,
-                state=ask.state,
-                asked_at=time_of(ask.asked_at),
-                settled_at=time_or_none(ask.settled_at),
-                usage=ask.usage,
-                error=ask.error,
-            )
-            for ask in link.asks
-        ],
-        tools=[
-            ToolShape(
-                step=tool.step,
-                call_id=tool.call_id,
-                name=tool.name,
-                effect=tool.effect,
-                state=tool.state,
-                epoch=tool.epoch,
-                intended_at=time_of(tool.intended_at),
-                settled_at=time_or_none(tool.settled_at),
-            )
-            for tool in link.tools
-        ],
+        asks=[shaped(AskShape, ask) for ask in link.asks],
+        tools=[shaped(ToolShape, tool) for tool in link.tools],
     )

@@ -1,0 +1,59 @@
+"""Who may see, enter or make a session: the only place where that is decided.
+
+What somebody may not see does not exist for them; whoever asks these functions answers so.
+"""
+
+from wakeful.access.principal import Principal
+from wakeful.vocabulary import session_key as keys
+from wakeful.vocabulary.session_key import KeyKind, SessionKey
+from wakeful.vocabulary.stimulus import OPERATOR
+
+_PLACES = frozenset({KeyKind.DM, KeyKind.GROUP, KeyKind.CHANNEL})
+
+
+def sees_all(viewer: str) -> bool:
+    """Tell whether an owner sees what everybody owns."""
+    return viewer == OPERATOR
+
+
+def sees(viewer: str, owner: str | None) -> bool:
+    """Tell whether an owner sees what belongs to `owner`; None: to nobody who is known."""
+    return sees_all(viewer) or (viewer != "" and viewer == owner)
+
+
+def may_see(principal: Principal, owner: str | None) -> bool:
+    """Tell whether what belongs to `owner` is shown to a principal."""
+    return sees(principal.viewer, owner)
+
+
+def may_change(principal: Principal, owner: str | None) -> bool:
+    """Tell whether a principal may change what belongs to `owner`.
+
+    To read everything is not to write everywhere: only the operator changes what others own.
+    """
+    return principal.is_operator or (principal.owner != "" and principal.owner == owner)
+
+
+def may_enter(principal: Principal, key: SessionKey, owner: str | None) -> bool:
+    """Tell whether a principal may write to a session; one without an owner is not there yet."""
+    return may_make(principal, key) if owner is None else may_change(principal, owner)
+
+
+def may_make(principal: Principal, key: SessionKey) -> bool:
+    """Tell whether a session that is not there may begin with what a principal says.
+
+    A token makes web chats and sessions below `api`; whoever came without one has the
+    conversation with their peer or room, and threads in it.
+    """
+    if principal.is_operator:
+        return True
+    parts = keys.parse(key)
+    if not principal.token_id:
+        return parts.kind in _PLACES and keys.place_of(key) == principal.owner
+    is_api = parts.kind is KeyKind.OTHER and parts.words[0] == "api" and len(parts.words) > 1
+    return is_api or parts.kind is KeyKind.WEB
+
+
+def may_speak_as(principal: Principal, source: str) -> bool:
+    """Tell whether a principal may say who else sends: only the operator speaks for others."""
+    return principal.is_operator or source == principal.name

@@ -1,0 +1,40 @@
+"""The half of the services that only looks: all it needs is a store that can be read."""
+
+from collections.abc import Callable, Mapping
+
+from wakeful.bus.bus import Bus
+from wakeful.intake.bindings import Bindings
+from wakeful.services import Views
+from wakeful.store.database import Store
+from wakeful.views.agents import AgentCard, AgentView
+from wakeful.views.lanes import LaneView
+from wakeful.views.ledger import LedgerView
+from wakeful.views.outputs import OutputView
+from wakeful.views.search import SearchView
+from wakeful.views.sessions import SessionView
+from wakeful.views.transcripts import TranscriptView
+from wakeful.views.turns import TurnView
+from wakeful.views.why import WhyView
+from wakeful.vocabulary.clock import Clock
+
+Cards = Mapping[str, Callable[[], AgentCard]]  # what each agent is now, by its id
+
+
+def views_over(store: Store, bus: Bus, clock: Clock, bindings: Bindings, cards: Cards) -> Views:
+    """Build every view over a store: of a runtime, or of a database that is only read."""
+    sessions = SessionView(store)
+    return Views(
+        store=store,
+        bus=bus,
+        clock=clock,
+        bindings=bindings,
+        agents=AgentView(store, cards),
+        lanes=LaneView(store, clock),
+        ledger=LedgerView(store),
+        outputs=OutputView(store),
+        search=SearchView(store),
+        sessions=sessions,
+        transcripts=TranscriptView(store),
+        turns=TurnView(store, bus, clock),
+        why=WhyView(store, sessions),
+    )

@@ -1,0 +1,185 @@
+"""What people and peers say, at every door: filed for an agent, or done at once.
+
+A door proves who speaks, names the session or the contact, and renders what comes back. Commands
+are read here and nowhere else; trust and owner are the principal's.
+"""
+
+from msgspec.structs import replace
+
+from wakeful.access import rules
+from wakeful.access.principal import Principal
+from wakeful.commands import commands, queue_words
+from wakeful.commands.command import Caller
+from wakeful.doors import naming
+from wakeful.intake import dedup
+from wakeful.intake.bindings import Contact
+from wakeful.intake.draft import parse_priority
+from wakeful.services import Services
+from wakeful.vocabulary.errors import InvalidInput
+from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides
+from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.route import Route
+from wakeful.vocabulary.session_key import SessionKey
+from wakeful.vocabulary.stimulus import Attachment, Draft, Receipt
+from wakeful.vocabulary.text import one_line
+
+LARGEST_ATTACHMENTS = 10 * 1024 * 1024  # bytes, together
+LONGEST_NAME = 256
+IDEMPOTENT_S = 86_400
+DEDUP_WINDOW_S = 300
+CHAT_DEBOUNCE_MS = 1000  # people at chats say one thing in several messages
+
+
+class Forbidden(InvalidInput):
+    """The principal may not do this."""
+
+
+class TooLarge(InvalidInput):
+    """More was sent than is taken."""
+
+
+class Message(Record):
+    """What somebody says, as their door has read it."""
+
+    text: str = ""
+    priority: str = "next"
+    queue: QueueOverrides = NO_OVERRIDES
+    source: str | None = None  # who sends it, if not the principal itself
+    dedup_key: str | None = None
+    idempotency_key: str | None = None  # instead: who repeats it gets the first answer again
+    attachments: tuple[Attachment, ...] = ()
+    route: Route | None = None  # where the answer goes; a contact is its own
+
+
+class Address(Record):
+    """Where a message goes, and whose word it is there."""
+
+    principal: Principal
+    session_key: SessionKey
+    scope: str  # of dedup keys
+    source: str
+    route: Route | None
+    binding: str | None = None
+    debounce_ms: int = 0
+    makes_for: str | None = None  # whose a new session is, if not the principal's
+
+
+class Spoken(Record):
+    """A message whose speaker may say it where it goes, ready to be filed."""
+
+    caller: Caller
+    is_idempotent: bool
+
+    @property
+    def session_key(self) -> SessionKey:
+        return self.caller.session_key
+
+
+async def send(
+    services: Services, principal: Principal, to: str | Contact, message: Message
+) -> Receipt:
+    """Say something in a session, or as a contact; it is on disk when this returns."""
+    return await file(services, await prepare(services, principal, to, message))
+
+
+async def prepare(
+    services: Services, principal: Principal, to: str | Contact, message: Message
+) -> Spoken:
+    """Find out where a message goes and whether it may; nothing is written."""
+    if message.idempotency_key is not None and message.dedup_key is not None:
+        raise InvalidInput("dedup_key", "give this or an idempotency key, not both")
+    if _size(message.attachments) > LARGEST_ATTACHMENTS:
+        raise TooLarge("attachments", "must be at most 10 MiB together")
+    if isinstance(to, Contact):
+        address = await _of_contact(services, principal, to, message)
+    else:
+        address = await _of_session(services, principal, to, message)
+    draft = _draft(address, message)
+    return Spoken(
+        caller=Caller(principal=address.principal, draft=draft),
+        is_idempotent=message.idempotency_key is not None,
+    )
+
+
+async def file(services: Services, spoken: Spoken) -> Receipt:
+    """Do what a message commands, or file it for the agent."""
+    draft = spoken.caller.draft
+    receipt = await commands.run(services, spoken.caller)
+    if receipt is None:
+        inline = queue_words.cut_out(draft.text)
+        if inline.queue is not NO_OVERRIDES:
+            draft = replace(draft, text=inline.text, queue=draft.queue.under(inline.queue))
+        receipt = await services.intake.accept(draft)
+    return dedup.as_first_told(receipt) if spoken.is_idempotent else receipt
+
+
+async def _of_session(
+    services: Services, principal: Principal, words: str, message: Message
+) -> Address:
+    return Address(
+        principal=principal,
+        session_key=await naming.writable_session(services.views, principal, words),
+        scope=principal.token_id or principal.owner,
+        source=_source(principal, message) or principal.name,
+        route=message.route,
+    )
+
+
+async def _of_contact(
+    services: Services, principal: Principal, contact: Contact, message: Message
+) -> Address:
+    """Return where a contact's messages go; whoever has no name of their own speaks for it."""
+    bound = services.views.bindings.resolve(contact, is_operator=principal.is_operator)
+    principal = replace(principal, owner=principal.owner or bound.place)
+    await naming.check_writable(services.views, principal, bound.session_key)
+    return Address(
+        principal=principal,
+        session_key=bound.session_key,
+        scope=bound.place,  # a provider numbers the messages of each place
+        source=_source(principal, message) or contact.peer or contact.door,
+        route=message.route or contact.route,
+        binding=bound.binding_id,
+        debounce_ms=CHAT_DEBOUNCE_MS,
+        # A room is nobody's own, even if the operator speaks first: else others could not follow.
+        makes_for=bound.place if contact.is_room else None,
+    )
+
+
+def _draft(address: Address, message: Message) -> Draft:
+    is_idempotent = message.idempotency_key is not None
+    return Draft(
+        session_key=address.session_key,
+        trust=address.principal.trust,
+        owner=address.principal.owner,
+        text=message.text,
+        priority=parse_priority(message.priority),
+        source=address.source,
+        scope=address.scope,
+        dedup_key=message.idempotency_key if is_idempotent else message.dedup_key,
+        dedup_window_s=IDEMPOTENT_S if is_idempotent else DEDUP_WINDOW_S,
+        route=address.route,
+        queue=message.queue,
+        debounce_ms=address.debounce_ms,
+        attachments=message.attachments,
+        binding=address.binding,
+        makes_for=address.makes_for,
+    )
+
+
+def _source(principal: Principal, message: Message) -> str | None:
+    """Return who a message says it is from; None: it does not say."""
+    if message.source is None:
+        return None
+    source = one_line(message.source, LONGEST_NAME)
+    if not rules.may_speak_as(principal, source):
+        raise Forbidden("source", f"you send as {principal.name!r}")
+    if not source:
+        raise InvalidInput("source", "must not be blank")
+    return source
+
+
+def _size(attachments: tuple[Attachment, ...]) -> int:
+    """Return how many bytes there are in base64; whether it is base64, intake looks."""
+    return sum(
+        len(one.data) * 3 // 4 - (len(one.data) - len(one.data.rstrip("="))) for one in attachments
+    )

@@ -1,0 +1,62 @@
+"""What doors, commands and the runtime's own verbs reach: all there is to look at, and to do.
+
+Assembly builds them once. A service that is added is a field here and a line in its builder.
+"""
+
+from dataclasses import dataclass
+
+from wakeful.access.credentials import Credentials
+from wakeful.access.gatekeeper import Gatekeeper
+from wakeful.bus.bus import Bus
+from wakeful.intake.bindings import Bindings
+from wakeful.intake.compactions import Compactions
+from wakeful.intake.deletion import Deletion
+from wakeful.intake.intake import Intake
+from wakeful.intake.sessions import SessionActs
+from wakeful.store.database import Store
+from wakeful.telemetry.metrics import Metrics
+from wakeful.views.agents import AgentView
+from wakeful.views.lanes import LaneView
+from wakeful.views.ledger import LedgerView
+from wakeful.views.outputs import OutputView
+from wakeful.views.search import SearchView
+from wakeful.views.sessions import SessionView
+from wakeful.views.transcripts import TranscriptView
+from wakeful.views.turns import TurnView
+from wakeful.views.why import WhyView
+from wakeful.vocabulary.clock import Clock
+from wakeful.vocabulary.ids import Ids
+
+
+@dataclass(frozen=True, kw_only=True)
+class Views:
+    """The half that only looks; it needs no more than a database that can be read."""
+
+    store: Store
+    bus: Bus
+    clock: Clock
+    bindings: Bindings
+    agents: AgentView
+    lanes: LaneView
+    ledger: LedgerView
+    outputs: OutputView
+    search: SearchView
+    sessions: SessionView
+    transcripts: TranscriptView
+    turns: TurnView
+    why: WhyView
+
+
+@dataclass(frozen=True, kw_only=True)
+class Services:
+    """Everything that may be looked at, and everything that may be done."""
+
+    views: Views
+    ids: Ids
+    metrics: Metrics
+    intake: Intake
+    acts: SessionActs
+    compactions: Compactions
+    deletion: Deletion
+    credentials: Credentials
+    gatekeeper: Gatekeeper
