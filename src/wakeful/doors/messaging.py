@@ -135,7 +135,7 @@ async def _of_contact(
     return Address(
         principal=principal,
         session_key=bound.session_key,
-        scope=bound.place,  # a provider numbers the messages of each place
+        scope=contact.dedup_scope,
         source=_source(principal, message) or contact.peer or contact.door,
         route=message.route or contact.route,
         binding=bound.binding_id,

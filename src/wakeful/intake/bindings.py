@@ -42,6 +42,12 @@ class Contact(Record):
         address = self.group or self.channel or self.peer
         return Route(door=self.door, address=address, thread=self.thread, account=self.account)
 
+    @property
+    def dedup_scope(self) -> str:
+        """Name whoever numbers the messages: a provider does it for each of its places."""
+        place = msgspec.json.encode((self.account, self.peer, self.group, self.channel))
+        return f"{self.door} {hashlib.sha256(place).hexdigest()[:32]}"
+
 
 class Match(Record):
     """What a binding asks of a contact; an empty field asks nothing."""

@@ -91,10 +91,10 @@ async def test_an_unknown_command_is_answered_with_the_nearest_ones():
 
 
 async def test_what_comes_along_with_a_command_goes_with_its_text_or_is_said_to_be_lost():
-    files = {"attachments": [{"name": "a", "media_type": "text/plain", "data": "YQ=="}]}
+    files = [{"name": "a", "media_type": "text/plain", "data": "YQ=="}]
     async with house() as home, home.client(home.operator) as client:
-        anew = await said(client, "/new look at this", **files)
-        looked = await said(client, "/whoami", **files)
+        anew = await said(client, "/new look at this", attachments=files)
+        looked = await said(client, "/whoami", attachments=files)
         stimulus = (await client.get(f"/api/stimuli/{anew['stimulus_id']}")).json()
 
     assert [kept["name"] for kept in stimulus["attachments"]] == ["a"]

@@ -1,14 +1,16 @@
 """Commands that are repeated, malformed or too curious."""
 
+import asyncio
 from typing import Any
 
 import httpx2
+import pytest
 
 from tests.integration.http.serving import house
 from wakeful.commands.table import TABLE
 from wakeful.models.scripted import Pause
 from wakeful.vocabulary.queueing import Mode
-from wakeful.vocabulary.stimulus import Trust
+from wakeful.vocabulary.stimulus import Outcome, Receipt, Trust
 
 
 async def said(
@@ -19,6 +21,10 @@ async def said(
         f"/api/sessions/{session}/messages", json={"text": text}, headers=headers
     )
     return answer.json()
+
+
+def receipt_of(stimulus_id: str) -> Receipt:
+    return Receipt(stimulus_id=stimulus_id, session_key="agent:main:main", outcome=Outcome.STARTED)
 
 
 async def test_a_repeated_command_repeats_its_answer_and_does_nothing():
@@ -56,6 +62,36 @@ async def test_a_key_that_was_used_for_another_command_is_refused():
 
     assert other["code"] == "conflict"
     assert halted["reply"] == "Main was halted already."
+
+
+@pytest.mark.parametrize(
+    ("text", "stimuli", "resets"),
+    [("/compact", 1, 0), ("/new", 0, 1), ("/new go", 1, 1), ("/steer go", 1, 0)],
+)
+async def test_a_command_that_comes_four_times_at_once_is_done_once(
+    text: str, stimuli: int, resets: int
+):
+    async with house() as home, home.client(home.operator) as client:
+        await home.runtime.wait(await home.runtime.send("hello"))
+        answers = await asyncio.gather(*(said(client, text, key="k") for _ in range(4)))
+        filed = await home.runtime.store.read("SELECT id FROM stimuli WHERE text <> 'hello'")
+        for row in filed:
+            await home.runtime.wait(receipt_of(row[0]))
+        left = await home.runtime.store.read("SELECT id FROM past_transcripts")
+
+    assert all(answer == answers[0] for answer in answers)
+    assert answers[0]["outcome"] == "command"
+    assert (len(filed), len(left)) == (stimuli, resets)
+
+
+async def test_a_key_is_used_for_a_message_or_for_a_command():
+    async with house() as home, home.client(home.operator) as client:
+        await said(client, "hello", key="k")
+        command = await said(client, "/stop", key="k")
+        await said(client, "/whoami", key="l")
+        message = await said(client, "hello", key="l")
+
+    assert command["code"] == message["code"] == "conflict"
 
 
 async def test_a_key_belongs_to_who_used_it():

@@ -140,6 +140,32 @@ async def test_an_owner_uses_its_own_sessions_and_the_operator_all():
             assert len((await client.get("/api/sessions")).json()["items"]) == 1
 
 
+async def test_whoever_may_read_everything_changes_only_their_own():
+    async with (
+        house(speaks, tools=[tell_all]) as home,
+        home.client(await home.token("send", name="a")) as a,
+        home.client(await home.token("read", "send", name="b")) as b,
+    ):
+        theirs = await owned(home, a)
+        await home.runtime.wait(await home.runtime.send("the operator's"))
+        before = await home.runtime.store.read("SELECT * FROM sessions ORDER BY key")
+        for key in (SESSION, "main", "subagent:1", "activity"):
+            for method, path, body in routes_to({**theirs, "key": key}):
+                answer = await b.request(method, path, json=body)
+                if method != "GET":
+                    assert answer.status_code == 404, path
+                elif key == SESSION:
+                    assert answer.status_code == 200, path
+        own = await b.post("/api/sessions/api:b/messages?wait=10", json={"text": "mine"})
+        renamed = await b.patch("/api/sessions/api:b", json={"label": "mine"})
+
+        assert (own.status_code, renamed.status_code) == (200, 200)
+        kept = await home.runtime.store.read(
+            "SELECT * FROM sessions WHERE key <> 'agent:main:api:b' ORDER BY key"
+        )
+        assert kept == before
+
+
 ALIASES = (
     *("main", "agent:main:main", "agent%3Amain%3Amain", "system:activity", "activity", "main/"),
     *("MAIN", "Agent:main:main", "agent:main:~6dain", "agent:MAIN:main", "%6dain", " main"),
