@@ -1,5 +1,6 @@
 """An always-on agent runtime: every cause of a turn is a stimulus in one durable ledger."""
 
+from wakeful.access.principal import Principal
 from wakeful.models.model import Model, Reply
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import Settings
@@ -17,6 +18,7 @@ __all__ = [
     "Agent",
     "Event",
     "Model",
+    "Principal",
     "Receipt",
     "Reply",
     "Route",

@@ -18,6 +18,7 @@ def test_the_root_exports_just_these_names():
         "Agent",
         "Event",
         "Model",
+        "Principal",
         "Receipt",
         "Reply",
         "Route",

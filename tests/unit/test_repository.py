@@ -64,6 +64,30 @@ def test_a_room_says_who_calls_it_whom_it_calls_and_what_it_never_does(path: Pat
     assert missing == []
 
 
+def test_every_hop_of_the_path_is_a_name_in_its_file() -> None:
+    page = (ROOT / "docs" / "path.md").read_text(encoding="utf-8")
+    hops = re.findall(r"^ (\w[\w/]*\.py) +([A-Za-z_][\w.]*) ", page, re.MULTILINE)
+
+    wrong = [f"{file}: {name}" for file, name in hops if name not in names_in(SOURCE / file)]
+
+    assert len(hops) > 15
+    assert wrong == []
+
+
+def names_in(file: Path) -> set[str]:
+    """Return the functions and classes of a file, methods with their class."""
+    found: set[str] = set()
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            found.add(node.name)
+        if isinstance(node, ast.ClassDef):
+            methods = [
+                one for one in node.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
+            ]
+            found |= {f"{node.name}.{one.name}" for one in methods}
+    return found
+
+
 def tracked_files() -> list[Path]:
     """List what git tracks, or every file outside hidden folders where there is no git."""
     try:

@@ -1,6 +1,6 @@
 """Builds every room in path order; the runtime runs what comes out.
 
 From: runtime.
-To: doors, lanes, operations.
+To: services, doors, lanes, operations.
 Never: decides anything by itself.
 """

@@ -92,7 +92,7 @@ KEYS: dict[str, Key] = {
     "bindings[].match.channel": _key("The channel it was said in."),
     "bindings[].agent": _key("The agent that answers."),
     **{f"bindings[].queue.{name}": key for name, key in _QUEUE.items()},
-    "dm_scope": _key("Which direct conversations share one session."),
+    "dm_scope": _key("Which direct conversations of the operator share one session."),
     "identity_links.*": _key("The addresses of one person, under one name."),
     "unified": _key("Whether the operator's web chats share `agent:{id}:unified`."),
     "reset.daily": _key(
