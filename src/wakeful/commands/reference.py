@@ -11,9 +11,10 @@ _HEAD = """\
 What you may say to the runtime itself, in any conversation: over HTTP, in `wakeful chat`, at a door
 of your own. A command is done at once, also while a turn runs, and answered at once; the transcript
 keeps a line of it that no model reads. A word after a slash that is not in this table is answered
-with the nearest ones and reaches no model; what is no word (`/etc/hosts`) is text. From the operator
-a bare `stop` counts as `/stop`. A command that is repeated with its key (`Idempotency-Key`, or
-`dedup_key`) is not done again, not even after a crash: its first answer comes again.
+with the nearest ones and reaches no model; what is no word (`/etc/hosts`) is text. From the
+operator a bare `stop` counts as `/stop`. A command that is repeated with its key
+(`Idempotency-Key`, or `dedup_key`) is not done again, not even after a crash: its first answer
+comes again.
 
 Inside a longer message, `/queue` with at least one argument holds for that message alone and is cut
 out of it: `look at the logs /queue collect debounce:5s`.
