@@ -34,6 +34,8 @@ from wakeful.vocabulary.stimulus import WAITING, Draft, Outcome, Receipt, State
 
 RELEASE_STEP = 200  # lanes that one write of `resume` touches
 
+_EVERY = 2**53  # no lane comes so far
+
 # Written in the accepting transaction, beside a stimulus that was filed.
 Beside = Callable[[Tx, Receipt], None]
 

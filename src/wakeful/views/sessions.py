@@ -7,7 +7,6 @@ from wakeful.access import rules
 from wakeful.store.database import Row, Store
 from wakeful.transcript.sessions import DELETED, SESSIONS, Session
 from wakeful.vocabulary.errors import InvalidInput, NotFound
-from wakeful.vocabulary.session_key import SessionKey
 from wakeful.vocabulary.stimulus import OPERATOR
 
 REMEMBERED = 4096  # owners kept at hand
@@ -32,13 +31,6 @@ class SessionView:
         if session is None or not rules.sees(viewer, session.owner):
             raise NotFound("session", f"no session {key!r}")
         return session
-
-    async def seen(self, key: SessionKey, owner: str = OPERATOR) -> SessionKey:
-        """Return the key if there is a session of that name and the owner may see it."""
-        holder = await self.owner_of(key)
-        if holder is None or owner not in (OPERATOR, holder):
-            raise NotFound("session", f"no session {key!r}")
-        return key
 
     async def owner_of(self, key: str) -> str | None:
         """Return who made a session; an owner never changes as long as there is the session."""
