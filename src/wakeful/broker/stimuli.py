@@ -27,6 +27,10 @@ _SAID = (
     "SELECT id FROM stimuli WHERE session_key = :key AND state IN ('pending', 'parked') "  # noqa: S608
     f"AND seq <= :up_to AND kind IN ({_listed(lambda rule: rule.moves_route)}) LIMIT :limit"
 )
+_COUNT_SAID = (
+    "SELECT COUNT(*) FROM stimuli WHERE session_key = :key AND state IN ('pending', 'parked') "  # noqa: S608
+    f"AND kind IN ({_listed(lambda rule: rule.moves_route)})"
+)
 _COUNT_WAITING = (
     f"SELECT session_key, COUNT(*), SUM(CASE WHEN kind IN ({_CAPPED}) THEN 1 ELSE 0 END) "  # noqa: S608
     "FROM stimuli WHERE session_key IN :keys AND state IN ('pending', 'parked') "
@@ -135,6 +139,13 @@ def said(tx: Tx, session_key: str, up_to: int, limit: int) -> list[str]:
         limit=limit,
     )
     return [row[0] for row in rows]
+
+
+def count_said(tx: Tx, session_key: str) -> int:
+    """Return how much people have waiting in a lane."""
+    row = tx.one(_COUNT_SAID, key=session_key)
+    assert row is not None
+    return row[0]
 
 
 def all_waiting(tx: Tx, session_key: str, limit: int) -> list[str]:

@@ -17,9 +17,8 @@ async def stop(services: Services, caller: Caller, _rest: str) -> Deed:
     def act(tx: Tx) -> Said:
         stopped = services.intake.stop_in(tx, caller.session_key)
         parts = [f"Stopped the turn {stopped.turn_id}."] if stopped.turn_id else []
-        if stopped.cancelled:
-            noun = "message" if len(stopped.cancelled) == 1 else "messages"
-            parts.append(f"Cancelled {len(stopped.cancelled)} waiting {noun}.")
+        if count := stopped.waiting:
+            parts.append(f"Cancelled {count} waiting {'message' if count == 1 else 'messages'}.")
         return Said(text=" ".join(parts) or "Nothing was running.")
 
     return Deed(act=act, afterwards=lambda: services.intake.finish_stop(caller.session_key))

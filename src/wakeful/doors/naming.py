@@ -46,14 +46,6 @@ async def seen_session(views: Views, principal: Principal, words: str) -> Sessio
     return await views.sessions.get(answering, principal.viewer)
 
 
-async def own_session(views: Views, principal: Principal, words: str) -> Session:
-    """Return a session that a principal may change, by any of its names."""
-    session = await seen_session(views, principal, words)
-    if not rules.may_change(principal, session.owner):
-        raise _no_session(session.key)
-    return session
-
-
 async def own_session_key(views: Views, principal: Principal, words: str) -> SessionKey:
     """Return the key of a session that a principal may change; its row need not be readable."""
     key = views.bindings.answering_session(_known_key(views, words), principal.owner)

@@ -34,8 +34,6 @@ from wakeful.vocabulary.stimulus import WAITING, Draft, Outcome, Receipt, State
 
 RELEASE_STEP = 200  # lanes that one write of `resume` touches
 
-_EVERY = 2**53  # no lane comes so far
-
 # Written in the accepting transaction, beside a stimulus that was filed.
 Beside = Callable[[Tx, Receipt], None]
 
@@ -45,6 +43,7 @@ class Stopped(Record):
 
     turn_id: str | None
     cancelled: tuple[str, ...]
+    waiting: int = 0  # messages that were waiting, all of them cancelled in time
 
 
 class Intake:
@@ -269,8 +268,9 @@ class Intake:
         lanes.stop(tx, session_key)
         if lane.turn_id is not None:
             self._interrupt(tx, session_key, lane.turn_id)
+        waiting = stimuli.count_said(tx, session_key)
         cancelled = stopping.cancel_some(tx, self._settlement, session_key)
-        return Stopped(turn_id=lane.turn_id, cancelled=tuple(cancelled))
+        return Stopped(turn_id=lane.turn_id, cancelled=tuple(cancelled), waiting=waiting)
 
     def _interrupt(self, tx: Tx, session_key: str, turn_id: str) -> None:
         turns.interrupt(tx, turn_id, Interrupt.STOP)

@@ -242,7 +242,6 @@ def tell(*, declares: bool) -> Tool:
                 Draft(
                     owner=context.session.owner,
                     session_key=session,
-                    owner=OPERATOR,
                     text=text,
                     kind=Kind.SUBAGENT_MESSAGE,
                     queue=QueueOverrides(mode=Mode.QUEUE),
@@ -308,7 +307,6 @@ async def test_a_turn_whose_end_is_filed_elsewhere_holds_that_lane_in_each_commi
                 Draft(
                     owner=OPERATOR,
                     session_key=turn.reports_to,
-                    owner=OPERATOR,
                     text=f"it said {how.reply}",
                     kind=Kind.SUBAGENT_ANNOUNCE,
                     trust=turn.trust,
