@@ -130,7 +130,7 @@ def _engine(
         store,
         clock,
         Opening(pen, minds, owner),
-        Thinker(store, bus, Recorder(pen), clock, Random(), plan.settings.timezone),
+        Thinker(store, bus, Recorder(pen), clock, Random(), plan.metrics, plan.settings.timezone),
         interrupts,
     )
     return Dispatcher(
