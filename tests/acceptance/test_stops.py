@@ -26,6 +26,11 @@ def only_turn(place: Place) -> TurnState:
     return turn.state
 
 
+def only_turn_of(place: Place, session_key: str) -> TurnState:
+    (turn,) = (t for t in stored(place).turns.values() if t.session_key == session_key)
+    return turn.state
+
+
 @pytest.mark.parametrize("seed", [21, 22, 23])
 async def test_a_stop_at_a_random_time_under_load_is_clean(place: Place, seed: int) -> None:
     chance = random.Random(seed)
@@ -114,6 +119,46 @@ async def test_a_tool_that_stops_its_own_process_is_finished_first(place: Place)
     await come_to_rest(place, client)
     report = await judged(place, must=("I7",))
     assert report.crashes == 0
+    assert_kept(report)
+
+
+@pytest.mark.parametrize("plan", ["act.deaf", "look.deaf&look.deaf", "deaf+say"])
+@pytest.mark.parametrize("signals", [1, 2])
+async def test_what_does_not_hear_that_it_should_end_keeps_no_process_alive(
+    place: Place, plan: str, signals: int
+) -> None:
+    client = Client(place)
+    async with running(place, options=("--drain-s", "0.2" if signals == 1 else "60")) as rig:
+        await client.say(rig, "a", plan, route=OUT)
+        await rig.ask("reached", gate="deaf")
+        for _ in range(signals):
+            rig.terminate()
+            await client.say(rig, "b", "act")  # one signal must be heard before the next
+        async with asyncio.timeout(10):
+            code = await rig.ended()
+
+    assert code == 0
+    await come_to_rest(place, client)
+    report = await judged(place)
+    assert only_turn_of(place, LANE) is TurnState.DONE
+    assert report.crashes == 0
+    assert_kept(report)
+
+
+@pytest.mark.parametrize("plan", ["act.deaf", "slow+deaf+say"])
+async def test_a_stop_ends_what_does_not_hear_it(place: Place, plan: str) -> None:
+    client = Client(place)
+    async with running(place) as rig:
+        await client.say(rig, "a", plan, route=OUT)
+        await rig.ask("reached", gate="deaf")
+        await client.tell(rig, "stop", session=LANE)
+        await client.say(rig, "a", "look")
+        await rig.rest()
+        assert await rig.stop() == 0
+
+    report = await judged(place)
+    states = sorted(turn.state for turn in stored(place).turns.values())
+    assert states == [TurnState.DONE, TurnState.STOPPED]
     assert_kept(report)
 
 

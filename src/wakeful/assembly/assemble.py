@@ -174,7 +174,9 @@ def _engine(plan: Plan, store: Store, pen: Pen, intake: Intake, minds: Minds) ->
         store,
         clock,
         Opening(pen, minds, owner),
-        Thinker(store, pen.bus, Recorder(pen), clock, Random(), plan.settings.timezone),
+        Thinker(
+            store, pen.bus, Recorder(pen), clock, Random(), plan.metrics, plan.settings.timezone
+        ),
         interrupts,
     )
     return Dispatcher(

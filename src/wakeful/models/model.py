@@ -22,6 +22,7 @@ from wakeful.vocabulary.text import clean, clean_json
 
 USUAL_CONTEXT_WINDOW = 128_000  # tokens
 LONGEST_REPLY = 4 * 1024 * 1024  # characters; a longer answer is garbled
+MOST_CALLS = 1_000  # tool calls of one answer; with more it is garbled
 
 
 class ToolSpec(Record):
@@ -122,6 +123,9 @@ def context_window(model: Model) -> int:
 
 def as_message(reply: Reply) -> AssistantMessage:
     """Return a reply as the transcript keeps it, or raise Garbled if nobody could use it."""
+    count = sum(isinstance(block, ToolCall) for block in reply.content)
+    if count > MOST_CALLS:
+        raise Garbled(f"the model called {count} tools at once; {MOST_CALLS} are allowed")
     content = tuple(_cleaned(block) for block in reply.content)
     message = AssistantMessage(
         content=content,

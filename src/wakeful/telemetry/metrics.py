@@ -34,6 +34,13 @@ class Metrics:
             registry=self.registry,
         )
 
+        self._abandoned = Counter(
+            "wakeful_abandoned_calls",
+            "Calls that did not end when they were told to, by kind.",
+            ["kind"],
+            registry=self.registry,
+        )
+
     def started_at(self, position: int) -> None:
         """Note where the bus stood when counting began."""
         self._position.set(position)
@@ -55,6 +62,10 @@ class Metrics:
     def timers_late(self, late_s: float) -> None:
         """Note how late the first timer is; 0: none is."""
         self._timers_late.set(late_s)
+
+    def abandoned(self, kind: str) -> None:
+        """Count a call of a tool or a model that did not end when it was told to."""
+        self._abandoned.labels(kind).inc()
 
     def position(self) -> int:
         """Return the number of the newest event that was counted."""

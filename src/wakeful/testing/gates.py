@@ -19,6 +19,15 @@ class Gates:
         if not (self._folder / name).exists():
             await self._opened.setdefault(name, asyncio.Event()).wait()
 
+    async def stay(self, name: str) -> None:
+        """Stand at the gate for ever, also when told to end."""
+        self._reached.setdefault(name, asyncio.Event()).set()
+        while True:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                continue
+
     def open_later(self, name: str) -> None:
         """Let whoever comes next pass; who stands at the gate now goes on waiting."""
         (self._folder / name).touch()

@@ -74,6 +74,8 @@ class Hands:
             await self._clock.sleep(SLOW_S)
         elif how.startswith("gate="):
             await self._gates.wait(how.removeprefix("gate="))
+        elif how == "deaf" and is_first:
+            await self._gates.stay("deaf")
         elif how == "term" and is_first:
             os.kill(os.getpid(), signal.SIGTERM)
         elif how == "block" and is_first:

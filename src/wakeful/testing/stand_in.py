@@ -111,6 +111,8 @@ class StandIn:
             elif manner.startswith("gate="):
                 yield Delta(text="waiting ")
                 await self._gates.wait(manner.removeprefix("gate="))
+            elif manner == "deaf" and self._is_first(request):
+                await self._gates.stay("deaf")
             elif manner == "transient" and self._is_first(request):
                 raise Transient("529: overloaded", retry_after_s=RETRY_AFTER_S)
             elif manner == "refuse":

@@ -10,6 +10,7 @@ import msgspec
 
 from wakeful.tools.tool import CallFacts, Effect, LedgerContext, Tool, ToolContext, ToolResult
 from wakeful.turns.turns import Turn
+from wakeful.vocabulary.apart import Apart
 from wakeful.vocabulary.clock import time_limit
 from wakeful.vocabulary.errors import InvalidInput, Overloaded, WakefulError
 from wakeful.vocabulary.message import ToolCall
@@ -22,24 +23,40 @@ THREAD_LIMIT = 64  # plain functions running at once, those that hang included
 log = logging.getLogger(__name__)
 
 
-async def run(tool: Tool, call: ToolCall, context: ToolContext) -> ToolResult:
-    """Run a call of a tool that acts outside the ledger."""
+async def run(
+    tool: Tool,
+    call: ToolCall,
+    context: ToolContext,
+    *,
+    owner: asyncio.Task[Any] | None = None,
+    abandoned: Callable[[], object] = lambda: None,
+) -> ToolResult:
+    """Run a call of a tool that acts outside the ledger, for the sake of a turn's task.
+
+    A tool that does not end when it is told to is abandoned. One that returns after it was told to
+    end has done its work: whoever calls must see for himself whether he was cancelled.
+    """
+    apart: Apart[ToolResult] | None = None
     try:
         arguments = tool.parse(call.arguments)
         if tool.context_parameter is not None:
             arguments[tool.context_parameter] = context
-        async with time_limit(context.clock, tool.timeout_s):
-            return await _finished(tool, arguments)
-    except TimeoutError:
-        is_in_doubt = tool.effect is not Effect.READ
-        unsure = "; its outcome is unknown" if is_in_doubt else ""
-        return ToolResult(
-            text=f"timed out after {tool.timeout_s:g} s{unsure}",
-            is_error=True,
-            is_in_doubt=is_in_doubt,
+        apart = Apart(
+            _finished(tool, arguments),
+            name=f"tool {tool.name}",
+            clock=context.clock,
+            owner=owner,
         )
-    except asyncio.CancelledError as error:
-        if is_cancelled():
+        async with time_limit(context.clock, tool.timeout_s):
+            return await apart.result()
+    except (TimeoutError, asyncio.CancelledError) as error:
+        if apart is not None and apart.value is not None:
+            return apart.value
+        if apart is not None and apart.is_abandoned:
+            abandoned()
+        if isinstance(error, TimeoutError):
+            return _timed_out(tool)
+        if is_cancelled() or (owner is not None and owner.cancelling()):
             raise
         return _failure(tool, error)  # the tool's own, not ours
     except Exception as error:
@@ -104,6 +121,16 @@ async def _finished(tool: Tool, arguments: dict[str, Any]) -> ToolResult:
         return _as_result(value)
     except (TimeoutError, SystemExit) as error:
         return _failure(tool, error)
+
+
+def _timed_out(tool: Tool) -> ToolResult:
+    is_in_doubt = tool.effect is not Effect.READ
+    unsure = "; its outcome is unknown" if is_in_doubt else ""
+    return ToolResult(
+        text=f"timed out after {tool.timeout_s:g} s{unsure}",
+        is_error=True,
+        is_in_doubt=is_in_doubt,
+    )
 
 
 def _as_result(value: Any) -> ToolResult:

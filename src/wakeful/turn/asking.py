@@ -12,17 +12,35 @@ from wakeful.models.model import (
     as_message,
     asked,
 )
+from wakeful.vocabulary.apart import Apart
+from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import Garbled
 from wakeful.vocabulary.message import AssistantMessage
 
 Show = Callable[[Delta | Restart], None]
 
 
-async def answer(model: Model, request: Request, show: Show) -> AssistantMessage:
+async def answer(
+    model: Model,
+    request: Request,
+    show: Show,
+    *,
+    clock: Clock,
+    abandoned: Callable[[], object],
+) -> AssistantMessage:
     """Return the answer as the transcript keeps it, having shown its pieces as they came.
 
-    A cancelled question closes its connection.
+    A cancelled question closes its connection; a model that goes on all the same is abandoned.
     """
+    apart = Apart(_answer(model, request, show), name=f"model {model.name}", clock=clock)
+    try:
+        return await apart.result()
+    finally:
+        if apart.is_abandoned:
+            abandoned()
+
+
+async def _answer(model: Model, request: Request, show: Show) -> AssistantMessage:
     size = 0
     reply: Reply | None = None
     async with asked(model, request) as pieces:

@@ -1,7 +1,8 @@
 """The tool calls of a step: which run next, which together, and what came of each."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import islice, takewhile
 
 from wakeful.broker import lanes
 from wakeful.broker.lanes import LanesNeeded
@@ -43,22 +44,19 @@ class StepCalls:
         self._mind = mind
         self.all = calls
         self.settled = set(settled)
+        self._positions = {call.id: position for position, call in enumerate(calls)}
+        self._remaining = {call.id: call for call in calls if call.id not in self.settled}
         self.rests = False  # a result said that the turn should end
         self.ledger_failures: Mapping[str, str] = {}
 
-    def remaining(self) -> tuple[ToolCall, ...]:
-        return tuple(call for call in self.all if call.id not in self.settled)
+    def remaining(self) -> Collection[ToolCall]:
+        """Return the calls without a result, in their order; it changes as they get theirs."""
+        return self._remaining.values()
 
     def next_group(self) -> tuple[ToolCall, ...]:
         """Return the calls that run together: reads side by side, everything else alone."""
-        first, *others = self.remaining()
-        group = [first]
-        if self._is_read(first):
-            for call in others:
-                if len(group) == MOST_BESIDE or not self._is_read(call):
-                    break
-                group.append(call)
-        return tuple(group)
+        reads = tuple(islice(takewhile(self._is_read, self.remaining()), MOST_BESIDE))
+        return reads or tuple(islice(self.remaining(), 1))
 
     def settle_at_once(self, call: ToolCall) -> bool:
         """Give a call its result in this very commit, if it is one that can have it."""
@@ -90,16 +88,17 @@ class StepCalls:
 
     def skip(self, reason: str) -> None:
         """Close the calls that will not run: what had begun is in doubt, the rest was skipped."""
-        remaining = self.remaining()
+        remaining = tuple(self.remaining())
         if not remaining:
             return
         turn = self._sheet.turn
         begun = tool_calls.of_step(self._sheet.tx, turn.id, turn.step)
+        skipped = [self._row(call) for call in remaining if call.id not in begun]
+        tool_calls.add(self._sheet.tx, skipped)
         for call in remaining:
             if call.id in begun:
                 self._write(in_doubt(call))
                 continue
-            tool_calls.add(self._sheet.tx, [self._row(call)])
             result = ToolResult(text=reason, is_error=True)
             self._write(CallOutcome(call=call, result=result, state=CallState.SKIPPED))
 
@@ -141,7 +140,7 @@ class StepCalls:
 
     def _write(self, outcome: CallOutcome) -> None:
         call, result, turn = outcome.call, outcome.result, self._sheet.turn
-        shown, whole = cut(result.text, output_id(turn.id, turn.step, self._position(call)))
+        shown, whole = cut(result.text, output_id(turn.id, turn.step, self._positions[call.id]))
         tool_calls.settle(
             self._sheet.tx,
             turn.id,
@@ -156,6 +155,7 @@ class StepCalls:
         if result.is_external:
             self._sheet.taint()
         self.settled.add(call.id)
+        self._remaining.pop(call.id, None)
         self.rests = self.rests or result.ends_turn
         self._sheet.publish("turn.tool", call_id=call.id, name=call.name, phase=outcome.state.value)
 
@@ -165,7 +165,7 @@ class StepCalls:
             turn_id=self._sheet.turn.id,
             step=self._sheet.turn.step,
             call_id=call.id,
-            position=self._position(call),
+            position=self._positions[call.id],
             name=call.name,
             effect="none" if tool is None else tool.effect.value,
             arguments=encode_message(call.arguments).decode(),
@@ -173,9 +173,6 @@ class StepCalls:
             state=CallState.INTENDED,
             intended_at=self._sheet.tx.now,
         )
-
-    def _position(self, call: ToolCall) -> int:
-        return [known.id for known in self.all].index(call.id)
 
     def _count(self, count: int) -> None:
         turn = self._sheet.turn

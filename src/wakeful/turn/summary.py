@@ -1,12 +1,14 @@
 """The summary of a conversation: what is read, what is asked, and whether the answer will do."""
 
+from collections.abc import Awaitable, Callable
+
 from wakeful.broker import stimuli
 from wakeful.models.model import Request
 from wakeful.prompts import compaction as template
 from wakeful.prompts.fence import fenced
 from wakeful.store.database import Store, Tx
 from wakeful.transcript import entries, sessions
-from wakeful.turn.asking import answer
+from wakeful.turn.asking import Show
 from wakeful.turn.compaction import LONGEST_SHARE, Plan, plan
 from wakeful.turn.journal import Journal
 from wakeful.turn.sizing import is_compaction, is_unheard, room
@@ -20,7 +22,9 @@ from wakeful.vocabulary.stimulus import Trust
 _OUTSIDER = "who asked for the summary"
 
 
-async def summarise(store: Store, journal: Journal) -> tuple[Plan, AssistantMessage] | None:
+async def summarise(
+    store: Store, journal: Journal, ask: Callable[[Request, Show], Awaitable[AssistantMessage]]
+) -> tuple[Plan, AssistantMessage] | None:
     """Ask for the summary that a compaction needs; None if there is nothing to fold.
 
     An answer that cannot take the place of what it stands for is Garbled.
@@ -44,7 +48,7 @@ async def summarise(store: Store, journal: Journal) -> tuple[Plan, AssistantMess
         step=turn.step,
         purpose="summary",
     )
-    reply = await answer(mind.model, request, lambda _: None)
+    reply = await ask(request, lambda _: None)
     fault = template.fault(
         reply.text,
         is_split=bool(made.turn),

@@ -10,10 +10,11 @@ from wakeful.gate.locking import write_in_lanes
 from wakeful.models.model import Delta, Request, Restart
 from wakeful.prompts import notes
 from wakeful.store.database import Store, Tx
+from wakeful.telemetry.metrics import Metrics
 from wakeful.tools.running import is_cancelled, locks_of, run
 from wakeful.tools.tool import ToolContext, ToolResult
 from wakeful.turn import folding, limits
-from wakeful.turn.asking import answer
+from wakeful.turn.asking import Show, answer
 from wakeful.turn.backoff import next_try
 from wakeful.turn.calls import LedgerToolFailed
 from wakeful.turn.journal import Act, Ask, CallOutcome, Compact, Journal, News, Next
@@ -45,6 +46,7 @@ class Thinker:
         recorder: Recorder,
         clock: Clock,
         random: Random,
+        metrics: Metrics,
         timezone: str = "UTC",
     ) -> None:
         self._store = store
@@ -52,6 +54,7 @@ class Thinker:
         self._recorder = recorder
         self._clock = clock
         self._random = random
+        self._metrics = metrics
         self._timezone = timezone
 
     async def think(self, journal: Journal, next: Next) -> Next:
@@ -141,7 +144,16 @@ class Thinker:
                 journal.partial.clear()
                 self._show(journal, "", restarted=piece.model, failure=piece.failure)
 
-        return await answer(mind.model, request, show)
+        return await self._answer(journal, request, show)
+
+    async def _answer(self, journal: Journal, request: Request, show: Show) -> AssistantMessage:
+        return await answer(
+            journal.mind.model,
+            request,
+            show,
+            clock=self._clock,
+            abandoned=lambda: self._metrics.abandoned("model"),
+        )
 
     def _show(self, journal: Journal, text: str, **more: object) -> None:
         if self._bus.is_watched(journal.turn.session_key):
@@ -189,7 +201,9 @@ class Thinker:
     async def _compact(self, journal: Journal, purpose: Purpose) -> Next:
         """Fold the older part of the conversation; on failure nothing of it is changed."""
         try:
-            made = await summarise(self._store, journal)
+            made = await summarise(
+                self._store, journal, lambda request, show: self._answer(journal, request, show)
+            )
         except Transient as error:
             waiting = await self._wait_for_model(journal, error)
             if waiting is not None:
@@ -211,14 +225,14 @@ class Thinker:
 
     async def _act(self, journal: Journal, calls: tuple[ToolCall, ...]) -> Next:
         """Run calls side by side; each result is remembered the moment it is there."""
+        own = asyncio.current_task()
+        assert own is not None
         if len(calls) == 1:
-            await self._run_call(journal, calls[0])
+            await self._run_call(own, journal, calls[0])
         else:
-            own = asyncio.current_task()
-            assert own is not None
             async with asyncio.TaskGroup() as group:
                 for call in calls:
-                    beside = self._run_beside(own, journal, call)
+                    beside = self._run_call(own, journal, call)
                     group.create_task(beside, name=f"tool {call.name}")
         failpoint("P8")
         order = [call.id for call in calls]
@@ -227,14 +241,9 @@ class Thinker:
         failpoint("P9")
         return next
 
-    async def _run_beside(
-        self, turn: asyncio.Task[object], journal: Journal, call: ToolCall
+    async def _run_call(
+        self, turn_task: asyncio.Task[object], journal: Journal, call: ToolCall
     ) -> None:
-        # A new task begins one cycle later: a stop may have been acknowledged in between.
-        if not turn.cancelling():
-            await self._run_call(journal, call)
-
-    async def _run_call(self, journal: Journal, call: ToolCall) -> None:
         turn, mind = journal.turn, journal.mind
         tool = mind.toolbox.get(call.name, turn.trust, turn.granted)
         if tool is None:  # its server has taken it back since the call was intended
@@ -252,11 +261,19 @@ class Thinker:
             store=self._store,
             timezone=self._timezone,
         )
-        result = await run(tool, call, context)
+        result = await run(
+            tool,
+            call,
+            context,
+            owner=turn_task,
+            abandoned=lambda: self._metrics.abandoned("tool"),
+        )
         state = CallState.FAILED if result.is_error else CallState.DONE
         if result.is_in_doubt:
             state = CallState.UNKNOWN
         journal.finished.append(CallOutcome(call=call, result=result, state=state))
+        if is_cancelled():
+            raise asyncio.CancelledError  # the tool has returned all the same
 
     async def _commit(self, journal: Journal, news: News) -> Next:
         failures: dict[str, str] = {}

@@ -24,9 +24,11 @@ def answer(request: dict[str, Any]) -> None:
         result = {"protocolVersion": version, "capabilities": capabilities, "serverInfo": info}
         say({"id": id, "result": result})
     elif method == "tools/list":
-        for tool in PLAN["tools"]:  # a number is a length: no argument could be so long
-            tool["description"] = "d" * tool.get("description", 0)
-        say({"id": id, "result": {"tools": PLAN["tools"]}})
+        # A number is a length: no argument could be so long.
+        tools = [
+            {**tool, "description": "d" * tool.get("description", 0)} for tool in PLAN["tools"]
+        ]
+        say({"id": id, "result": {"tools": tools}})
     elif method == "tools/call":
         act(id, request["params"]["name"])
     else:

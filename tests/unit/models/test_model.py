@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from wakeful.models.demo import Demo
-from wakeful.models.model import LONGEST_REPLY, Model, Reply, as_message
+from wakeful.models.model import LONGEST_REPLY, MOST_CALLS, Model, Reply, as_message
 from wakeful.models.scripted import Scripted
 from wakeful.vocabulary.errors import Garbled
 from wakeful.vocabulary.message import (
@@ -40,6 +40,7 @@ def test_an_answer_is_kept_with_what_it_cost() -> None:
         ((call("c1"), call("c1")), "same id"),
         ((call("c1"), call("")), "without a call id"),
         ((call("c1", name=""),), "without a name"),
+        (tuple(call(f"c{number}") for number in range(MOST_CALLS + 1)), "1001 tools at once"),
         ((), "nothing"),
         ((Text(text=""),), "nothing"),
         ((Text(text=" \n\t"),), "nothing"),
