@@ -3,13 +3,13 @@
 import logging
 from collections.abc import Callable
 
-from wakeful.broker import attachments, stimuli
+from wakeful.broker import attachments, lanes, stimuli
 from wakeful.bus.bus import Bus
 from wakeful.gate import storms
-from wakeful.intake import dedup
+from wakeful.intake import dedup, deletion
 from wakeful.outbox import outbox
 from wakeful.store.database import Store, Tx
-from wakeful.transcript import search
+from wakeful.transcript import search, sessions
 from wakeful.transcript.jsonl import imports
 from wakeful.turns import turns
 from wakeful.vocabulary.clock import Clock
@@ -77,6 +77,19 @@ class Janitor:
                 raise
             except Exception:  # the others must not grow for its sake
                 log.exception("old %s could not be swept", what)
+        # Last: as long as a ledger speaks of a session, its name is not free.
+        await self._forget_deleted(min(before, events_before) - DAY_MS)
+
+    async def _forget_deleted(self, before: int) -> None:
+        after = ""
+        while rows := await self._store.read(
+            sessions.DELETED_BEFORE, after=after, before=before, limit=STEP
+        ):
+            keys = [row[0] for row in rows]
+            await self._store.write(
+                lambda tx, keys=keys: deletion.forget(tx, keys), locks=map(lanes.lock, keys)
+            )
+            after = keys[-1]
 
     async def _sweep(self, step: Step) -> None:
         after: str | None = ""

@@ -28,8 +28,14 @@ async def test_the_longest_scope_source_and_key_are_unique_like_any_other(
     sources = [longest(), longest()]
 
     def draft(source: str) -> Draft:
-        names = {"scope": LONGEST, "source": source, "dedup_key": KEY, "root_id": longest()}
-        return Draft(session_key=MAIN, text="x", **names)
+        return Draft(
+            session_key=MAIN,
+            text="x",
+            scope=LONGEST,
+            source=source,
+            dedup_key=KEY,
+            root_id=longest(),
+        )
 
     async with in_memory(Scripted(lambda _: "well"), settings=settings_for()) as runtime:
         one, again, other = [await runtime.accept(draft(sources[which])) for which in (0, 0, 1)]
@@ -45,8 +51,8 @@ async def test_an_answer_goes_to_the_longest_address(settings_for: SettingsFor):
         received.append(delivery.route)
 
     route = Route(door="out", address=longest(), thread=longest(), account=longest())
-    model, doors = Scripted(lambda _: "well"), {"out": out}
-    async with in_memory(model, settings=settings_for(), doors=doors) as runtime:
+    model = Scripted(lambda _: "well")
+    async with in_memory(model, settings=settings_for(), doors={"out": out}) as runtime:
         await runtime.send("hello", route=route)
         await wait_for(runtime, "delivery.acknowledged")
 

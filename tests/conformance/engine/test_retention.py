@@ -97,3 +97,55 @@ async def test_sources_that_have_been_quiet_are_forgotten_by_the_storm_guard(
         rows = await runtime.store.read("SELECT source FROM storms")
 
     assert [row[0] for row in rows] == ["loud"]
+
+
+async def rows_of_deleted(runtime: Runtime) -> tuple[int, int]:
+    return await count(runtime, "deleted_sessions"), await count(runtime, "lanes")
+
+
+async def test_a_session_deleted_long_ago_leaves_no_row_and_its_epochs_never_come_again(
+    settings_for: SettingsFor,
+):
+    clock = ManualClock()
+    model = Scripted(lambda _: "ok")
+    async with in_memory(model, settings=settings_for(), clock=clock) as runtime:
+        sweeper = await janitor(runtime, clock)
+        for _ in range(3):
+            await runtime.wait(await runtime.send("x", session="gone"))
+        ((before,),) = await runtime.store.read("SELECT epoch FROM lanes")
+        await runtime.delete("gone")
+        clock.jump_to(clock.now() + 90 * DAY_MS)
+        await sweeper.sweep()
+        early = await rows_of_deleted(runtime)
+        clock.jump_to(clock.now() + 2 * DAY_MS)
+        await sweeper.sweep()
+        late = await rows_of_deleted(runtime)
+        turn = await runtime.wait(await runtime.send("back", session="gone"))
+        ((after,),) = await runtime.store.read("SELECT epoch FROM lanes")
+
+    assert (early, late) == ((1, 1), (0, 0))
+    assert turn is not None
+    assert (before, after) == (3, 4)
+
+
+async def test_the_name_of_a_deleted_session_is_kept_while_a_ledger_speaks_of_it(
+    settings_for: SettingsFor,
+):
+    clock = ManualClock()
+    model = Scripted(lambda _: "ok")
+    async with in_memory(model, settings=settings_for(), clock=clock) as runtime:
+        sweeper = await janitor(runtime, clock)
+        for session in ("told", "back"):
+            await runtime.wait(await runtime.send("x", session=session))
+            await runtime.delete(session)
+        clock.jump_to(clock.now() + 100 * DAY_MS)
+        await runtime.wait(await runtime.send("again", session="back"))
+        await runtime.store.write(
+            lambda tx: tx.run(
+                "UPDATE turns SET ended_at = :now WHERE session_key LIKE '%told'", now=tx.now
+            )
+        )
+        await sweeper.sweep()
+        kept = await rows_of_deleted(runtime)
+
+    assert kept == (2, 2)
