@@ -124,12 +124,12 @@ def as_first_told(receipt: Receipt) -> Receipt:
     )
 
 
-def prune(tx: Tx, limit: int) -> str | None:
+def prune(tx: Tx, now: int, limit: int) -> str | None:
     """Forget keys whose window is over."""
     gone = tx.run(
         "DELETE FROM dedup WHERE (scope, key) IN "
         "(SELECT scope, key FROM dedup WHERE expires_at <= :now LIMIT :limit)",
-        now=tx.now,
+        now=now,
         limit=limit,
     )
     return "more" if gone == limit else None

@@ -12,7 +12,7 @@ from wakeful.store.database import Store, Tx
 from wakeful.transcript import search, sessions
 from wakeful.transcript.jsonl import imports
 from wakeful.turns import turns
-from wakeful.vocabulary.clock import Clock
+from wakeful.vocabulary.clock import Clock, Leaps
 from wakeful.vocabulary.errors import StoreFailed, Transient
 from wakeful.vocabulary.retrying import retrying
 
@@ -49,10 +49,15 @@ class Janitor:
         self._events = events
 
     async def run(self) -> None:
+        leaps = Leaps(self._clock)
         wait_s = FIRST_SWEEP_S
         while True:
             await self._clock.sleep(wait_s)
             wait_s = SWEEP_EVERY_S
+            if leaps.was_moved_ahead():
+                # What is forgotten is gone: a clock that is wrong for a moment must not do that.
+                log.warning("the wall clock was moved ahead; sweeping waits until it stays so")
+                continue
             await retrying(self._clock, "sweeping", self.sweep)
 
     async def sweep(self) -> None:
@@ -64,7 +69,7 @@ class Janitor:
             "attachments": lambda tx, after: attachments.prune(tx, after, STEP),
             "turns": lambda tx, after: turns.prune(tx, after, before, STEP),
             "deliveries": lambda tx, after: outbox.prune(tx, after, before, STEP),
-            "keys": lambda tx, _: dedup.prune(tx, STEP),
+            "keys": lambda tx, _: dedup.prune(tx, now, STEP),
             "storms": lambda tx, _: storms.prune(tx, now - DAY_MS, STEP),
             "imports": lambda tx, _: imports.sweep(tx, STEP),
             "lines of the index": lambda tx, after: search.sweep(tx, after, STEP),

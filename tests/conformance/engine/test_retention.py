@@ -2,7 +2,7 @@
 
 from tests.conformance.engine.conftest import SettingsFor
 from wakeful.bus.bus import Bus
-from wakeful.operations.janitor import DAY_MS, STEP, Janitor
+from wakeful.operations.janitor import DAY_MS, FIRST_SWEEP_S, STEP, SWEEP_EVERY_S, Janitor
 from wakeful.runtime import Runtime
 from wakeful.store.database import Tx
 from wakeful.testing.kit import Scripted, in_memory, operator_draft
@@ -149,3 +149,35 @@ async def test_the_name_of_a_deleted_session_is_kept_while_a_ledger_speaks_of_it
         kept = await rows_of_deleted(runtime)
 
     assert kept == (2, 2)
+
+
+async def test_a_clock_that_is_ahead_for_a_moment_makes_nothing_forgotten(
+    settings_for: SettingsFor,
+):
+    clock = ManualClock()
+    model = Scripted(lambda _: "ok")
+    async with in_memory(model, settings=settings_for(), clock=clock) as runtime:
+        await runtime.wait(await runtime.send("x", dedup_key="1"))
+        true = clock.now()
+        clock.jump_to(true + 400 * DAY_MS)
+        clock.advance(FIRST_SWEEP_S)
+        await looked(runtime)
+        clock.jump_to(true)
+        clock.advance(SWEEP_EVERY_S)
+        await looked(runtime)
+        left = await count(runtime, "stimuli"), await count(runtime, "turns")
+        clock.jump_to(true + 400 * DAY_MS)
+        clock.advance(SWEEP_EVERY_S)
+        await looked(runtime)
+        clock.advance(SWEEP_EVERY_S)
+        while await count(runtime, "stimuli"):
+            await looked(runtime)
+
+    assert left == (1, 1)
+
+
+async def looked(runtime: Runtime) -> None:
+    """Let the runtime's own janitor do what it is about to do."""
+    for _ in range(50):
+        await runtime.store.read("SELECT 1")
+        await runtime.store.write(lambda _: None)
