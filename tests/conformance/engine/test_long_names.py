@@ -5,7 +5,7 @@ import random
 from tests.conformance.engine.conftest import SettingsFor
 from wakeful.intake.draft import DEEPEST, LONGEST_NAME
 from wakeful.outbox.outbox import Delivery
-from wakeful.testing.kit import Scripted, in_memory, wait_for
+from wakeful.testing.kit import Scripted, in_memory, operator_draft, wait_for
 from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.stimulus import Draft, Outcome
@@ -28,8 +28,8 @@ async def test_the_longest_scope_source_and_key_are_unique_like_any_other(
     sources = [longest(), longest()]
 
     def draft(source: str) -> Draft:
-        return Draft(
-            session_key=MAIN,
+        return operator_draft(
+            MAIN,
             text="x",
             scope=LONGEST,
             source=source,
@@ -60,8 +60,8 @@ async def test_an_answer_goes_to_the_longest_address(settings_for: SettingsFor):
 
 
 async def test_the_deepest_chain_is_cut_not_refused_by_the_database(settings_for: SettingsFor):
-    deep = Draft(
-        session_key=MAIN, text="x", kind=Kind.SUBAGENT_MESSAGE, depth=DEEPEST, root_id="st_root"
+    deep = operator_draft(
+        MAIN, text="x", kind=Kind.SUBAGENT_MESSAGE, depth=DEEPEST, root_id="st_root"
     )
     async with in_memory(Scripted([]), settings=settings_for()) as runtime:
         receipt = await runtime.accept(deep)
