@@ -2,6 +2,7 @@
 
 import random
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from wakeful.testing.process import Gone, Place, running
 from wakeful.testing.trial import come_to_rest, judged
 from wakeful.vocabulary.stimulus import State
 
+SOON_MS = 500
 POINTS = [f"P{number}" for number in range(1, 14)]
 
 
@@ -64,6 +66,30 @@ async def test_nothing_is_lost_when_killed_around_a_commit(
     await come_to_rest(place, client)
 
     assert_kept(await judged(place))
+
+
+@pytest.mark.parametrize("where", ["before", "after"])
+@pytest.mark.parametrize("number", [4, 5])  # timers fire in the fourth
+async def test_timers_fire_once_whatever_commit_the_process_dies_at(
+    place: Place, number: int, where: str
+) -> None:
+    client = Client(place)
+    async with running(place) as rig:
+        for session in ("a", "a", "b", "c"):
+            await client.set_timer(rig, session, SOON_MS, "act,put")
+        assert await rig.stop() == 0
+    with suppress(Gone):
+        async with running(place, options=("--die", f"{where}:{number}")) as rig:
+            await rig.ask("seen", kind="timer.fired", count=4)
+            await rig.rest()
+    async with running(place) as rig:
+        await rig.ask("seen", kind="timer.fired", count=4)
+        await rig.rest()
+        assert await rig.stop() == 0
+
+    report = await judged(place, must=("I12",))
+    assert report.crashes == 1
+    assert_kept(report)
 
 
 @pytest.mark.parametrize("seed", [11, 12, 13])

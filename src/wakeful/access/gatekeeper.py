@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from wakeful.access import tokens
 from wakeful.access.principal import Principal
-from wakeful.access.tokens import Token
-from wakeful.store.database import Store, Tx
+from wakeful.access.tokens import TOKENS, Token
+from wakeful.store.database import Store
 from wakeful.vocabulary.clock import Clock
 
 REMEMBERED = 1024  # credentials kept at hand
@@ -24,7 +24,7 @@ class Gatekeeper:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._known: OrderedDict[str, tuple[Token, float]] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str], tuple[Token, float]] = OrderedDict()
         self._changes = 0
         self._failures: OrderedDict[str, list[float]] = OrderedDict()
         self._open: dict[str, set[Callable[[], object]]] = {}
@@ -32,11 +32,16 @@ class Gatekeeper:
 
     async def by_secret(self, secret: str) -> Principal | None:
         """Return who a bearer secret stands for."""
-        return await self._find(tokens.digest(secret), tokens.by_hash)
+        secret_hash = tokens.digest(secret)
+        token = await self._find(secret_hash, tokens.OF_SECRET)
+        if token is None or not hmac.compare_digest(token.hash, secret_hash):
+            return None
+        return self._principal(token)
 
     async def by_cookie(self, cookie: str) -> Principal | None:
         """Return who a console's cookie stands for."""
-        return await self._find(tokens.digest(cookie), tokens.by_login)
+        token = await self._find(tokens.digest(cookie), tokens.OF_COOKIE)
+        return None if token is None else self._principal(token)
 
     def failed(self, address: str) -> float | None:
         """Count a wrong secret; return how many seconds to wait, if there were too many."""
@@ -73,36 +78,27 @@ class Gatekeeper:
 
     async def is_valid(self, token_id: str) -> bool:
         """Ask the ledger whether a token may still be used."""
-        token = await self._store.write(lambda tx: tokens.by_id(tx, token_id))
-        return token is not None and token.is_valid(self._clock.now())
+        rows = await self._store.read(tokens.OF_ID, id=token_id)
+        return bool(rows) and TOKENS.read(rows[0]).is_valid(self._clock.now())
 
-    async def _find(
-        self, secret_hash: str, look_up: Callable[[Tx, str], Token | None]
-    ) -> Principal | None:
-        known = self._known.get(secret_hash)
-        if known is not None and known[1] > self._clock.monotonic():
-            token = known[0]
-        else:
-            token = await self._ask(secret_hash, look_up)
-        if token is None:
-            return None
-        # A cookie's hash is not the token's: only a bearer secret is compared once more.
-        if look_up is tokens.by_hash and not hmac.compare_digest(token.hash, secret_hash):
-            return None
+    def _principal(self, token: Token) -> Principal | None:
         return token.principal() if token.is_valid(self._clock.now()) else None
 
-    async def _ask(
-        self, secret_hash: str, look_up: Callable[[Tx, str], Token | None]
-    ) -> Token | None:
+    async def _find(self, secret_hash: str, sql: str) -> Token | None:
+        known = self._known.get((sql, secret_hash))
+        if known is not None and known[1] > self._clock.monotonic():
+            return known[0]
         while True:
             changes = self._changes
-            token = await self._store.write(lambda tx: look_up(tx, secret_hash))
+            # Read, not written: whoever looks or stops must get in while nobody can write.
+            rows = await self._store.read(sql, hash=secret_hash, now=self._clock.now())
             # What was read before a revocation must not be remembered after it.
             if changes == self._changes:
                 break
-        self._known.pop(secret_hash, None)
+        token = TOKENS.read(rows[0]) if rows else None
+        self._known.pop((sql, secret_hash), None)
         if token is not None:
-            self._known[secret_hash] = (token, self._clock.monotonic() + FRESH_S)
+            self._known[sql, secret_hash] = (token, self._clock.monotonic() + FRESH_S)
             while len(self._known) > REMEMBERED:
                 self._known.popitem(last=False)
         return token

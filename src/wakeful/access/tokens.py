@@ -56,6 +56,13 @@ class Token(Record):
 
 TOKENS = Table("tokens", Token)
 
+# For whoever only looks: by the hash of a secret, by that of a console's cookie, by its id.
+OF_SECRET = TOKENS.select("WHERE hash = :hash")
+OF_COOKIE = TOKENS.select(
+    "WHERE id = (SELECT token_id FROM logins WHERE hash = :hash AND expires_at > :now)"
+)
+OF_ID = TOKENS.select("WHERE id = :id")
+
 
 def digest(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
@@ -133,30 +140,13 @@ def renew(tx: Tx, name: str, secret: str) -> Token:
 
 
 def by_hash(tx: Tx, secret_hash: str) -> Token | None:
-    row = tx.one(TOKENS.select("WHERE hash = :hash"), hash=secret_hash)
-    return None if row is None else TOKENS.read(row)
-
-
-def by_id(tx: Tx, token_id: str) -> Token | None:
-    row = tx.one(TOKENS.select("WHERE id = :id"), id=token_id)
+    row = tx.one(OF_SECRET, hash=secret_hash)
     return None if row is None else TOKENS.read(row)
 
 
 def by_name(tx: Tx, name: str) -> Token | None:
     row = tx.one(TOKENS.select("WHERE name = :name"), name=name)
     return None if row is None else TOKENS.read(row)
-
-
-def by_login(tx: Tx, cookie_hash: str) -> Token | None:
-    """Return the token behind a console's cookie."""
-    row = tx.one(
-        "SELECT token_id FROM logins WHERE hash = :hash AND expires_at > :now",
-        hash=cookie_hash,
-        now=tx.now,
-    )
-    if row is None:
-        return None
-    return by_id(tx, row[0])
 
 
 def add_code(tx: Tx, token_id: str, code: str) -> None:

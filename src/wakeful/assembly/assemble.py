@@ -39,7 +39,7 @@ from wakeful.services import Services, Views
 from wakeful.settings.settings import Settings
 from wakeful.store.database import Store, Tx
 from wakeful.store.opening import is_postgres, open_store
-from wakeful.timers.timekeeper import Handler, Timekeeper
+from wakeful.timers.timekeeper import Due, Timekeeper, TimerKind
 from wakeful.timers.timers import Timer
 from wakeful.transcript.indexing import Indexer
 from wakeful.turn.ending import Ending
@@ -125,8 +125,7 @@ async def assemble(plan: Plan, stack: AsyncExitStack) -> Assembled:
             bus,
             clock,
             {"stimulus": _stimulus_timers(intake)},
-            lanes.lock,
-            more_locks=[halts.ASKING],
+            lambda timer: (lanes.lock(timer.target), halts.ASKING),
         ),
         "sender": Sender(
             store, bus, clock, {**plan.doors, **webhook_doors(settings.outbound, clock)}
@@ -225,12 +224,17 @@ def _no_automations(tx: Tx, session_key: str) -> Sequence[BoundAutomation]:
     return ()
 
 
-def _stimulus_timers(intake: Intake) -> Handler:
-    def fire(tx: Tx, timer: Timer, now: int) -> None:
-        """File the stimulus that a timer carries."""
-        draft = _drafts.decode(timer.payload)
-        if draft.session_key != timer.target:
-            raise InvalidInput("session_key", "a timer files stimuli for its target only")
-        intake.accept_in(tx, [draft])
+def _stimulus_timers(intake: Intake) -> TimerKind[None]:
+    """Return what timers do that carry a stimulus: it is filed, for an absent agent, too."""
 
-    return fire
+    def fire(tx: Tx, dues: Sequence[Due[None]]) -> None:
+        intake.keep_in(tx, [_draft_of(due.timer) for due in dues])
+
+    return TimerKind(fire)
+
+
+def _draft_of(timer: Timer) -> Draft:
+    draft = _drafts.decode(timer.payload)
+    if draft.session_key != timer.target:
+        raise InvalidInput("session_key", "a timer files stimuli for its target only")
+    return draft

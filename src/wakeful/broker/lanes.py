@@ -40,6 +40,7 @@ class Lane(Record):
 
 
 LANES = Table("lanes", Lane)
+_INSERT = LANES.insert.replace(":epoch", "(SELECT epoch FROM lane_floor)")
 LANE_LOCKS = LockSpace(
     name="lanes",
     rank=0,
@@ -89,12 +90,26 @@ def add_missing(tx: Tx, session_keys: Iterable[str]) -> None:
     The update that changes nothing locks a row that another transaction made meanwhile.
     """
     tx.many(
-        f"{LANES.insert} ON CONFLICT (session_key) DO UPDATE SET seq = lanes.seq",
+        f"{_INSERT} ON CONFLICT (session_key) DO UPDATE SET seq = lanes.seq",
         [
             LANES.params(Lane(session_key=key, agent_id=keys.agent_of(key), pool=keys.pool_of(key)))
             for key in sorted(session_keys)
         ],
     )
+
+
+def forget(tx: Tx, session_keys: Sequence[str]) -> None:
+    """Remove lanes that nothing refers to any more; the caller holds their locks.
+
+    Whoever still believes to own one must not be taken for the owner of a later one of that
+    name: an epoch never comes twice, so new lanes begin above all those that were removed.
+    """
+    row = tx.one("SELECT MAX(epoch) FROM lanes WHERE session_key IN :keys", keys=list(session_keys))
+    tx.run(
+        "UPDATE lane_floor SET epoch = :epoch WHERE epoch < :epoch",
+        epoch=(row and row[0]) or 0,
+    )
+    tx.run("DELETE FROM lanes WHERE session_key IN :keys", keys=list(session_keys))
 
 
 def note_accepted(tx: Tx, lanes: Sequence[Lane]) -> None:

@@ -9,6 +9,7 @@ from wakeful.store.database import Tx
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import Draft, Outcome, Receipt
+from wakeful.vocabulary.text import indexable
 
 DIFFERENT_BODY = "different-body"
 
@@ -28,7 +29,8 @@ class First(Record):
 
 
 def scope_of(draft: Draft) -> str:
-    return f"{draft.scope}\x1f{draft.source}"
+    """Return within which keys are unique; a long one by its hash, which has no separator."""
+    return indexable(f"{draft.scope}\x1f{draft.source}")
 
 
 def body_hash(draft: Draft) -> str:
@@ -122,12 +124,12 @@ def as_first_told(receipt: Receipt) -> Receipt:
     )
 
 
-def prune(tx: Tx, limit: int) -> str | None:
+def prune(tx: Tx, now: int, limit: int) -> str | None:
     """Forget keys whose window is over."""
     gone = tx.run(
         "DELETE FROM dedup WHERE (scope, key) IN "
         "(SELECT scope, key FROM dedup WHERE expires_at <= :now LIMIT :limit)",
-        now=tx.now,
+        now=now,
         limit=limit,
     )
     return "more" if gone == limit else None

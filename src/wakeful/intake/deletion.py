@@ -56,6 +56,28 @@ BoundTo = Callable[[Tx, SessionKey], Sequence[BoundAutomation]]
 EndTurn = Callable[[Tx, Turn, End, int], None]
 
 
+# Names that something still speaks of: somebody else who took one could read it.
+_SPOKEN_OF = (
+    "SELECT key FROM sessions WHERE key IN :keys "
+    "UNION SELECT session_key FROM stimuli WHERE session_key IN :keys "
+    "UNION SELECT session_key FROM turns WHERE session_key IN :keys "
+    "UNION SELECT session_key FROM lanes WHERE session_key IN :keys "
+    "AND (owner IS NOT NULL OR turn_id IS NOT NULL)"
+)
+
+
+def forget(tx: Tx, keys: Sequence[str]) -> int:
+    """Forget deleted sessions that no ledger speaks of any more, and their lanes; return how many.
+
+    The caller holds the locks of their lanes.
+    """
+    spoken_of = {row[0] for row in tx.all(_SPOKEN_OF, keys=list(keys))}
+    gone = [key for key in keys if key not in spoken_of]
+    lanes.forget(tx, gone)
+    sessions.forget_deleted(tx, gone)
+    return len(gone)
+
+
 class Deletion:
     """Deletes sessions; a service, so that what was begun is finished."""
 
@@ -134,7 +156,7 @@ class Deletion:
         return Deleted(deleted=True)
 
     def _clear(self, tx: Tx, lane: Lane) -> None:
-        """End what runs in a lane. Its row stays: an epoch must never come twice."""
+        """End what runs in a lane. Its row, and its epoch, stay while a ledger speaks of it."""
         turn = None if lane.turn_id is None else turns.get_partly(tx, lane.turn_id)
         if turn is not None:
             asks.failed(tx, turn.id, turn.step, SESSION_DELETED)

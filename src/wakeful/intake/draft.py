@@ -16,6 +16,7 @@ LONGEST_TEXT = 1_048_576  # characters
 LONGEST_NAME = 256
 LARGEST_ATTACHMENTS = 14 * 1024 * 1024  # base64 of 10 MiB
 LONGEST_WINDOW_S = 7 * 86_400
+DEEPEST = 2**31 - 1  # what every database holds
 LATEST = 2**53  # milliseconds; what any JSON reader can hold
 
 _NAMES = ("source", "scope", "dedup_key", "cause_id", "root_id", "begins")
@@ -37,8 +38,8 @@ def checked(draft: Draft) -> Draft:
         _check_attachments(draft)
     if draft.route is not None:
         _check_route(draft.route)
-    if draft.depth < 0:
-        raise InvalidInput("depth", "must not be negative")
+    if not 0 <= draft.depth <= DEEPEST:
+        raise InvalidInput("depth", f"must be from 0 to {DEEPEST}, not {draft.depth}")
     key = keys.canonical(draft.session_key)
     if text is draft.text and key == draft.session_key:
         return draft

@@ -107,6 +107,11 @@ class Intake:
         lanes.require(tx, {draft.session_key for draft in drafts})
         return self._acceptance.run(tx, [self.checked(draft) for draft in drafts])
 
+    def keep_in(self, tx: Tx, drafts: Sequence[Draft]) -> list[Receipt]:
+        """Accept as `accept_in` does, for an absent agent, too: what is for it waits for it."""
+        lanes.require(tx, {draft.session_key for draft in drafts})
+        return self._acceptance.run(tx, [checked(draft) for draft in drafts])
+
     def checked(self, draft: Draft) -> Draft:
         draft = checked(draft)
         self._agents.get(keys.agent_of(draft.session_key))

@@ -40,7 +40,7 @@ class QueueRules:
         """The queue block of the binding that opened the session stands in for the agent's."""
         binding = self._bindings.get(session.binding)
         if binding is None or binding.queue is None:
-            return self._agents.get(session.agent_id).queue
+            return self._agents.queue_of(session.agent_id)
         return binding.queue
 
 

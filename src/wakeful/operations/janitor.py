@@ -3,16 +3,16 @@
 import logging
 from collections.abc import Callable
 
-from wakeful.broker import attachments, stimuli
+from wakeful.broker import attachments, lanes, stimuli
 from wakeful.bus.bus import Bus
 from wakeful.gate import storms
-from wakeful.intake import dedup
+from wakeful.intake import dedup, deletion
 from wakeful.outbox import outbox
 from wakeful.store.database import Store, Tx
-from wakeful.transcript import search
+from wakeful.transcript import search, sessions
 from wakeful.transcript.jsonl import imports
 from wakeful.turns import turns
-from wakeful.vocabulary.clock import Clock
+from wakeful.vocabulary.clock import Clock, Leaps
 from wakeful.vocabulary.errors import StoreFailed, Transient
 from wakeful.vocabulary.retrying import retrying
 
@@ -49,10 +49,15 @@ class Janitor:
         self._events = events
 
     async def run(self) -> None:
+        leaps = Leaps(self._clock)
         wait_s = FIRST_SWEEP_S
         while True:
             await self._clock.sleep(wait_s)
             wait_s = SWEEP_EVERY_S
+            if leaps.was_moved_ahead():
+                # What is forgotten is gone: a clock that is wrong for a moment must not do that.
+                log.warning("the wall clock was moved ahead; sweeping waits until it stays so")
+                continue
             await retrying(self._clock, "sweeping", self.sweep)
 
     async def sweep(self) -> None:
@@ -64,7 +69,7 @@ class Janitor:
             "attachments": lambda tx, after: attachments.prune(tx, after, STEP),
             "turns": lambda tx, after: turns.prune(tx, after, before, STEP),
             "deliveries": lambda tx, after: outbox.prune(tx, after, before, STEP),
-            "keys": lambda tx, _: dedup.prune(tx, STEP),
+            "keys": lambda tx, _: dedup.prune(tx, now, STEP),
             "storms": lambda tx, _: storms.prune(tx, now - DAY_MS, STEP),
             "imports": lambda tx, _: imports.sweep(tx, STEP),
             "lines of the index": lambda tx, after: search.sweep(tx, after, STEP),
@@ -77,6 +82,19 @@ class Janitor:
                 raise
             except Exception:  # the others must not grow for its sake
                 log.exception("old %s could not be swept", what)
+        # Last: as long as a ledger speaks of a session, its name is not free.
+        await self._forget_deleted(min(before, events_before) - DAY_MS)
+
+    async def _forget_deleted(self, before: int) -> None:
+        after = ""
+        while rows := await self._store.read(
+            sessions.DELETED_BEFORE, after=after, before=before, limit=STEP
+        ):
+            keys = [row[0] for row in rows]
+            await self._store.write(
+                lambda tx, keys=keys: deletion.forget(tx, keys), locks=map(lanes.lock, keys)
+            )
+            after = keys[-1]
 
     async def _sweep(self, step: Step) -> None:
         after: str | None = ""

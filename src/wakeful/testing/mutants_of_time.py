@@ -2,11 +2,12 @@
 # A mutant must reach into what is private: that is where promises are kept.
 # pyright: reportPrivateUsage=false
 
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from wakeful.store.database import Tx
 from wakeful.timers import timekeeper, timers
-from wakeful.timers.timekeeper import Timekeeper
+from wakeful.timers.timekeeper import Due, Timekeeper
 from wakeful.timers.timers import Timer
 from wakeful.vocabulary.clock import SystemClock
 
@@ -21,11 +22,13 @@ def timers_fire_early() -> None:
         init(self, *args, **rest)
         self._clock = _Ahead()
 
-    def fire(self: Timekeeper, tx: Tx, timer: Timer) -> None:
-        if timers.take(tx, timer):
-            late_ms = tx.now - timer.due_at
-            self._bus.publish(tx, timekeeper._event("timer.fired", timer, late_ms=late_ms))
-            self._handlers[timer.kind](tx, timer, tx.now)
+    def fire(self: Timekeeper, tx: Tx, dues: Sequence[Due[Any]]) -> Sequence[bool]:
+        taken = timers.take(tx, [due.timer for due in dues])
+        for due in dues:
+            late_ms = tx.now - due.timer.due_at
+            self._bus.publish(tx, timekeeper._event("timer.fired", due.timer, late_ms=late_ms))
+            self._kinds[due.timer.kind].fire(tx, [due])
+        return [due.timer.id in taken for due in dues]
 
     Timekeeper.__init__ = init_ahead
     Timekeeper._fire = fire
@@ -41,11 +44,12 @@ def timer_fires_twice() -> None:
     take = timers.take
     again: set[str] = set()
 
-    def take_once_more(tx: Tx, timer: Timer) -> bool:
-        taken = take(tx, timer)
-        if taken and timer.id not in again:
-            again.add(timer.id)
-            timers.put(tx, timer)
+    def take_once_more(tx: Tx, due: Collection[Timer]) -> set[str]:
+        taken = take(tx, due)
+        for timer in due:
+            if timer.id in taken - again:
+                again.add(timer.id)
+                timers.put(tx, timer)
         return taken
 
     timers.take = take_once_more

@@ -3,99 +3,169 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Generic, TypeVar
 
 from wakeful.bus.bus import Bus
-from wakeful.store.database import Lock, Store, Tx
+from wakeful.store.database import Lock, Store, Tx, Verb
 from wakeful.timers import timers
 from wakeful.timers.timers import TIMERS, Timer
 from wakeful.vocabulary.clock import Clock, wait_until
-from wakeful.vocabulary.errors import Invariant, StoreFailed, Transient
+from wakeful.vocabulary.errors import (
+    Overloaded,
+    StoreBusy,
+    StoreDamaged,
+    StoreFailed,
+    StoreFull,
+    StoreRefused,
+)
 from wakeful.vocabulary.event import Event
+from wakeful.vocabulary.retrying import retrying
 from wakeful.vocabulary.text import told
 
-# Called inside the transaction that removed the timer; may set it again.
-Handler = Callable[[Tx, Timer, int], None]
-
 LOOK_EVERY_MS = 60_000  # a lost notification costs at most this
-BATCH = 100
-RETRY_MS = 1_000
+PAGE = 100  # timers that fire together: a commit of some 20 ms, so that nobody waits long beside it
+FIRST_RETRY_MS = 1_000
+LONGEST_RETRY_MS = 3_600_000
+
+# What the store says to everybody; anything else that a timer fails with is its own.
+_OF_THE_STORE = (StoreBusy, StoreFull, Overloaded, StoreRefused, StoreDamaged, StoreFailed)
+
+Fact = TypeVar("Fact")
 
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True)
+class Due(Generic[Fact]):
+    """A timer whose time has come, with what was prepared for it."""
+
+    timer: Timer
+    fact: Fact
+
+
+@dataclass(frozen=True)
+class TimerKind(Generic[Fact]):
+    """What happens when timers of one kind fire.
+
+    `prepare` runs before the transaction and off the event loop: it may read files, and hands
+    over a small fact. `fire` runs in the transaction that removed the timers, over those that
+    follow each other there, in order; it may set them again. It should not raise: whatever
+    either raises keeps the timer, which is tried again later.
+    """
+
+    fire: Callable[[Tx, Sequence[Due[Fact]]], None]
+    prepare: Callable[[Timer], Fact] | None = None  # None: the fact is None
+
+
 class Timekeeper:
-    """A service that sleeps until the next timer is due and fires it."""
+    """A service that sleeps until a timer is due and fires it; kinds it does not know, it leaves.
+
+    `locks` names what a timer's transaction must hold.
+    """
 
     def __init__(
         self,
         store: Store,
         bus: Bus,
         clock: Clock,
-        handlers: Mapping[str, Handler],
-        lock: Callable[[str], Lock],
-        more_locks: Sequence[Lock] = (),
+        kinds: Mapping[str, TimerKind[Any]],
+        locks: Callable[[Timer], Sequence[Lock]],
     ) -> None:
         self._store = store
-        self._more_locks = more_locks
         self._bus = bus
         self._clock = clock
-        self._handlers = handlers
-        self._lock = lock
+        self._kinds = kinds
+        self._verb: Verb[Due[Any], bool] = Verb(
+            "fire", self._fire, locks=lambda due: locks(due.timer)
+        )
         self._changed = asyncio.Event()
+        self._asleep_until: int | None = None  # None: it is looking
+        self._unknown: set[str] = set()  # kinds that the log has named
 
     async def run(self) -> None:
-        unlisten = self._store.listen(timers.SET, lambda _: self._changed.set())
+        unlisten = self._store.listen(timers.SET, self._on_set)
         try:
             while True:
-                await wait_until(self._clock, await self._fire_due(), self._changed)
+                self._changed.clear()
+                self._asleep_until = None
+                self._asleep_until = await retrying(self._clock, "timers", self.fire_due)
+                await wait_until(self._clock, self._asleep_until, self._changed)
         finally:
             unlisten()
 
-    async def _fire_due(self) -> int:
-        """Fire what is due and return when to look again."""
-        self._changed.clear()
+    async def fire_due(self) -> int:
+        """Fire whatever is due, page by page, and return when to look again."""
+        kinds = list(self._kinds)
+        while rows := await self._store.read(
+            timers.DUE, now=self._clock.now(), kinds=kinds, limit=PAGE
+        ):
+            if not await self._fire_page(list(map(TIMERS.read, rows))):
+                break  # the wall clock was moved back meanwhile
         now = self._clock.now()
-        try:
-            rows = await self._store.read(
-                TIMERS.select("ORDER BY due_at, id LIMIT :limit"),
-                limit=BATCH,
-            )
-            due = [timer for timer in map(TIMERS.read, rows) if timer.due_at <= now]
-            for timer in due:
-                await self._fire_one(timer)
-        except Transient:
-            log.warning("timers wait: the store is not ready", exc_info=True)
-            return now + RETRY_MS
-        if len(due) < len(rows):
-            return min(TIMERS.read(rows[len(due)]).due_at, now + LOOK_EVERY_MS)
-        return now if due else now + LOOK_EVERY_MS
+        await self._name_unknown_kinds(now)
+        first = await self._store.read(timers.NEXT, kinds=kinds)
+        return min([now + LOOK_EVERY_MS, *(row[0] for row in first)])
 
-    async def _fire_one(self, timer: Timer) -> None:
-        locks = [self._lock(timer.target), *self._more_locks]
-        try:
-            await self._store.write(lambda tx: self._fire(tx, timer), locks=locks)
-        except (Transient, StoreFailed):
-            raise
-        except Exception as error:
-            # One bad timer must not hold up the others, now or at the next start.
-            log.exception("the timer %r failed and is dropped", timer.id)
-            reason = told(error)
-            await self._store.write(lambda tx: self._drop(tx, timer, reason), locks=locks)
+    def _on_set(self, due_at: str) -> None:
+        if self._asleep_until is None or int(due_at) < self._asleep_until:
+            self._changed.set()
 
-    def _drop(self, tx: Tx, timer: Timer, error: str) -> None:
-        if timers.take(tx, timer):
-            self._bus.publish(tx, _event("timer.failed", timer, error=error))
+    async def _name_unknown_kinds(self, now: int) -> None:
+        for (kind,) in await self._store.read(
+            timers.UNKNOWN_KINDS, now=now, kinds=list(self._kinds)
+        ):
+            if kind not in self._unknown:
+                self._unknown.add(kind)
+                log.warning("timers of the kind %r wait for a release that knows it", kind)
 
-    def _fire(self, tx: Tx, timer: Timer) -> None:
+    async def _fire_page(self, page: Sequence[Timer]) -> bool:
+        """Fire timers in the order in which they were due; return whether any was dealt with."""
+        page = sorted(page, key=lambda timer: (timer.due_at, timer.id))
+        prepared = await asyncio.gather(*map(self._prepared, page), return_exceptions=True)
+        ready = [due for due in prepared if isinstance(due, Due)]
+        # Begun in order, which the store keeps; it puts as many as there are into one commit.
+        fired = await asyncio.gather(
+            *(self._store.batch(self._verb, due) for due in ready), return_exceptions=True
+        )
+        outcomes = [
+            *zip(page, prepared, strict=True),
+            *((due.timer, outcome) for due, outcome in zip(ready, fired, strict=True)),
+        ]
+        failures = [(timer, error) for timer, error in outcomes if isinstance(error, Exception)]
+        for timer, error in failures:
+            if isinstance(error, _OF_THE_STORE):
+                raise error
+            log.warning("the timer %r failed and is tried again", timer.id, exc_info=error)
+        if failures:
+            await self._store.write(lambda tx: self._keep(tx, failures))
+        return bool(failures) or any(outcome is True for outcome in fired)
+
+    async def _prepared(self, timer: Timer) -> Due[Any]:
+        prepare = self._kinds[timer.kind].prepare
+        return Due(timer, None if prepare is None else await asyncio.to_thread(prepare, timer))
+
+    def _fire(self, tx: Tx, dues: Sequence[Due[Any]]) -> Sequence[bool]:
+        """Remove timers and do what is due; the only transaction in which one fires."""
         # Never early, even if the wall clock moved back since the timer was picked.
-        if timer.due_at > tx.now or not timers.take(tx, timer):
-            return
-        handler = self._handlers.get(timer.kind)
-        if handler is None:
-            raise Invariant(f"no handler for a timer of kind {timer.kind!r}")
-        late_ms = tx.now - timer.due_at
-        self._bus.publish(tx, _event("timer.fired", timer, late_ms=late_ms))
-        handler(tx, timer, tx.now)
+        taken = timers.take(tx, [due.timer for due in dues if due.timer.due_at <= tx.now])
+        firing = [due for due in dues if due.timer.id in taken]
+        for due in firing:
+            late_ms = tx.now - due.timer.due_at
+            self._bus.publish(tx, _event("timer.fired", due.timer, late_ms=late_ms))
+        for kind, group in groupby(firing, key=lambda due: due.timer.kind):
+            self._kinds[kind].fire(tx, list(group))
+        return [due.timer.id in taken for due in dues]
+
+    def _keep(self, tx: Tx, failures: Sequence[tuple[Timer, Exception]]) -> None:
+        """Keep timers that failed, each until its next try."""
+        for timer, error in failures:
+            wait_ms = min(FIRST_RETRY_MS * 2 ** min(timer.failures, 20), LONGEST_RETRY_MS)
+            retry_at = tx.now + wait_ms
+            if timers.postpone(tx, timer, retry_at):
+                rest = {"error": told(error), "failures": timer.failures + 1, "retry_at": retry_at}
+                self._bus.publish(tx, _event("timer.failed", timer, **rest))
 
 
 def _event(kind: str, timer: Timer, **rest: object) -> Event:

@@ -1,5 +1,8 @@
 """Timer rows; nothing about them is held in memory."""
 
+from collections.abc import Collection
+from typing import Literal
+
 from wakeful.store.database import Tx
 from wakeful.store.rows import Table
 from wakeful.vocabulary.record import Record
@@ -15,13 +18,27 @@ class Timer(Record):
     kind: str
     target: str  # the session it is about; its lane is locked when it fires
     payload: str = "{}"
+    owner_kind: Literal["session", "agent", "job"] = "session"  # the session's go with it
+    failures: int = 0  # in a row
+    retry_at: int | None = None  # since it failed; None: when it is due
 
 
 TIMERS = Table("timers", Timer)
 
-
-# When the timer is due that must fire first.
-FIRST_DUE = "SELECT MIN(due_at) FROM timers"
+_NEXT = "COALESCE(retry_at, due_at)"
+# Timers of known kinds: those whose time has come, the first first, and when the next one's comes.
+DUE = TIMERS.select(f"WHERE {_NEXT} <= :now AND kind IN :kinds ORDER BY {_NEXT}, id LIMIT :limit")
+NEXT = (
+    f"SELECT {_NEXT} FROM timers WHERE kind IN :kinds "  # noqa: S608 (constants of ours)
+    f"ORDER BY {_NEXT}, id LIMIT 1"
+)
+# Kinds that only another release knows, of timers whose time has come.
+UNKNOWN_KINDS = (
+    f"SELECT DISTINCT kind FROM timers WHERE {_NEXT} <= :now "  # noqa: S608 (constants of ours)
+    "AND kind NOT IN :kinds"
+)
+# When the timer's time comes that must be looked at first.
+FIRST_DUE = f"SELECT MIN({_NEXT}) FROM timers"  # noqa: S608 (constants of ours)
 
 
 def late_s(first_due_at: int | None, now: int) -> float:
@@ -31,26 +48,40 @@ def late_s(first_due_at: int | None, now: int) -> float:
 
 def put(tx: Tx, timer: Timer) -> None:
     """Set a timer; the same id replaces the earlier one."""
+    changes = ", ".join(f"{name} = :{name}" for name in TIMERS.fields if name != "id")
     tx.run(
-        f"{TIMERS.insert} ON CONFLICT (id) DO UPDATE SET due_at = :due_at, kind = :kind, "
-        "target = :target, payload = :payload",
+        f"{TIMERS.insert} ON CONFLICT (id) DO UPDATE SET {changes}",
         **TIMERS.params(timer),
     )
     tx.notify(SET, str(timer.due_at))
 
 
-def forget(tx: Tx, target: str) -> None:
-    """Drop whatever is still to come for a session."""
-    tx.run("DELETE FROM timers WHERE target = :target", target=target)
+def forget(tx: Tx, session_key: str) -> None:
+    """Drop what is still to come for a session; what is its agent's or a job's stays."""
+    tx.run(
+        "DELETE FROM timers WHERE target = :target AND owner_kind = 'session'", target=session_key
+    )
 
 
-def take(tx: Tx, timer: Timer) -> bool:
-    """Claim a due timer by removing it; False if it was fired, moved or cancelled meanwhile."""
-    return (
-        tx.one(
-            "DELETE FROM timers WHERE id = :id AND due_at = :due_at RETURNING id",
+def take(tx: Tx, timers: Collection[Timer]) -> set[str]:
+    """Claim timers by removing them; return their ids, without those fired or moved meanwhile."""
+    rows = tx.all(
+        "DELETE FROM timers WHERE id IN :ids AND id || ' ' || CAST(due_at AS TEXT) IN :instants "
+        "RETURNING id",
+        ids=[timer.id for timer in timers],
+        instants=[f"{timer.id} {timer.due_at}" for timer in timers],
+    )
+    return {row[0] for row in rows}
+
+
+def postpone(tx: Tx, timer: Timer, retry_at: int) -> bool:
+    """Note that a timer failed and when it is tried again; False if it was moved meanwhile."""
+    return bool(
+        tx.run(
+            "UPDATE timers SET failures = failures + 1, retry_at = :retry_at "
+            "WHERE id = :id AND due_at = :due_at",
             id=timer.id,
             due_at=timer.due_at,
+            retry_at=retry_at,
         )
-        is not None
     )

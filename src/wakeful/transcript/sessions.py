@@ -205,6 +205,18 @@ def past_owners(tx: Tx, keys: Sequence[str]) -> dict[str, str]:
     return {row[0]: row[1] for row in rows}
 
 
+# Sessions that were deleted before an instant, by page.
+DELETED_BEFORE = (
+    "SELECT key FROM deleted_sessions WHERE key > :after AND deleted_at < :before "
+    "ORDER BY key LIMIT :limit"
+)
+
+
+def forget_deleted(tx: Tx, keys: Sequence[str]) -> None:
+    """Forget whose these sessions were: their names are free for anybody."""
+    tx.run("DELETE FROM deleted_sessions WHERE key IN :keys", keys=list(keys))
+
+
 def note_stopped(tx: Tx, key: str, is_stopped: bool) -> None:
     """Remember that the next prompt must say the last turn was stopped, or that it has."""
     tx.run(

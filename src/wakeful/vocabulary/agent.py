@@ -69,6 +69,11 @@ class Agents:
             raise InvalidInput(field, f"no agent {agent_id[:64]!r} is configured (known: {known})")
         return config
 
+    def queue_of(self, agent_id: str) -> QueueOverrides:
+        """Return an agent's queue settings; none for one that is absent: its stimuli wait."""
+        config = self._configs.get(agent_id)
+        return NO_OVERRIDES if config is None else config.queue
+
     def ids(self) -> list[str]:
         return sorted(self._configs)
 

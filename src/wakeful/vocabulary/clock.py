@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Protocol
 
 LONGEST_NAP_S = 1.0  # a jump of the wall clock is noticed after this long at the latest
+LEAP_S = 60.0  # what a wall clock may run ahead by itself between two looks
 JUMP_S = 1.0  # the wall clock is slewed by less than this between two looks
 
 
@@ -33,6 +34,11 @@ class Clock(Protocol):
     def call_later(self, seconds: float, act: Callable[[], object]) -> Alarm:
         """Call `act` on the event loop after that much monotonic time."""
         ...
+
+
+def ahead_s(clock: Clock) -> float:
+    """Return how far the wall clock is ahead of the monotonic one."""
+    return clock.now() / 1000 - clock.monotonic()
 
 
 @asynccontextmanager
@@ -66,22 +72,18 @@ class _Naps:
         self._clock = clock
         self._wall_ms = wall_ms
         self._woken = woken
-        self._ahead_s = self._ahead()
+        self._ahead_s = ahead_s(clock)
         self._alarm = self._nap()
 
     def end(self) -> None:
         self._alarm.cancel()
-
-    def _ahead(self) -> float:
-        """Return how far the wall clock is ahead of the monotonic one."""
-        return self._clock.now() / 1000 - self._clock.monotonic()
 
     def _nap(self) -> Alarm:
         left_s = max(0, self._wall_ms - self._clock.now()) / 1000
         return self._clock.call_later(min(left_s, LONGEST_NAP_S), self._look)
 
     def _look(self) -> None:
-        went_back = self._ahead() < self._ahead_s - JUMP_S
+        went_back = ahead_s(self._clock) < self._ahead_s - JUMP_S
         if went_back or self._clock.now() >= self._wall_ms:
             self._woken.set()
         else:
@@ -105,6 +107,19 @@ class Setbacks:
     def suspect(self) -> None:
         """Answer yes next time."""
         self._latest = None
+
+
+class Leaps:
+    """Notices that the wall clock was moved ahead since somebody looked; a suspend counts, too."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._ahead_s = ahead_s(clock)
+
+    def was_moved_ahead(self) -> bool:
+        """Tell whether more time has passed on the wall than has passed; it counts from now on."""
+        before, self._ahead_s = self._ahead_s, ahead_s(self._clock)
+        return self._ahead_s > before + LEAP_S
 
 
 class SystemClock:

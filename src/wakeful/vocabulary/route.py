@@ -1,6 +1,7 @@
 """Where an answer goes."""
 
 from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.text import indexable
 
 # Whoever stands at these doors reads the bus and the transcript: nothing is sent to them.
 READ_DOORS = frozenset({"library", "cli", "http", "console", "openai", "a2a"})
@@ -17,7 +18,7 @@ class Route(Record):
     @property
     def target(self) -> str:
         """Name the one receiver whose deliveries keep their order."""
-        return "\x1f".join((self.door, self.account, self.address, self.thread))
+        return indexable("\x1f".join((self.door, self.account, self.address, self.thread)))
 
     @property
     def is_sent_to(self) -> bool:

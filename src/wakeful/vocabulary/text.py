@@ -1,10 +1,12 @@
 """Text that any database and any model can hold."""
 
+import hashlib
 import re
 from typing import Any, cast
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 DEEPEST_JSON = 64
+LONGEST_INDEXED = 1024  # bytes; an index entry of PostgreSQL, of two names or so, holds 2.7 kB
 LONGEST_TOLD = 1000  # characters kept of what an error says
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -24,6 +26,14 @@ def told(error: BaseException) -> str:
 def is_plain(text: str) -> bool:
     """Tell whether a name has neither control characters nor lone surrogates."""
     return _CONTROL.search(text) is None and _UNSTORABLE.search(text) is None
+
+
+def indexable(name: str) -> str:
+    """Return a name that fits into an index entry of any database: itself, or its hash."""
+    if len(name) <= LONGEST_INDEXED // 4:  # bytes of one character, at most
+        return name
+    encoded = name.encode()
+    return name if len(encoded) <= LONGEST_INDEXED else hashlib.sha256(encoded).hexdigest()
 
 
 def clean_json(value: Any, depth: int = 0) -> Any:

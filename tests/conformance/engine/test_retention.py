@@ -2,7 +2,7 @@
 
 from tests.conformance.engine.conftest import SettingsFor
 from wakeful.bus.bus import Bus
-from wakeful.operations.janitor import DAY_MS, STEP, Janitor
+from wakeful.operations.janitor import DAY_MS, FIRST_SWEEP_S, STEP, SWEEP_EVERY_S, Janitor
 from wakeful.runtime import Runtime
 from wakeful.store.database import Tx
 from wakeful.testing.kit import Scripted, in_memory, operator_draft
@@ -97,3 +97,87 @@ async def test_sources_that_have_been_quiet_are_forgotten_by_the_storm_guard(
         rows = await runtime.store.read("SELECT source FROM storms")
 
     assert [row[0] for row in rows] == ["loud"]
+
+
+async def rows_of_deleted(runtime: Runtime) -> tuple[int, int]:
+    return await count(runtime, "deleted_sessions"), await count(runtime, "lanes")
+
+
+async def test_a_session_deleted_long_ago_leaves_no_row_and_its_epochs_never_come_again(
+    settings_for: SettingsFor,
+):
+    clock = ManualClock()
+    model = Scripted(lambda _: "ok")
+    async with in_memory(model, settings=settings_for(), clock=clock) as runtime:
+        sweeper = await janitor(runtime, clock)
+        for _ in range(3):
+            await runtime.wait(await runtime.send("x", session="gone"))
+        ((before,),) = await runtime.store.read("SELECT epoch FROM lanes")
+        await runtime.delete("gone")
+        clock.jump_to(clock.now() + 90 * DAY_MS)
+        await sweeper.sweep()
+        early = await rows_of_deleted(runtime)
+        clock.jump_to(clock.now() + 2 * DAY_MS)
+        await sweeper.sweep()
+        late = await rows_of_deleted(runtime)
+        turn = await runtime.wait(await runtime.send("back", session="gone"))
+        ((after,),) = await runtime.store.read("SELECT epoch FROM lanes")
+
+    assert (early, late) == ((1, 1), (0, 0))
+    assert turn is not None
+    assert (before, after) == (3, 4)
+
+
+async def test_the_name_of_a_deleted_session_is_kept_while_a_ledger_speaks_of_it(
+    settings_for: SettingsFor,
+):
+    clock = ManualClock()
+    model = Scripted(lambda _: "ok")
+    async with in_memory(model, settings=settings_for(), clock=clock) as runtime:
+        sweeper = await janitor(runtime, clock)
+        for session in ("told", "back"):
+            await runtime.wait(await runtime.send("x", session=session))
+            await runtime.delete(session)
+        clock.jump_to(clock.now() + 100 * DAY_MS)
+        await runtime.wait(await runtime.send("again", session="back"))
+        await runtime.store.write(
+            lambda tx: tx.run(
+                "UPDATE turns SET ended_at = :now WHERE session_key LIKE '%told'", now=tx.now
+            )
+        )
+        await sweeper.sweep()
+        kept = await rows_of_deleted(runtime)
+
+    assert kept == (2, 2)
+
+
+async def test_a_clock_that_is_ahead_for_a_moment_makes_nothing_forgotten(
+    settings_for: SettingsFor,
+):
+    clock = ManualClock()
+    model = Scripted(lambda _: "ok")
+    async with in_memory(model, settings=settings_for(), clock=clock) as runtime:
+        await runtime.wait(await runtime.send("x", dedup_key="1"))
+        true = clock.now()
+        clock.jump_to(true + 400 * DAY_MS)
+        clock.advance(FIRST_SWEEP_S)
+        await looked(runtime)
+        clock.jump_to(true)
+        clock.advance(SWEEP_EVERY_S)
+        await looked(runtime)
+        left = await count(runtime, "stimuli"), await count(runtime, "turns")
+        clock.jump_to(true + 400 * DAY_MS)
+        clock.advance(SWEEP_EVERY_S)
+        await looked(runtime)
+        clock.advance(SWEEP_EVERY_S)
+        while await count(runtime, "stimuli"):
+            await looked(runtime)
+
+    assert left == (1, 1)
+
+
+async def looked(runtime: Runtime) -> None:
+    """Let the runtime's own janitor do what it is about to do."""
+    for _ in range(50):
+        await runtime.store.read("SELECT 1")
+        await runtime.store.write(lambda _: None)

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import msgspec
 import pytest
@@ -24,7 +24,7 @@ from wakeful.store.database import Lock, LockSpace, Store, Tx
 from wakeful.store.postgres import open_postgres
 from wakeful.testing.kit import operator_draft
 from wakeful.timers import timers
-from wakeful.timers.timekeeper import Timekeeper
+from wakeful.timers.timekeeper import Due, Timekeeper, TimerKind
 from wakeful.timers.timers import Timer
 from wakeful.tools.toolbox import Toolbox
 from wakeful.turn.agent import Agent, Mind
@@ -262,13 +262,19 @@ async def test_a_timer_is_fired_by_one_of_two_timekeepers(nodes: tuple[Node, Nod
     fired: list[str] = []
     done = asyncio.Event()
 
-    def fire(tx: Tx, timer: Timer, now: int) -> None:
+    def fire(tx: Tx, dues: Sequence[Due[None]]) -> None:
         def note() -> None:
-            fired.append(timer.id)
+            fired.extend(due.timer.id for due in dues)
             if len(fired) == 50:
                 done.set()
 
         tx.after_commit(note)
+
+    def keeper_of(node: Node) -> Timekeeper:
+        kinds = {"test": TimerKind(fire)}
+        return Timekeeper(
+            node.store, node.bus, SystemClock(), kinds, lambda timer: [lanes.lock(timer.target)]
+        )
 
     def put(tx: Tx) -> None:
         for number in range(50):
@@ -277,12 +283,7 @@ async def test_a_timer_is_fired_by_one_of_two_timekeepers(nodes: tuple[Node, Nod
 
     await nodes[0].store.write(put)
     async with asyncio.TaskGroup() as group:
-        keepers = [
-            group.create_task(
-                Timekeeper(node.store, node.bus, SystemClock(), {"test": fire}, lanes.lock).run()
-            )
-            for node in nodes
-        ]
+        keepers = [group.create_task(keeper_of(node).run()) for node in nodes]
         await asyncio.wait_for(done.wait(), 10)
         for keeper in keepers:
             keeper.cancel()

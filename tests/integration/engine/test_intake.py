@@ -225,6 +225,7 @@ async def test_a_stimulus_waits_for_its_time_and_expires_after_it():
         ({"not_before": 2_000, "expires_at": 1_000}, "expires_at"),
         ({"expires_at": 2**70}, "expires_at"),
         ({"depth": -1}, "depth"),
+        ({"depth": 2**31}, "depth"),
         (
             {"attachments": (Attachment(name="x" * 999, media_type="a/b", data=""),)},
             "attachments",

@@ -9,6 +9,7 @@ from wakeful.testing.kit import ManualClock, Scripted, in_memory
 
 TABLES = {
     "search_heads": "indexing: failed",
+    "timers": "timers: failed",
     "deliveries": "sending: failed",
     "discarded_transcripts": "removing sessions: failed",
     "dedup": "old keys could not be swept",

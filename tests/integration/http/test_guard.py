@@ -18,6 +18,7 @@ from wakeful.access.gatekeeper import FAILURES
 from wakeful.doors.http.endpoint import Endpoint
 from wakeful.doors.http.server import HttpOptions
 from wakeful.settings.settings import Settings
+from wakeful.store.sqlite import BUSY_TIMEOUT_S
 from wakeful.vocabulary.clock import ManualClock
 from wakeful.vocabulary.errors import Permanent
 
@@ -386,6 +387,19 @@ async def test_problems_are_documents_of_their_kind():
             "detail",
             "field",
         }
+
+
+async def test_whoever_only_looks_gets_in_while_nobody_can_write(tmp_path: Path):
+    async with house(settings=Settings(home=tmp_path / "home", drain_s=1)) as home:
+        other: Any = apsw.Connection(str(tmp_path / "home" / "wakeful.db"))
+        other.execute("BEGIN IMMEDIATE")
+        async with home.client(home.operator) as known, home.client("wk_" + "x" * 43) as unknown:
+            async with asyncio.timeout(BUSY_TIMEOUT_S / 2):
+                seen, refused = await known.get("/api/sessions"), await unknown.get("/api/sessions")
+        other.execute("ROLLBACK")
+        other.close()
+
+    assert (seen.status_code, refused.status_code) == (200, 401)
 
 
 async def test_a_database_that_takes_no_commit_is_not_ready_but_alive(tmp_path: Path):

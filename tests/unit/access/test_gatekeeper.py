@@ -50,6 +50,7 @@ async def test_a_cookie_stands_for_the_token_that_logged_in():
     assert principal is not None
     assert principal.token_id == made.token.id
     assert await gate.gatekeeper.by_secret(cookie) is None
+    assert await gate.gatekeeper.by_secret(made.secret) is not None
     assert await gate.gatekeeper.by_cookie(made.secret) is None
     await gate.store.close()
 

@@ -1,4 +1,4 @@
-"""What the sender and the timekeeper promise: one that fails never holds up the rest."""
+"""What the sender promises: one that fails never holds up the rest."""
 
 import msgspec
 import pytest
@@ -8,7 +8,6 @@ from tests.integration.engine.stages import CountingClock, rounds
 from wakeful.outbox import outbox
 from wakeful.outbox.outbox import Delivery
 from wakeful.runtime import Runtime
-from wakeful.store.database import Tx
 from wakeful.testing.kit import (
     ManualClock,
     Pause,
@@ -19,8 +18,6 @@ from wakeful.testing.kit import (
     says,
     wait_for,
 )
-from wakeful.timers import timers
-from wakeful.timers.timers import Timer
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.errors import Transient
 from wakeful.vocabulary.kinds import Kind
@@ -151,28 +148,6 @@ async def test_what_send_message_files_is_told_like_any_delivery():
         seen = [kind for kind in await kinds(runtime) if kind.startswith("delivery.")]
 
     assert seen == ["delivery.queued", "delivery.sent", "delivery.acknowledged"]
-
-
-async def test_a_timer_that_cannot_fire_is_dropped_and_holds_up_no_other():
-    def stimulus(timer_id: str, key: str, due_at: int) -> Timer:
-        draft = operator_draft(key, text="x", kind=Kind.AUTOMATION)
-        payload = msgspec.json.encode(draft).decode()
-        return Timer(id=timer_id, due_at=due_at, kind="stimulus", target=key, payload=payload)
-
-    def put(tx: Tx) -> None:
-        timers.put(tx, stimulus("bad", "agent:gone:main", tx.now))
-        timers.put(tx, stimulus("good", MAIN, tx.now))
-
-    async with in_memory(["good morning"]) as runtime:
-        await runtime.store.write(put)
-        failed = await wait_for(runtime, "timer.failed")
-        fired = await wait_for(runtime, "timer.fired")
-        finished = await wait_for(runtime, "turn.finished")
-        left = await runtime.store.read("SELECT id FROM timers")
-
-    assert (failed.data["timer_id"], fired.data["timer_id"]) == ("bad", "good")
-    assert finished.session_key == MAIN
-    assert not left
 
 
 async def test_a_person_without_a_route_leaves_the_session_its_route():
