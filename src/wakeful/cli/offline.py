@@ -23,6 +23,7 @@ from wakeful.doors.http.rooms import Rooms
 from wakeful.doors.http.search import Search
 from wakeful.doors.http.sessions import Sessions
 from wakeful.doors.http.stimuli import Stimuli
+from wakeful.doors.http.table import Table
 from wakeful.doors.http.tokens import Tokens
 from wakeful.doors.http.turns import Turns
 from wakeful.intake.compactions import Compactions
@@ -97,7 +98,7 @@ class Offline:
         self, store: "ReadOnlyStore", path: str, params: dict[str, str]
     ) -> httpx2.Response:
         rooms, registry = self._rooms(store), CollectorRegistry()
-        app = App(_looking(rooms, Lasting(rooms.gatekeeper, registry)), registry)
+        app = App(Table(_looking(rooms, Lasting(rooms.gatekeeper, registry))), registry)
         transport = httpx2.ASGITransport(app=cast("Any", app.as_seen_by(_ONLOOKER)))
         async with httpx2.AsyncClient(transport=transport, base_url="http://offline") as http:
             return await http.get(path, params=params)

@@ -15,7 +15,7 @@ from wakeful.vocabulary.clock import Alarm, Clock
 
 HEADER_SECONDS = 10.0
 LARGEST_HEAD = 64 * 1024  # bytes of the request line and the headers together
-SMALL_BODY = 64 * 1024  # below every limit: need not be measured again
+SMALL_BODY = 64 * 1024  # one read; within nearly every limit, and then not measured again
 LARGEST_GATHERED = 64 * 1024  # bytes of an answer that wait to be sent with the rest of it
 CONNECTIONS_EACH = 512  # per address
 CONNECTIONS = 2048
@@ -23,7 +23,7 @@ OWN_FILES = 128  # left to the rest of the process: database, tools, log
 
 # In a request's state:
 ABORT = "abort"  # cuts the connection, whatever it still had to send
-WHOLE = "whole"  # the body has arrived, and is no larger than one read
+WHOLE = "whole"  # the body has arrived, and is a small one
 
 
 def room() -> int:

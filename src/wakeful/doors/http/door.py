@@ -1,11 +1,11 @@
 """The door: every subject's endpoints in one table, behind one guard, on one server."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from wakeful.doors.http import pages
 from wakeful.doors.http.agents import Agents
 from wakeful.doors.http.app import App
-from wakeful.doors.http.endpoint import Endpoint
+from wakeful.doors.http.endpoint import Row
 from wakeful.doors.http.events import Events
 from wakeful.doors.http.forwarding import Proxies
 from wakeful.doors.http.guard import Guard, GuardRules
@@ -15,12 +15,14 @@ from wakeful.doors.http.logins import Logins
 from wakeful.doors.http.messages import Messages
 from wakeful.doors.http.openapi import OpenApi
 from wakeful.doors.http.outputs import Outputs
+from wakeful.doors.http.problems import ErrorForm
 from wakeful.doors.http.rooms import Rooms
 from wakeful.doors.http.search import Search
 from wakeful.doors.http.server import HttpOptions, HttpServer, is_loopback
 from wakeful.doors.http.session_changes import SessionChanges
 from wakeful.doors.http.sessions import Sessions
 from wakeful.doors.http.stimuli import Stimuli
+from wakeful.doors.http.table import Table
 from wakeful.doors.http.tokens import Tokens
 from wakeful.doors.http.transfers import Transfers
 from wakeful.doors.http.turns import Turns
@@ -28,8 +30,8 @@ from wakeful.doors.http.turns import Turns
 _EVERYWHERE = frozenset({"0.0.0.0", "::", "[::]", ""})
 
 
-def endpoints(rooms: Rooms, lasting: Lasting, probe: Probe) -> Sequence[Endpoint]:
-    """Return the whole table."""
+def rows(rooms: Rooms, lasting: Lasting, probe: Probe, others: Sequence[Row]) -> Sequence[Row]:
+    """Return every row: our own, those of others, and the document of both."""
     subjects = (
         Messages(rooms, lasting),
         Sessions(rooms),
@@ -45,17 +47,25 @@ def endpoints(rooms: Rooms, lasting: Lasting, probe: Probe) -> Sequence[Endpoint
         Logins(rooms),
         HealthRoutes(rooms, probe),
     )
-    table = [endpoint for subject in subjects for endpoint in subject.endpoints()]
-    table += pages.endpoints()
-    return [*table, *OpenApi(table).endpoints()]
+    own = [endpoint for subject in subjects for endpoint in subject.endpoints()]
+    every = [*own, *pages.endpoints(), *others]
+    return [*every, *OpenApi(every).endpoints()]
 
 
 class HttpDoor:
     """What a runtime opens to speak HTTP: `Runtime(http=HttpDoor(HttpOptions(port=8484)))`."""
 
-    def __init__(self, options: HttpOptions | None = None) -> None:
+    def __init__(
+        self,
+        options: HttpOptions | None = None,
+        *,
+        others: Sequence[Row] = (),
+        error_forms: Mapping[str, ErrorForm] | None = None,
+    ) -> None:
         self._options = options or HttpOptions()
-        self.table: Sequence[Endpoint] = ()  # what it answers, once it is open
+        self._others = others  # rows of whoever else answers at this port
+        self._error_forms = error_forms or {}  # by the prefix below which they hold
+        self.table = Table(())  # what it answers, once it is open
 
     @property
     def is_local(self) -> bool:
@@ -70,7 +80,7 @@ class HttpDoor:
         options = self._options
         lasting = Lasting(rooms.gatekeeper, rooms.metrics.registry)
         probe = Probe(rooms.store, rooms.clock)
-        self.table = endpoints(rooms, lasting, probe)
+        self.table = Table(rows(rooms, lasting, probe, self._others), self._error_forms)
         app = App(self.table, rooms.metrics.registry)
         own: set[str] = set() if options.host in _EVERYWHERE else {_name(options.host)}
         rules = GuardRules(
@@ -78,7 +88,7 @@ class HttpDoor:
             origins=frozenset(options.origins),
             proxies=Proxies(options.trusted_proxies),
         )
-        guard = Guard(app, rooms.gatekeeper, rooms.clock, rules, app.body_rule)
+        guard = Guard(app, self.table, rooms.gatekeeper, rooms.clock, rules)
         return HttpServer(guard, options, rooms.clock, lasting, beside=probe.run)
 
 

@@ -1,7 +1,6 @@
 """The guard: limits, host, origin and credential, before anything else sees a request."""
 
 import re
-from collections.abc import Callable
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -9,22 +8,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from wakeful.access.gatekeeper import Gatekeeper
 from wakeful.access.principal import Principal
 from wakeful.doors.http.addresses import canonical_address
-from wakeful.doors.http.connection import WHOLE
-from wakeful.doors.http.endpoint import JSON, BodyRule
+from wakeful.doors.http.connection import SMALL_BODY, WHOLE
+from wakeful.doors.http.endpoint import BodyRule, Row
 from wakeful.doors.http.forwarding import TOLD_SCHEME, Proxies
-from wakeful.doors.http.pages import PUBLIC_PAGES
 from wakeful.doors.http.problems import Problem, problem_of
+from wakeful.doors.http.table import Table
 from wakeful.vocabulary.clock import Clock, time_limit
 from wakeful.vocabulary.record import Record
 
 COOKIE = "wakeful"
 BODY_SECONDS = 10.0
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-
-# Answered without a credential; anything that is not here needs one.
-PUBLIC = frozenset({b"/healthz", b"/readyz", b"/api/login"}) | {
-    path.encode() for path in PUBLIC_PAGES
-}
 
 NO_PROXIES = Proxies()
 
@@ -42,27 +36,20 @@ class GuardRules(Record):
 
 
 class Guard:
-    """Default deny, in one place; requests come out with their principal."""
+    """Default deny, in one place; requests come out with their row and their principal."""
 
     def __init__(
-        self,
-        app: ASGIApp,
-        gatekeeper: Gatekeeper,
-        clock: Clock,
-        rules: GuardRules,
-        body_rule: Callable[[Scope], BodyRule],
+        self, app: ASGIApp, table: Table, gatekeeper: Gatekeeper, clock: Clock, rules: GuardRules
     ) -> None:
         self._app = app
+        self._table = table
         self._gatekeeper = gatekeeper
         self._clock = clock
         self._hosts = _LOCAL | {host.lower() for host in rules.hosts}
         self._origins = rules.origins
         self._proxies = rules.proxies
-        self._body_rule = body_rule
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            raise RuntimeError(f"the door speaks HTTP, not {scope['type']}")
         try:
             if self._proxies:
                 self._proxies.believe(scope)
@@ -70,15 +57,16 @@ class Guard:
             self._check_host(headers["host"])
             if scope["query_string"]:
                 _refuse_secrets(Request(scope))
-            rule = self._body_rule(scope)
-            _check_body(scope["method"], headers, rule)
-            scope["principal"], is_bearer = await self._principal(scope, headers)
-            self._check_origin(scope, headers, is_bearer=is_bearer)
-            if not scope.get("state", {}).get(WHOLE, False):
-                receive = _Body(receive, rule, self._clock).receive
+            place = self._table.find(scope)
+            _check_body(scope["method"], headers, place.body)
+            scope["principal"], is_bearer = await self._principal(scope, headers, place.row)
+            self._check_origin(scope, headers, place.row, is_bearer=is_bearer)
+            if place.body.largest < SMALL_BODY or not scope.get("state", {}).get(WHOLE, False):
+                receive = _Body(receive, place.body, self._clock).receive
             await self._app(scope, receive, send)
         except Exception as error:
-            await problem_of(error).response()(scope, receive, send)
+            response = self._table.refusal(scope["raw_path"], problem_of(error))
+            await response(scope, receive, send)
 
     def _check_host(self, host: str) -> None:
         match = _HOST.fullmatch(host.lower())
@@ -86,10 +74,10 @@ class Guard:
             raise Problem("foreign-host", "the Host header names no host of ours")
 
     async def _principal(
-        self, scope: Scope, headers: dict[str, str]
+        self, scope: Scope, headers: dict[str, str], row: Row | None
     ) -> tuple[Principal | None, bool]:
         """Return who asks, and whether they showed a bearer token, which no browser adds."""
-        if scope["raw_path"] in PUBLIC:
+        if row is not None and row.is_open:
             return None, False
         scheme, _, secret = headers.get("authorization", "").partition(" ")
         is_bearer = scheme.lower() == "bearer"
@@ -102,7 +90,9 @@ class Guard:
             raise refused(self._gatekeeper, scope)
         return principal, is_bearer
 
-    def _check_origin(self, scope: Scope, headers: dict[str, str], *, is_bearer: bool) -> None:
+    def _check_origin(
+        self, scope: Scope, headers: dict[str, str], row: Row | None, *, is_bearer: bool
+    ) -> None:
         """Refuse what another site's page may have sent."""
         origin = headers.get("origin")
         host = headers["host"]
@@ -117,7 +107,8 @@ class Guard:
         if fetch_site in ("cross-site", "same-site") and origin not in self._origins:
             raise Problem("foreign-origin", "another site's page asks")
         is_own = origin is not None or fetch_site in ("same-origin", "none")
-        if scope["method"] not in SAFE and not is_own and scope["raw_path"] not in PUBLIC:
+        is_open = row is not None and row.is_open
+        if scope["method"] not in SAFE and not is_own and not is_open:
             raise Problem("foreign-origin", "an unsafe request needs our Origin or a bearer token")
 
 
@@ -156,7 +147,7 @@ def _check_body(method: str, headers: dict[str, str], rule: BodyRule) -> None:
     has_body = int(length[:20]) > 0 or "transfer-encoding" in headers
     if has_body and method not in SAFE:
         media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
-        if media_type not in (JSON, rule.streamed, rule.form):
+        if not rule.takes(media_type):
             raise Problem("unsupported-media-type")
 
 
@@ -184,7 +175,7 @@ class _Body:
 
     async def _receive_in_time(self) -> Message:
         now_s = self._clock.monotonic()
-        if self._until_s is None or self._rule.streamed:
+        if self._until_s is None or self._rule.is_streamed:
             self._until_s = now_s + BODY_SECONDS
         try:
             async with time_limit(self._clock, max(0.0, self._until_s - now_s)):

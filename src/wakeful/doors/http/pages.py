@@ -6,7 +6,7 @@ from pathlib import PurePath
 
 from starlette.responses import Response
 
-from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Nothing
+from wakeful.doors.http.endpoint import ANYBODY, PUBLIC, Call, Endpoint, Nothing
 
 MEDIA_TYPES = {
     ".html": "text/html",
@@ -28,7 +28,7 @@ DOCS_PAGES = {"/docs": "docs.html", "/docs/docs.js": "docs.js", "/docs/docs.css"
 def endpoints() -> list[Endpoint]:
     """Return a row for each file."""
     public = [
-        _page(path, name, None, "The page that signs a browser in, or a part of it")
+        _page(path, name, PUBLIC, "The page that signs a browser in, or a part of it")
         for path, name in PUBLIC_PAGES.items()
     ]
     docs = [
@@ -38,7 +38,7 @@ def endpoints() -> list[Endpoint]:
     return [*public, *docs]
 
 
-def _page(path: str, name: str, scope: str | None, summary: str) -> Endpoint:
+def _page(path: str, name: str, scope: str, summary: str) -> Endpoint:
     media_type = MEDIA_TYPES[PurePath(name).suffix]
 
     async def answer(call: Call[Nothing, Nothing]) -> Response:

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp
 
 from wakeful.doors.http.connection import Connections, protocol
 from wakeful.doors.http.forwarding import Proxies
+from wakeful.doors.http.headers import ALWAYS
 from wakeful.doors.http.lasting import Lasting
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import Permanent
@@ -23,15 +24,6 @@ GRACE_S = 2  # for answers under way when the server stops
 IDLE_S = 30  # until a connection without a request is closed
 UNHEARD_S = 30  # until a connection is cut whose other side does not even acknowledge packets
 BACKLOG = 1024
-# Nothing of ours is ever shown inside another site's page, nor loads anything from one.
-CSP = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-HEADERS = [  # of every answer
-    ("content-security-policy", CSP),
-    ("x-content-type-options", "nosniff"),
-    ("cross-origin-resource-policy", "same-origin"),
-    ("referrer-policy", "no-referrer"),
-    ("cache-control", "no-store"),
-]
 
 
 class HttpOptions(Record):
@@ -74,7 +66,7 @@ class HttpServer:
                 access_log=False,
                 proxy_headers=False,
                 server_header=False,
-                headers=HEADERS,
+                headers=ALWAYS,
                 timeout_keep_alive=IDLE_S,
                 timeout_graceful_shutdown=GRACE_S,
                 backlog=BACKLOG,
