@@ -13,6 +13,7 @@ from wakeful.doors.http.health import HealthRoutes, Probe
 from wakeful.doors.http.lasting import Lasting
 from wakeful.doors.http.logins import Logins
 from wakeful.doors.http.messages import Messages
+from wakeful.doors.http.mounts import Mount, Mounts
 from wakeful.doors.http.openapi import OpenApi
 from wakeful.doors.http.outputs import Outputs
 from wakeful.doors.http.problems import ErrorForm
@@ -81,7 +82,8 @@ class HttpDoor:
         lasting = Lasting(rooms.gatekeeper, rooms.metrics.registry)
         probe = Probe(rooms.store, rooms.clock)
         self.table = Table(rows(rooms, lasting, probe, self._others), self._error_forms)
-        app = App(self.table, rooms.metrics.registry)
+        mounts = Mounts(lasting)
+        app = App(self.table, rooms.metrics.registry, {Mount: mounts.serve})
         own: set[str] = set() if options.host in _EVERYWHERE else {_name(options.host)}
         rules = GuardRules(
             hosts=frozenset(options.hosts) | own,
@@ -89,7 +91,9 @@ class HttpDoor:
             proxies=Proxies(options.trusted_proxies),
         )
         guard = Guard(app, self.table, rooms.gatekeeper, rooms.clock, rules)
-        return HttpServer(guard, options, rooms.clock, lasting, beside=probe.run)
+        return HttpServer(
+            guard, self.table, options, rooms.clock, lasting, beside=(probe.run, mounts.run)
+        )
 
 
 def _name(host: str) -> str:

@@ -4,7 +4,7 @@ import asyncio
 import errno
 import ipaddress
 import socket
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,6 +15,7 @@ from wakeful.doors.http.connection import Connections, protocol
 from wakeful.doors.http.forwarding import Proxies
 from wakeful.doors.http.headers import ALWAYS
 from wakeful.doors.http.lasting import Lasting
+from wakeful.doors.http.table import Table
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import Permanent
 from wakeful.vocabulary.record import Record
@@ -43,22 +44,24 @@ class HttpServer:
     def __init__(
         self,
         app: ASGIApp,
+        table: Table,
         options: HttpOptions,
         clock: Clock,
         lasting: Lasting,
         *,
-        beside: Callable[[], Coroutine[Any, Any, None]],
+        beside: Sequence[Callable[[], Coroutine[Any, Any, None]]],
     ) -> None:
         self._lasting = lasting
-        self._beside = beside  # a service that runs for as long as the server
+        self._beside = beside  # services that run for as long as the server
         self._socket = _bound(options)
         name = self._socket.getsockname()
         self.host: str = name[0]
         self._port: int = name[1]
+        connections = Connections(clock, Proxies(options.trusted_proxies), table)
         self._server = _Server(
             uvicorn.Config(
                 app,
-                http=protocol(Connections(clock, Proxies(options.trusted_proxies))),  # pyright: ignore[reportArgumentType]
+                http=protocol(connections),  # pyright: ignore[reportArgumentType]
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -87,7 +90,7 @@ class HttpServer:
     async def run(self) -> None:
         """Serve until cancelled; then end what lasts and let the rest finish, for a moment."""
         async with asyncio.TaskGroup() as group:
-            beside = group.create_task(self._beside(), name="beside the server")
+            beside = [group.create_task(run(), name="beside the server") for run in self._beside]
             serving = group.create_task(self._server.serve(sockets=[self._socket]), name="uvicorn")
             try:
                 await asyncio.Event().wait()
@@ -95,7 +98,8 @@ class HttpServer:
                 self._lasting.close()
                 self._server.should_exit = True
                 await serving
-                beside.cancel()
+                for task in beside:
+                    task.cancel()
 
     def close(self) -> None:
         """Give the port back, also if the server never ran."""
