@@ -4,19 +4,22 @@ import asyncio
 import re
 import sys
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import apsw
 import msgspec
 import pytest
+from starlette.types import ASGIApp
 
 from tests.integration.http.raw import exchange
-from tests.integration.http.serving import House, house
+from tests.integration.http.serving import House, door_with, house
 from wakeful.access.gatekeeper import FAILURES
-from wakeful.doors.http.endpoint import Row
+from wakeful.doors.http.endpoint import ANY_METHOD, SOCKET, Row
+from wakeful.doors.http.mounts import Mount
 from wakeful.doors.http.server import HttpOptions
+from wakeful.doors.http.sockets import Socket, SocketCall
 from wakeful.settings.settings import Settings
 from wakeful.vocabulary.clock import ManualClock
 from wakeful.vocabulary.errors import Permanent
@@ -32,6 +35,14 @@ OPEN = {
     ("GET", "/icon.svg"),
 }
 SIGNED: set[tuple[str, str]] = set()
+# WebSockets whose first frame may bring the credential.
+LATE: set[tuple[str, str]] = set()
+UPGRADE = {
+    "Connection": "Upgrade",
+    "Upgrade": "websocket",
+    "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+    "Sec-WebSocket-Version": "13",
+}
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
@@ -43,17 +54,40 @@ async def statuses(home: House, headers: Mapping[str, str]) -> dict[tuple[str, s
     """Ask every method of every path of the table."""
     found: dict[tuple[str, str], int] = {}
     async with home.client() as client:
-        for path in sorted({endpoint.path for endpoint in home.table}):
+        for path in sorted({row.path for row in home.table}):
             for method in METHODS:
                 answer = await client.request(method, filled(path), headers=headers)
                 found[method, path] = answer.status_code
+        for row in home.table:
+            if row.method == ANY_METHOD:
+                answer = await client.get(f"{filled(row.path)}/below", headers=headers)
+            elif row.method == SOCKET:
+                answer = await client.get(filled(row.path), headers=dict(headers) | UPGRADE)
+            else:
+                continue
+            found[row.method, row.path] = answer.status_code
     return found
+
+
+def nothing() -> AbstractAsyncContextManager[ASGIApp]:
+    raise AssertionError("nobody may come so far")
+
+
+async def silence(call: SocketCall) -> None:
+    raise AssertionError("nobody may come so far")
+
+
+# What the table can hold beside endpoints.
+OTHERS = (
+    Mount(path="/app", scope="any", summary="s", make=nothing),
+    Socket(path="/talk/{room}", scope="hub", summary="s", answer=silence),
+)
 
 
 @pytest.mark.parametrize("token", ["none", "empty", "wrong", "expired", "revoked", "basic"])
 async def test_no_route_but_the_public_ones_answers_without_a_valid_token(token: str):
     clock = ManualClock()
-    async with house(clock=clock) as home:
+    async with house(clock=clock, door=door_with(*OTHERS)) as home:
         headers: dict[str, str] = {}
         match token:
             case "none":
@@ -74,7 +108,9 @@ async def test_no_route_but_the_public_ones_answers_without_a_valid_token(token:
                 headers = {"Authorization": f"Bearer {secret}"}
         found = await statuses(home, headers)
 
-        assert {(row.method, row.path) for row in home.table if row.is_open} == OPEN | SIGNED
+        opened = {(row.method, row.path) for row in home.table if row.is_open}
+        later = {(row.method, row.path) for row in home.table if row.may_introduce_later}
+        assert (opened, later) == (OPEN | SIGNED, LATE)
         let_in = {place for place, status in found.items() if status not in (401, 429)}
         assert let_in == OPEN | {("HEAD", path) for method, path in OPEN if method == "GET"}
         assert found["GET", "/healthz"] == found["GET", "/readyz"] == 200

@@ -4,6 +4,7 @@ import resource
 import sys
 from asyncio import AbstractEventLoop, BaseTransport, Transport
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -24,6 +25,7 @@ OWN_FILES = 128  # left to the rest of the process: database, tools, log
 
 # In a request's state:
 ABORT = "abort"  # cuts the connection, whatever it still had to send
+GROW = "grow"  # of a WebSocket: sets the size of the largest message that is taken
 WHOLE = "whole"  # the body has arrived, and is a small one
 
 
@@ -40,7 +42,7 @@ class Connections:
 
     def __init__(self, clock: Clock, proxies: Proxies, table: Table) -> None:
         self.clock = clock
-        self.table = table
+        self.table = table  # says which paths are WebSockets, and how a refusal is told
         self.silent: dict[Connection, None] = {}  # headers are awaited from these, oldest first
         self._most = room()
         self._proxies = proxies
@@ -146,9 +148,28 @@ class Connection(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         if self.transport.is_closing():
             return
-        if self.cycle.scope is self.scope and len(self.cycle.body) <= SMALL_BODY:
+        # Before an upgrade there is no cycle, or one of an earlier request.
+        is_own = self.cycle and self.cycle.scope is self.scope
+        if is_own and len(self.cycle.body) <= SMALL_BODY:
             self.scope.setdefault("state", {})[WHOLE] = True
         super().on_message_complete()
+
+    def _should_upgrade_to_ws(self) -> bool:
+        """Upgrade where the table has a WebSocket; elsewhere the request is one like any other."""
+        is_alone = not self.cycle or self.cycle.response_complete
+        path = self.url.partition(b"?")[0]
+        is_possible = super()._should_upgrade_to_ws()
+        return is_possible and is_alone and self._connections.table.is_socket(path)
+
+    def handle_websocket_upgrade(self) -> None:
+        """Hand the transport over, and with it the duty to count the connection off."""
+        make, connections, address = self.ws_protocol_class, self._connections, self._address
+        assert make is not None
+        assert address is not None
+        left = partial(connections.leave, address)
+        self.ws_protocol_class = partial(make, clock=connections.clock, left=left)
+        super().handle_websocket_upgrade()
+        self._address = None
 
     def send_400_response(self, msg: str) -> None:
         """Blame the sender of what could not be parsed, unless it was memory that was missing."""

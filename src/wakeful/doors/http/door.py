@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from wakeful.doors.http import pages
 from wakeful.doors.http.agents import Agents
-from wakeful.doors.http.app import App
+from wakeful.doors.http.app import App, Serve
 from wakeful.doors.http.endpoint import Row
 from wakeful.doors.http.events import Events
 from wakeful.doors.http.forwarding import Proxies
@@ -22,6 +22,7 @@ from wakeful.doors.http.search import Search
 from wakeful.doors.http.server import HttpOptions, HttpServer, is_loopback
 from wakeful.doors.http.session_changes import SessionChanges
 from wakeful.doors.http.sessions import Sessions
+from wakeful.doors.http.sockets import Socket, Sockets
 from wakeful.doors.http.stimuli import Stimuli
 from wakeful.doors.http.table import Table
 from wakeful.doors.http.tokens import Tokens
@@ -82,8 +83,9 @@ class HttpDoor:
         lasting = Lasting(rooms.gatekeeper, rooms.metrics.registry)
         probe = Probe(rooms.store, rooms.clock)
         self.table = Table(rows(rooms, lasting, probe, self._others), self._error_forms)
-        mounts = Mounts(lasting)
-        app = App(self.table, rooms.metrics.registry, {Mount: mounts.serve})
+        mounts, sockets = Mounts(lasting), Sockets(rooms.gatekeeper, lasting, rooms.clock)
+        others: dict[type[Row], Serve] = {Mount: mounts.serve, Socket: sockets.serve}
+        app = App(self.table, rooms.metrics.registry, others)
         own: set[str] = set() if options.host in _EVERYWHERE else {_name(options.host)}
         rules = GuardRules(
             hosts=frozenset(options.hosts) | own,

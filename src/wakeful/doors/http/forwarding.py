@@ -41,7 +41,9 @@ class Proxies:
             if name == b"x-forwarded-for":
                 chain.append(value.decode("latin-1"))
             elif name == b"x-forwarded-proto" and (told := value.decode("latin-1")) in SCHEMES:
-                scope["scheme"] = scope[TOLD_SCHEME] = told
+                scope[TOLD_SCHEME] = told
+                is_socket = scope.get("type") == "websocket"
+                scope["scheme"] = told.replace("http", "ws") if is_socket else told
         scope["client"] = (self.first_stranger(client[0], ", ".join(chain)), 0)
 
     def first_stranger(self, peer: str, chain: str) -> str:

@@ -2,7 +2,7 @@
 
 import re
 
-from starlette.requests import Request
+from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from wakeful.access.gatekeeper import Gatekeeper
@@ -56,13 +56,15 @@ class Guard:
             headers = _read_headers(scope)
             self._check_host(headers["host"])
             if scope["query_string"]:
-                _refuse_secrets(Request(scope))
+                _refuse_secrets(HTTPConnection(scope))
             place = self._table.find(scope)
-            _check_body(scope["method"], headers, place.body)
+            if scope["type"] == "http":
+                _check_body(scope["method"], headers, place.body)
             scope["principal"], is_bearer = await self._principal(scope, headers, place.row)
-            self._check_origin(scope, headers, place.row, is_bearer=is_bearer)
-            if place.body.largest < SMALL_BODY or not scope.get("state", {}).get(WHOLE, False):
+            self._check_origin(scope, headers, is_bearer=is_bearer)
+            if scope["type"] == "http" and not _has_small_body(scope, place.body):
                 receive = _Body(receive, place.body, self._clock).receive
+            del headers  # what comes now may last for days
             await self._app(scope, receive, send)
         except Exception as error:
             response = self._table.refusal(scope["raw_path"], problem_of(error))
@@ -84,15 +86,15 @@ class Guard:
         if is_bearer:
             principal = await self._gatekeeper.by_secret(secret.strip())
         else:
-            cookie = Request(scope).cookies.get(COOKIE)
+            cookie = HTTPConnection(scope).cookies.get(COOKIE)
+            if not (cookie or scheme) and row is not None and row.may_introduce_later:
+                return None, False
             principal = None if not cookie else await self._gatekeeper.by_cookie(cookie)
         if principal is None:
             raise refused(self._gatekeeper, scope)
         return principal, is_bearer
 
-    def _check_origin(
-        self, scope: Scope, headers: dict[str, str], row: Row | None, *, is_bearer: bool
-    ) -> None:
+    def _check_origin(self, scope: Scope, headers: dict[str, str], *, is_bearer: bool) -> None:
         """Refuse what another site's page may have sent."""
         origin = headers.get("origin")
         host = headers["host"]
@@ -106,10 +108,16 @@ class Guard:
         fetch_site = headers.get("sec-fetch-site")
         if fetch_site in ("cross-site", "same-site") and origin not in self._origins:
             raise Problem("foreign-origin", "another site's page asks")
-        is_own = origin is not None or fetch_site in ("same-origin", "none")
-        is_open = row is not None and row.is_open
-        if scope["method"] not in SAFE and not is_own and not is_open:
-            raise Problem("foreign-origin", "an unsafe request needs our Origin or a bearer token")
+        if scope["principal"] is None:
+            return
+        # A browser adds the cookie by itself, whoever made it ask.
+        if scope["type"] == "websocket":
+            is_own = origin is not None
+        else:
+            is_own = origin is not None or fetch_site in ("same-origin", "none")
+            is_own = is_own or scope["method"] in SAFE
+        if not is_own:
+            raise Problem("foreign-origin", "the cookie needs our Origin, or use a bearer token")
 
 
 def _read_headers(scope: Scope) -> dict[str, str]:
@@ -131,7 +139,7 @@ def refused(gatekeeper: Gatekeeper, scope: Scope) -> Problem:
     return Problem("unauthorized")
 
 
-def _refuse_secrets(request: Request) -> None:
+def _refuse_secrets(request: HTTPConnection) -> None:
     if _SECRET_NAMES & {name.lower() for name in request.query_params}:
         raise Problem("token-in-url")
 
@@ -149,6 +157,11 @@ def _check_body(method: str, headers: dict[str, str], rule: BodyRule) -> None:
         media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
         if not rule.takes(media_type):
             raise Problem("unsupported-media-type")
+
+
+def _has_small_body(scope: Scope, rule: BodyRule) -> bool:
+    """Tell whether the body has come, and is within its limit."""
+    return rule.largest >= SMALL_BODY and WHOLE in scope.get("state", ())
 
 
 class _Body:

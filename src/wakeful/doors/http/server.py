@@ -24,6 +24,8 @@ DEFAULT_PORT = 8484
 GRACE_S = 2  # for answers under way when the server stops
 IDLE_S = 30  # until a connection without a request is closed
 UNHEARD_S = 30  # until a connection is cut whose other side does not even acknowledge packets
+PING_S = 30  # between two questions whether a WebSocket is still there
+PONG_S = 40  # until one that does not answer is closed
 BACKLOG = 1024
 
 
@@ -62,7 +64,10 @@ class HttpServer:
             uvicorn.Config(
                 app,
                 http=protocol(connections),  # pyright: ignore[reportArgumentType]
-                ws="none",
+                ws=_websockets() if table.has_sockets else "none",
+                ws_ping_interval=PING_S,
+                ws_ping_timeout=PONG_S,
+                ws_per_message_deflate=False,
                 lifespan="off",
                 log_config=None,
                 log_level="warning",  # its starts and stops are the runtime's, which tells them
@@ -112,6 +117,13 @@ class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
         yield
+
+
+def _websockets() -> type[asyncio.Protocol]:
+    # The library takes time and memory: only who has sockets pays for it.
+    from wakeful.doors.http.upgraded import Upgraded
+
+    return Upgraded
 
 
 def _bound(options: HttpOptions) -> socket.socket:
