@@ -106,7 +106,8 @@ class Guard:
         if is_bearer:
             return
         fetch_site = headers.get("sec-fetch-site")
-        if fetch_site in ("cross-site", "same-site") and origin not in self._origins:
+        is_foreign = fetch_site in ("cross-site", "same-site") and origin not in self._origins
+        if is_foreign and not _follows_link(scope, headers):
             raise Problem("foreign-origin", "another site's page asks")
         if scope["principal"] is None:
             return
@@ -118,6 +119,13 @@ class Guard:
             is_own = is_own or scope["method"] in SAFE
         if not is_own:
             raise Problem("foreign-origin", "the cookie needs our Origin, or use a bearer token")
+
+
+def _follows_link(scope: Scope, headers: dict[str, str]) -> bool:
+    """Tell whether a browser leaves another site for a page of ours that everybody may see."""
+    is_page = scope["principal"] is None and scope["type"] == "http" and scope["method"] == "GET"
+    modes = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest"))
+    return is_page and modes == ("navigate", "document")
 
 
 def _read_headers(scope: Scope) -> dict[str, str]:
