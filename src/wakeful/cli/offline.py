@@ -23,6 +23,7 @@ from wakeful.doors.http.lasting import Lasting
 from wakeful.doors.http.search import Search
 from wakeful.doors.http.sessions import Sessions
 from wakeful.doors.http.stimuli import Stimuli
+from wakeful.doors.http.table import Table
 from wakeful.doors.http.tokens import Tokens
 from wakeful.doors.http.turns import Turns
 from wakeful.intake.bindings import Bindings
@@ -79,7 +80,7 @@ class Offline:
         self, store: "ReadOnlyStore", path: str, params: dict[str, str]
     ) -> httpx2.Response:
         # Whoever can read the file of the database has the operator's eyes already.
-        app = App(self._routes(store), CollectorRegistry())
+        app = App(Table(self._routes(store)), CollectorRegistry())
         transport = httpx2.ASGITransport(app=cast("Any", app.as_seen_by(Principal.operator())))
         async with httpx2.AsyncClient(transport=transport, base_url="http://offline") as http:
             return await http.get(path, params=params)

@@ -1,7 +1,7 @@
 """Shared by the tests of the HTTP door: a real server on a free port, tokens and clients."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,8 +12,10 @@ import msgspec
 
 from wakeful.access.tokens import NewToken
 from wakeful.doors.http.door import HttpDoor
-from wakeful.doors.http.endpoint import Endpoint
+from wakeful.doors.http.endpoint import Row
+from wakeful.doors.http.problems import ErrorForm
 from wakeful.doors.http.server import HttpOptions
+from wakeful.doors.http.table import Table
 from wakeful.models.model import Model, Request
 from wakeful.models.scripted import Line, Pause, Scripted
 from wakeful.runtime import Runtime
@@ -34,7 +36,7 @@ class House:
     url: str
     port: int
     operator: str
-    table: Sequence[Endpoint]
+    table: Table
 
     async def token(self, *scopes: str, name: str = "", **wanted: Any) -> str:
         """Return the secret of a new token."""
@@ -52,6 +54,11 @@ class House:
         )
 
 
+def door_with(*rows: Row, error_forms: Mapping[str, ErrorForm] | None = None) -> HttpDoor:
+    """Return a door that answers more than our own routes."""
+    return HttpDoor(HttpOptions(port=0), others=rows, error_forms=error_forms)
+
+
 @asynccontextmanager
 async def house(
     model: Model | Sequence[Line | Pause] | Callable[[Request], Line] = lambda _: "well",
@@ -61,10 +68,11 @@ async def house(
     settings: Settings | None = None,
     clock: Clock | None = None,
     options: HttpOptions | None = None,
+    door: HttpDoor | None = None,
 ) -> AsyncGenerator[House, None]:
     """Run a server on a free port; answers are `well` unless a script is given."""
     voice = model if isinstance(model, Model) else Scripted(model)
-    door = HttpDoor(options or HttpOptions(port=0))
+    door = door or HttpDoor(options or HttpOptions(port=0))
     runtime = Runtime(
         agents=[Agent(model=voice, tools=tools, mcp=mcp)],
         settings=settings or Settings(drain_s=1),

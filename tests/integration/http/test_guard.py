@@ -4,26 +4,29 @@ import asyncio
 import re
 import sys
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import apsw
 import msgspec
 import pytest
+from starlette.types import ASGIApp
 
 from tests.integration.http.raw import exchange
-from tests.integration.http.serving import House, house
+from tests.integration.http.serving import House, door_with, house
 from wakeful.access.gatekeeper import FAILURES
-from wakeful.doors.http.endpoint import Endpoint
+from wakeful.doors.http.endpoint import ANY_METHOD, SOCKET, Row
+from wakeful.doors.http.mounts import Mount
 from wakeful.doors.http.server import HttpOptions
+from wakeful.doors.http.sockets import Socket, SocketCall
 from wakeful.settings.settings import Settings
 from wakeful.store.sqlite import BUSY_TIMEOUT_S
 from wakeful.vocabulary.clock import ManualClock
 from wakeful.vocabulary.errors import Permanent
 
-# A new public route must be added here by hand, or this test fails.
-PUBLIC = {
+# A new route that the guard opens to strangers must be added here by hand, or this test fails.
+OPEN = {
     ("GET", "/healthz"),
     ("GET", "/readyz"),
     ("POST", "/api/login"),
@@ -31,6 +34,15 @@ PUBLIC = {
     ("GET", "/home.js"),
     ("GET", "/home.css"),
     ("GET", "/icon.svg"),
+}
+SIGNED: set[tuple[str, str]] = set()
+# WebSockets whose first frame may bring the credential.
+LATE: set[tuple[str, str]] = set()
+UPGRADE = {
+    "Connection": "Upgrade",
+    "Upgrade": "websocket",
+    "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+    "Sec-WebSocket-Version": "13",
 }
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
@@ -43,17 +55,40 @@ async def statuses(home: House, headers: Mapping[str, str]) -> dict[tuple[str, s
     """Ask every method of every path of the table."""
     found: dict[tuple[str, str], int] = {}
     async with home.client() as client:
-        for path in sorted({endpoint.path for endpoint in home.table}):
+        for path in sorted({row.path for row in home.table}):
             for method in METHODS:
                 answer = await client.request(method, filled(path), headers=headers)
                 found[method, path] = answer.status_code
+        for row in home.table:
+            if row.method == ANY_METHOD:
+                answer = await client.get(f"{filled(row.path)}/below", headers=headers)
+            elif row.method == SOCKET:
+                answer = await client.get(filled(row.path), headers=dict(headers) | UPGRADE)
+            else:
+                continue
+            found[row.method, row.path] = answer.status_code
     return found
+
+
+def nothing() -> AbstractAsyncContextManager[ASGIApp]:
+    raise AssertionError("nobody may come so far")
+
+
+async def silence(call: SocketCall) -> None:
+    raise AssertionError("nobody may come so far")
+
+
+# What the table can hold beside endpoints.
+OTHERS = (
+    Mount(path="/app", scope="any", summary="s", make=nothing),
+    Socket(path="/talk/{room}", scope="hub", summary="s", answer=silence),
+)
 
 
 @pytest.mark.parametrize("token", ["none", "empty", "wrong", "expired", "revoked", "basic"])
 async def test_no_route_but_the_public_ones_answers_without_a_valid_token(token: str):
     clock = ManualClock()
-    async with house(clock=clock) as home:
+    async with house(clock=clock, door=door_with(*OTHERS)) as home:
         headers: dict[str, str] = {}
         match token:
             case "none":
@@ -74,14 +109,11 @@ async def test_no_route_but_the_public_ones_answers_without_a_valid_token(token:
                 headers = {"Authorization": f"Bearer {secret}"}
         found = await statuses(home, headers)
 
-        assert {(row.method, row.path) for row in home.table if row.scope is None} == PUBLIC
-        public_paths = {path for _, path in PUBLIC}
-        let_in = {
-            place
-            for place, status in found.items()
-            if status not in (401, 429) and place[1] not in public_paths
-        }
-        assert let_in == set()
+        opened = {(row.method, row.path) for row in home.table if row.is_open}
+        later = {(row.method, row.path) for row in home.table if row.may_introduce_later}
+        assert (opened, later) == (OPEN | SIGNED, LATE)
+        let_in = {place for place, status in found.items() if status not in (401, 429)}
+        assert let_in == OPEN | {("HEAD", path) for method, path in OPEN if method == "GET"}
         assert found["GET", "/healthz"] == found["GET", "/readyz"] == 200
 
 
@@ -89,7 +121,14 @@ async def test_unknown_paths_look_like_any_other_to_strangers():
     async with house() as home, home.client() as client:
         assert (await client.get("/nonsense")).status_code == 401
         assert (await client.get("/api/healthz")).status_code == 401
-        assert (await client.get("/%68ealthz")).status_code == 401
+        assert (await client.get("/api%2Flogin")).status_code == 401
+        assert (await client.get("/healthz/")).status_code == 401
+
+
+async def test_a_path_is_as_public_as_the_row_it_leads_to_however_it_is_spelled():
+    async with house() as home, home.client() as client:
+        assert (await client.get("/%68ealthz")).status_code == 200
+        assert (await client.get("/%61pi/sessions")).status_code == 401
 
 
 async def test_unknown_paths_and_methods_are_problems():
@@ -246,8 +285,8 @@ async def test_a_wrong_method_does_not_count_as_a_wrong_token():
             assert (await stranger.get("/api/sessions")).status_code == 401
 
 
-def body_of(endpoint: Endpoint) -> Any:
-    return {"name": "x", "scopes": ["read"]} if endpoint.path == "/api/tokens" else {}
+def body_of(row: Row) -> Any:
+    return {"name": "x", "scopes": ["read"]} if row.path == "/api/tokens" else {}
 
 
 async def refused(home: House, token: str, scope: str) -> set[int]:

@@ -1,4 +1,4 @@
-"""There is no WebSocket to hijack yet: an upgrade is never granted, whoever asks."""
+"""Without a row for it there is no WebSocket to hijack: no upgrade is granted, whoever asks."""
 
 import pytest
 

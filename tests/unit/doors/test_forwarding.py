@@ -1,6 +1,7 @@
 """A client is whoever the outermost trusted proxy saw, and never whom a client names."""
 
 import ipaddress
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -95,3 +96,19 @@ def test_a_scheme_that_is_none_is_passed_over(proto: bytes):
 def test_what_is_no_single_network_is_refused(text: str):
     with pytest.raises(InvalidInput, match="trusted_proxies"):
         Proxies([text])
+
+
+@pytest.mark.parametrize(("kind", "scheme"), [("http", "https"), ("websocket", "wss")])
+def test_a_proxy_tells_the_scheme_of_requests_and_of_sockets(kind: str, scheme: str):
+    scope: dict[str, Any] = {
+        "type": kind,
+        "client": ("127.0.0.1", 1),
+        "headers": [(b"x-forwarded-proto", b"https")],
+    }
+    PROXIES.believe(scope)
+
+    assert (scope["scheme"], scope[TOLD_SCHEME]) == (scheme, "https")
+
+
+def test_what_is_too_long_for_an_address_is_none():
+    assert PROXIES.first_stranger("127.0.0.1", "1" * 10_000) == "127.0.0.1"

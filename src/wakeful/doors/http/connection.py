@@ -4,18 +4,20 @@ import resource
 import sys
 from asyncio import AbstractEventLoop, BaseTransport, Transport
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from wakeful.doors.http.addresses import canonical_address
 from wakeful.doors.http.forwarding import Proxies
-from wakeful.doors.http.problems import TITLES
+from wakeful.doors.http.problems import Problem
+from wakeful.doors.http.table import Table
 from wakeful.vocabulary.clock import Alarm, Clock
 
 HEADER_SECONDS = 10.0
 LARGEST_HEAD = 64 * 1024  # bytes of the request line and the headers together
-SMALL_BODY = 64 * 1024  # below every limit: need not be measured again
+SMALL_BODY = 64 * 1024  # one read; within nearly every limit, and then not measured again
 LARGEST_GATHERED = 64 * 1024  # bytes of an answer that wait to be sent with the rest of it
 CONNECTIONS_EACH = 512  # per address
 CONNECTIONS = 2048
@@ -23,7 +25,8 @@ OWN_FILES = 128  # left to the rest of the process: database, tools, log
 
 # In a request's state:
 ABORT = "abort"  # cuts the connection, whatever it still had to send
-WHOLE = "whole"  # the body has arrived, and is no larger than one read
+GROW = "grow"  # of a WebSocket: sets the size of the largest message that is taken
+WHOLE = "whole"  # the body has arrived, and is a small one
 
 
 def room() -> int:
@@ -34,15 +37,12 @@ def room() -> int:
     return min(CONNECTIONS, max(files - OWN_FILES, files // 4))
 
 
-class Full(Exception):
-    """There are too many connections: the status and the code of the refusal."""
-
-
 class Connections:
     """How many connections there are, and from where."""
 
-    def __init__(self, clock: Clock, proxies: Proxies) -> None:
+    def __init__(self, clock: Clock, proxies: Proxies, table: Table) -> None:
         self.clock = clock
+        self.table = table  # says which paths are WebSockets, and how a refusal is told
         self.silent: dict[Connection, None] = {}  # headers are awaited from these, oldest first
         self._most = room()
         self._proxies = proxies
@@ -50,7 +50,7 @@ class Connections:
         self._total = 0
 
     def enter(self, peer: str) -> str:
-        """Count a connection; return the name it counts under, or raise Full.
+        """Count a connection; return the name it counts under, or raise the refusal.
 
         When there is no room, whoever has been silent the longest makes some: a flood of
         connections that say nothing must not keep out those that ask for something.
@@ -59,10 +59,10 @@ class Connections:
         # Behind a proxy's address are many clients.
         most = self._most if self._proxies.trusts(peer) else CONNECTIONS_EACH
         if self._count.get(address, 0) >= most:
-            raise Full(429, "too-many-requests")
+            raise Problem("too-many-requests", "too many connections", retry_after_s=1)
         if self._total >= self._most:
             if not self.silent:
-                raise Full(503, "unavailable")
+                raise _no_room()
             next(iter(self.silent)).give_way()
         self._total += 1
         self._count[address] = self._count.get(address, 0) + 1
@@ -91,14 +91,15 @@ class Connection(HttpToolsProtocol):
     _address: str | None = None
     _alarm: Alarm | None = None
     _is_head_open = True  # headers are expected, or under way
+    url = b""  # as far as it came
     _head = 0
 
     def connection_made(self, transport: BaseTransport) -> None:
         super().connection_made(cast("Any", _Gathering(cast("Transport", transport), self.loop)))
         try:
             self._address = self._connections.enter(self.client[0] if self.client else "unknown")
-        except Full as full:
-            self._refuse(*full.args)
+        except Problem as problem:
+            self._refuse(problem)
             return
         self._expect_headers()
 
@@ -147,26 +148,43 @@ class Connection(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         if self.transport.is_closing():
             return
-        if self.cycle.scope is self.scope and len(self.cycle.body) <= SMALL_BODY:
+        # Before an upgrade there is no cycle, or one of an earlier request.
+        is_own = self.cycle and self.cycle.scope is self.scope
+        if is_own and len(self.cycle.body) <= SMALL_BODY:
             self.scope.setdefault("state", {})[WHOLE] = True
         super().on_message_complete()
+
+    def _should_upgrade_to_ws(self) -> bool:
+        """Upgrade where the table has a WebSocket; elsewhere the request is one like any other."""
+        is_alone = not self.cycle or self.cycle.response_complete
+        path = self.url.partition(b"?")[0]
+        is_possible = super()._should_upgrade_to_ws()
+        return is_possible and is_alone and self._connections.table.is_socket(path)
+
+    def handle_websocket_upgrade(self) -> None:
+        """Hand the transport over, and with it the duty to count the connection off."""
+        make, connections, address = self.ws_protocol_class, self._connections, self._address
+        assert make is not None
+        assert address is not None
+        left = partial(connections.leave, address)
+        self.ws_protocol_class = partial(make, clock=connections.clock, left=left)
+        super().handle_websocket_upgrade()
+        self._address = None
 
     def send_400_response(self, msg: str) -> None:
         """Blame the sender of what could not be parsed, unless it was memory that was missing."""
         error = sys.exc_info()[1]
-        if error is not None and isinstance(error.__context__, MemoryError):
-            self._refuse(503, "unavailable")
-        else:
-            super().send_400_response(msg)
+        is_short = error is not None and isinstance(error.__context__, MemoryError)
+        self._refuse(_no_room() if is_short else Problem("bad-request", msg))
 
     def give_way(self) -> None:
         """Leave the room to somebody else: nothing was asked for yet."""
         self._headers_came()
-        self._refuse(503, "unavailable")
+        self._refuse(_no_room())
 
     def _refuse_head(self) -> None:
         if not self.transport.is_closing():
-            self._refuse(431, "headers-too-large")
+            self._refuse(Problem("headers-too-large"))
 
     def _expect_headers(self) -> None:
         self._alarm = self._connections.clock.call_later(HEADER_SECONDS, self._late)
@@ -181,24 +199,28 @@ class Connection(HttpToolsProtocol):
 
     def _late(self) -> None:
         self._headers_came()
-        self._refuse(408, "timeout")
+        self._refuse(Problem("timeout"))
 
-    def _refuse(self, status: int, code: str) -> None:
-        body = b'{"type":"about:blank","title":"%b","status":%d,"code":"%b"}' % (
-            TITLES[code][1].encode(),
-            status,
-            code.encode(),
-        )
-        later = b"retry-after: 1\r\n" if status in (429, 503) else b""
-        self.transport.write(
-            b"HTTP/1.1 %d Refused\r\ncontent-type: application/problem+json\r\n%b"
-            b"content-length: %d\r\nconnection: close\r\n\r\n%b" % (status, later, len(body), body)
-        )
+    def _refuse(self, problem: Problem) -> None:
+        response = self._connections.table.refusal(self.url.partition(b"?")[0], problem)
+        response.headers["connection"] = "close"
+        lines = b"".join(b"%b: %b\r\n" % header for header in response.raw_headers)
+        head = b"HTTP/1.1 %d Refused\r\n%b\r\n" % (response.status_code, lines)
+        self.transport.write(head + bytes(response.body))
         self.transport.close()
 
 
+def _no_room() -> Problem:
+    return Problem("unavailable", "there is no room for more", retry_after_s=1)
+
+
 class _Gathering:
-    """A transport that sends together what is written together: head and body in one packet."""
+    """A transport that sends together what is written together: head and body in one packet.
+
+    It saves a quarter of a plain answer's CPU (0.08 against 0.11 ms with uvloop, 0.10
+    against 0.13 without): the loops send the head before they see the body. Where many answers
+    leave in one pass of the loop, as after a commit that they share, it costs and saves nothing.
+    """
 
     def __init__(self, transport: Transport, loop: AbstractEventLoop) -> None:
         self._transport = transport

@@ -1,11 +1,11 @@
 """The door: every subject's endpoints in one table, behind one guard, on one server."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from wakeful.doors.http import pages
 from wakeful.doors.http.agents import Agents, Halts
-from wakeful.doors.http.app import App
-from wakeful.doors.http.endpoint import Endpoint
+from wakeful.doors.http.app import App, Serve
+from wakeful.doors.http.endpoint import Row
 from wakeful.doors.http.events import Events
 from wakeful.doors.http.forwarding import Proxies
 from wakeful.doors.http.guard import Guard, GuardRules
@@ -13,13 +13,17 @@ from wakeful.doors.http.health import HealthRoutes, Probe
 from wakeful.doors.http.lasting import Lasting
 from wakeful.doors.http.logins import Logins
 from wakeful.doors.http.messages import Messages
+from wakeful.doors.http.mounts import Mount, Mounts
 from wakeful.doors.http.openapi import OpenApi
 from wakeful.doors.http.outputs import Outputs
+from wakeful.doors.http.problems import ErrorForm
 from wakeful.doors.http.search import Search
 from wakeful.doors.http.server import HttpOptions, HttpServer, is_loopback
 from wakeful.doors.http.session_changes import SessionChanges
 from wakeful.doors.http.sessions import Sessions
+from wakeful.doors.http.sockets import Socket, Sockets
 from wakeful.doors.http.stimuli import Cancellations, Stimuli
+from wakeful.doors.http.table import Table
 from wakeful.doors.http.tokens import Tokens
 from wakeful.doors.http.transfers import Transfers
 from wakeful.doors.http.turns import Aborts, Turns
@@ -28,8 +32,10 @@ from wakeful.services import Services
 _EVERYWHERE = frozenset({"0.0.0.0", "::", "[::]", ""})
 
 
-def endpoints(services: Services, lasting: Lasting, probe: Probe) -> Sequence[Endpoint]:
-    """Return the whole table."""
+def rows(
+    services: Services, lasting: Lasting, probe: Probe, others: Sequence[Row]
+) -> Sequence[Row]:
+    """Return every row: our own, those of others, and the document of both."""
     views = services.views
     subjects = (
         Messages(services, lasting),
@@ -49,17 +55,25 @@ def endpoints(services: Services, lasting: Lasting, probe: Probe) -> Sequence[En
         Logins(services),
         HealthRoutes(services, probe),
     )
-    table = [endpoint for subject in subjects for endpoint in subject.endpoints()]
-    table += pages.endpoints()
-    return [*table, *OpenApi(table).endpoints()]
+    own = [endpoint for subject in subjects for endpoint in subject.endpoints()]
+    every = [*own, *pages.endpoints(), *others]
+    return [*every, *OpenApi(every).endpoints()]
 
 
 class HttpDoor:
     """What a runtime opens to speak HTTP: `Runtime(http=HttpDoor(HttpOptions(port=8484)))`."""
 
-    def __init__(self, options: HttpOptions | None = None) -> None:
+    def __init__(
+        self,
+        options: HttpOptions | None = None,
+        *,
+        others: Sequence[Row] = (),
+        error_forms: Mapping[str, ErrorForm] | None = None,
+    ) -> None:
         self._options = options or HttpOptions()
-        self.table: Sequence[Endpoint] = ()  # what it answers, once it is open
+        self._others = others  # rows of whoever else answers at this port
+        self._error_forms = error_forms or {}  # by the prefix below which they hold
+        self.table = Table(())  # what it answers, once it is open
 
     @property
     def is_local(self) -> bool:
@@ -72,18 +86,23 @@ class HttpDoor:
     def open(self, services: Services) -> HttpServer:
         """Build the app and take its port; the caller runs the server as a service."""
         options = self._options
-        lasting = Lasting(services.gatekeeper, services.metrics.registry)
-        probe = Probe(services.views.store, services.views.clock)
-        self.table = endpoints(services, lasting, probe)
-        app = App(self.table, services.metrics.registry)
+        clock, registry = services.views.clock, services.metrics.registry
+        lasting = Lasting(services.gatekeeper, registry)
+        probe = Probe(services.views.store, clock)
+        self.table = Table(rows(services, lasting, probe, self._others), self._error_forms)
+        mounts, sockets = Mounts(lasting), Sockets(services.gatekeeper, lasting, clock)
+        others: dict[type[Row], Serve] = {Mount: mounts.serve, Socket: sockets.serve}
+        app = App(self.table, registry, others)
         own: set[str] = set() if options.host in _EVERYWHERE else {_name(options.host)}
         rules = GuardRules(
             hosts=frozenset(options.hosts) | own,
             origins=frozenset(options.origins),
             proxies=Proxies(options.trusted_proxies),
         )
-        guard = Guard(app, services.gatekeeper, services.views.clock, rules, app.body_rule)
-        return HttpServer(guard, options, services.views.clock, lasting, beside=probe.run)
+        guard = Guard(app, self.table, services.gatekeeper, clock, rules)
+        return HttpServer(
+            guard, self.table, options, clock, lasting, beside=(probe.run, mounts.run)
+        )
 
 
 def _name(host: str) -> str:

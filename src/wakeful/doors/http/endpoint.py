@@ -1,13 +1,15 @@
-"""Endpoints: one row each says path, scope, what goes in, what comes out and who answers."""
+"""Rows of the table: path, who may come, what goes in; of an endpoint also what comes out."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.types import Scope
 
 from wakeful.access.principal import Principal
 from wakeful.doors.http.problems import Problem
@@ -17,7 +19,21 @@ from wakeful.vocabulary.text import clean_json
 LARGEST_BODY = 1024 * 1024
 JSON = "application/json"
 FORM = "multipart/form-data"
+ANY_TYPE = "*/*"  # of a body: whatever its media type, or none
+
+# Who may come, beside the name of a scope; `a2a:*` is had by each credential with such a scope.
 ANYBODY = "any"  # every valid credential; the answer holds what its owner may see
+PUBLIC = "public"  # everybody
+SIGNED = "signed"  # whoever proves to the row itself, over the raw bytes, who they are
+
+ANY_METHOD = "*"
+SOCKET = "WEBSOCKET"  # in the place of a method
+
+_OPEN = frozenset({PUBLIC, SIGNED})
+_NO_LIMIT = nullcontext()
+
+# Entered before a byte of a body is read, held until the work is done; it raises the refusal.
+Admit = Callable[[Scope, Mapping[str, str]], AbstractContextManager[object]]
 
 Query = TypeVar("Query")
 Body = TypeVar("Body")
@@ -33,16 +49,57 @@ class Nothing(Given):
     """No query, or no body."""
 
 
+def everybody(scope: Scope, path: Mapping[str, str]) -> AbstractContextManager[object]:
+    """Admit whoever the guard let through."""
+    return _NO_LIMIT
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BodyRule:
     """What may be sent to a path."""
 
     largest: int = LARGEST_BODY
-    streamed: str | None = None  # the media type of what is read as it comes; None: JSON, whole
-    form: str | None = None  # the media type of a form that may be sent instead
+    media_types: frozenset[str] = frozenset({JSON})
+    is_streamed: bool = False  # read as it comes, so that only each piece must come in time
+
+    def takes(self, media_type: str) -> bool:
+        return media_type in self.media_types or ANY_TYPE in self.media_types
 
 
-PLAIN_BODY = BodyRule()
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One row of the table; what is not in the table does not exist."""
+
+    method: str
+    path: str
+    scope: str  # the name of one, or a word for who may come
+    summary: str
+    largest_body: int = LARGEST_BODY
+    streams: bool = False  # the answer has no end of its own
+    admit: Admit = everybody
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the guard asks for no credential."""
+        return self.scope in _OPEN
+
+    @property
+    def may_introduce_later(self) -> bool:
+        """Whether the guard may leave it to the row to ask for a credential."""
+        return False
+
+    def body_rule(self) -> BodyRule:
+        return BodyRule(largest=self.largest_body)
+
+    def lets_in(self, principal: Principal | None) -> bool:
+        if self.is_open:
+            return True
+        if principal is None:
+            return False
+        if self.scope == ANYBODY or principal.may(self.scope):
+            return True
+        kind, star, _ = self.scope.partition("*")
+        return bool(star) and any(scope.startswith(kind) for scope in principal.scopes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,45 +127,50 @@ class Link:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Endpoint:
-    """One row of the table of routes; what is not in the table does not exist."""
+class Endpoint(Row):
+    """A row that answers each request with one record, or one response."""
 
-    method: str
-    path: str
-    scope: str | None  # None: public
-    summary: str
     answer: Callable[[Call[Any, Any]], Awaitable[Answer]]
     query: type[Any] = Nothing
-    body: type[Any] = Nothing
+    body: type[Any] = Nothing  # `bytes`: as it came, for whoever must see every byte of it
+    media_types: tuple[str, ...] = (JSON,)  # of a body of bytes
     headers: Mapping[str, str] = field(default_factory=dict[str, str])  # that it reads, and why
     returns: Mapping[int, type[Any] | str] = field(default_factory=dict[int, type[Any] | str])
     links: tuple[Link, ...] = ()  # what a client may do next with the answer
-    largest_body: int = LARGEST_BODY
-    streams: bool = False  # the answer has no end of its own
     streamed: str | None = None  # the media type of a body that is read as it comes
     # Reads a form that may be sent instead of JSON; None: it may not.
     read_form: Callable[[Request], Awaitable[Any]] | None = None
+
+    def __post_init__(self) -> None:
+        if self.scope == SIGNED and (self.body is not bytes or self.admit is everybody):
+            raise ValueError(f"{self.path} is signed: it needs raw bytes, and a limit before them")
 
     @property
     def takes_body(self) -> bool:
         return self.body is not Nothing
 
-    def lets_in(self, principal: Principal) -> bool:
-        return self.scope in (None, ANYBODY) or principal.may(self.scope or "")
+    def body_rule(self) -> BodyRule:
+        others = [self.streamed or JSON, FORM if self.read_form else JSON]
+        return BodyRule(
+            largest=self.largest_body,
+            media_types=frozenset(self.media_types if self.body is bytes else [JSON, *others]),
+            is_streamed=self.streamed is not None,
+        )
 
 
 async def respond(
     endpoint: Endpoint, request: Request, path: Mapping[str, str], principal: Principal
 ) -> Response:
     """Read a request by its endpoint's types, have it answered, and write the answer."""
-    call = Call(
-        principal=principal,
-        path=path,
-        query=_read_query(endpoint, request),
-        body=await _read_body(endpoint, request),
-        request=request,
-    )
-    answer = await endpoint.answer(call)
+    with endpoint.admit(request.scope, path):
+        call = Call(
+            principal=principal,
+            path=path,
+            query=_read_query(endpoint, request),
+            body=await _read_body(endpoint, request),
+            request=request,
+        )
+        answer = await endpoint.answer(call)
     if isinstance(answer, Response):
         return answer
     status, content = answer if isinstance(answer, tuple) else (200, answer)
@@ -134,6 +196,8 @@ async def _read_body(endpoint: Endpoint, request: Request) -> Any:
     if endpoint.read_form and request.headers.get("content-type", "").lower().startswith(FORM):
         return await endpoint.read_form(request)
     raw = await _whole_body(request)
+    if endpoint.body is bytes:
+        return raw
     try:
         return msgspec.json.decode(raw, type=endpoint.body)
     except msgspec.ValidationError as error:

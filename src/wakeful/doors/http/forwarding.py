@@ -2,17 +2,21 @@
 
 Only `X-Forwarded-For` and `X-Forwarded-Proto` are read. A proxy that sets these may still pass on a
 `Forwarded` or `X-Real-IP` that the client made up, so those count for nothing, whoever sends them.
+uvicorn's own middleware takes any word for an address and does not see through `::ffff:10.0.0.1`.
 """
 
 import ipaddress
 from collections.abc import Iterable
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from functools import lru_cache
+from ipaddress import IPv4Network, IPv6Address, IPv6Network
 
 from starlette.types import Scope
 
 from wakeful.vocabulary.errors import InvalidInput
 
 MOST_HOPS = 16
+LONGEST_ADDRESS = 64  # of IPv6 with its zone
+REMEMBERED = 4096  # addresses, read once each
 SCHEMES = frozenset({"http", "https"})
 TOLD_SCHEME = "wakeful.scheme"  # in a scope: what a trusted proxy says the browser speaks
 
@@ -22,14 +26,15 @@ class Proxies:
 
     def __init__(self, trusted: Iterable[str] = ()) -> None:
         self._networks = [trusted_network(text) for text in trusted]
+        self._holds = lru_cache(REMEMBERED)(self._look)
 
     def __bool__(self) -> bool:
         return bool(self._networks)
 
     def trusts(self, peer: str) -> bool:
         """Tell whether an address, however it is spelled, is a proxy's."""
-        address = _address(peer) if self._networks else None
-        return address is not None and any(address in network for network in self._networks)
+        address = _hop(peer) if self._networks else None
+        return address is not None and self._holds(address)
 
     def believe(self, scope: Scope) -> None:
         """Put the client and the scheme that a trusted proxy tells in the place of its own."""
@@ -41,7 +46,9 @@ class Proxies:
             if name == b"x-forwarded-for":
                 chain.append(value.decode("latin-1"))
             elif name == b"x-forwarded-proto" and (told := value.decode("latin-1")) in SCHEMES:
-                scope["scheme"] = scope[TOLD_SCHEME] = told
+                scope[TOLD_SCHEME] = told
+                is_socket = scope.get("type") == "websocket"
+                scope["scheme"] = told.replace("http", "ws") if is_socket else told
         scope["client"] = (self.first_stranger(client[0], ", ".join(chain)), 0)
 
     def first_stranger(self, peer: str, chain: str) -> str:
@@ -51,13 +58,17 @@ class Proxies:
         """
         known = peer
         for hop in reversed(chain.rsplit(",", MOST_HOPS)[-MOST_HOPS:]):
-            address = _address(_without_port(hop.strip()))
+            address = _hop(_without_port(hop.strip()))
             if address is None:
                 break
-            known = str(address)
-            if not self.trusts(known):
+            known = address
+            if not self._holds(known):
                 break
         return known
+
+    def _look(self, known: str) -> bool:
+        address = ipaddress.ip_address(known)
+        return any(address in network for network in self._networks)
 
 
 def trusted_network(text: str, field: str = "trusted_proxies") -> IPv4Network | IPv6Network:
@@ -72,14 +83,20 @@ def trusted_network(text: str, field: str = "trusted_proxies") -> IPv4Network | 
     return network
 
 
-def _address(text: str) -> IPv4Address | IPv6Address | None:
+def _hop(text: str) -> str | None:
+    """Return the one spelling of an address; None: it is none."""
+    return _canonical(text) if len(text) <= LONGEST_ADDRESS else None
+
+
+@lru_cache(REMEMBERED)
+def _canonical(text: str) -> str | None:
     try:
         address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
         return None
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
-        return address.ipv4_mapped
-    return address
+        return str(address.ipv4_mapped)
+    return str(address)
 
 
 def _without_port(hop: str) -> str:

@@ -1,30 +1,24 @@
 """The guard: limits, host, origin and credential, before anything else sees a request."""
 
 import re
-from collections.abc import Callable
 
-from starlette.requests import Request
+from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from wakeful.access.gatekeeper import Gatekeeper
 from wakeful.access.principal import Principal
 from wakeful.doors.http.addresses import canonical_address
-from wakeful.doors.http.connection import WHOLE
-from wakeful.doors.http.endpoint import JSON, BodyRule
+from wakeful.doors.http.connection import SMALL_BODY, WHOLE
+from wakeful.doors.http.endpoint import BodyRule, Row
 from wakeful.doors.http.forwarding import TOLD_SCHEME, Proxies
-from wakeful.doors.http.pages import PUBLIC_PAGES
 from wakeful.doors.http.problems import Problem, problem_of
+from wakeful.doors.http.table import Table
 from wakeful.vocabulary.clock import Clock, time_limit
 from wakeful.vocabulary.record import Record
 
 COOKIE = "wakeful"
 BODY_SECONDS = 10.0
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-
-# Answered without a credential; anything that is not here needs one.
-PUBLIC = frozenset({b"/healthz", b"/readyz", b"/api/login"}) | {
-    path.encode() for path in PUBLIC_PAGES
-}
 
 NO_PROXIES = Proxies()
 
@@ -42,43 +36,39 @@ class GuardRules(Record):
 
 
 class Guard:
-    """Default deny, in one place; requests come out with their principal."""
+    """Default deny, in one place; requests come out with their row and their principal."""
 
     def __init__(
-        self,
-        app: ASGIApp,
-        gatekeeper: Gatekeeper,
-        clock: Clock,
-        rules: GuardRules,
-        body_rule: Callable[[Scope], BodyRule],
+        self, app: ASGIApp, table: Table, gatekeeper: Gatekeeper, clock: Clock, rules: GuardRules
     ) -> None:
         self._app = app
+        self._table = table
         self._gatekeeper = gatekeeper
         self._clock = clock
         self._hosts = _LOCAL | {host.lower() for host in rules.hosts}
         self._origins = rules.origins
         self._proxies = rules.proxies
-        self._body_rule = body_rule
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            raise RuntimeError(f"the door speaks HTTP, not {scope['type']}")
         try:
             if self._proxies:
                 self._proxies.believe(scope)
             headers = _read_headers(scope)
             self._check_host(headers["host"])
             if scope["query_string"]:
-                _refuse_secrets(Request(scope))
-            rule = self._body_rule(scope)
-            _check_body(scope["method"], headers, rule)
-            scope["principal"], is_bearer = await self._principal(scope, headers)
+                _refuse_secrets(HTTPConnection(scope))
+            place = self._table.find(scope)
+            if scope["type"] == "http":
+                _check_body(scope["method"], headers, place.body)
+            scope["principal"], is_bearer = await self._principal(scope, headers, place.row)
             self._check_origin(scope, headers, is_bearer=is_bearer)
-            if not scope.get("state", {}).get(WHOLE, False):
-                receive = _Body(receive, rule, self._clock).receive
+            if scope["type"] == "http" and not _has_small_body(scope, place.body):
+                receive = _Body(receive, place.body, self._clock).receive
+            del headers  # what comes now may last for days
             await self._app(scope, receive, send)
         except Exception as error:
-            await problem_of(error).response()(scope, receive, send)
+            response = self._table.refusal(scope["raw_path"], problem_of(error))
+            await response(scope, receive, send)
 
     def _check_host(self, host: str) -> None:
         match = _HOST.fullmatch(host.lower())
@@ -86,17 +76,19 @@ class Guard:
             raise Problem("foreign-host", "the Host header names no host of ours")
 
     async def _principal(
-        self, scope: Scope, headers: dict[str, str]
+        self, scope: Scope, headers: dict[str, str], row: Row | None
     ) -> tuple[Principal | None, bool]:
         """Return who asks, and whether they showed a bearer token, which no browser adds."""
-        if scope["raw_path"] in PUBLIC:
+        if row is not None and row.is_open:
             return None, False
         scheme, _, secret = headers.get("authorization", "").partition(" ")
         is_bearer = scheme.lower() == "bearer"
         if is_bearer:
             principal = await self._gatekeeper.by_secret(secret.strip())
         else:
-            cookie = Request(scope).cookies.get(COOKIE)
+            cookie = HTTPConnection(scope).cookies.get(COOKIE)
+            if not (cookie or scheme) and row is not None and row.may_introduce_later:
+                return None, False
             principal = None if not cookie else await self._gatekeeper.by_cookie(cookie)
         if principal is None:
             raise refused(self._gatekeeper, scope)
@@ -114,11 +106,26 @@ class Guard:
         if is_bearer:
             return
         fetch_site = headers.get("sec-fetch-site")
-        if fetch_site in ("cross-site", "same-site") and origin not in self._origins:
+        is_foreign = fetch_site in ("cross-site", "same-site") and origin not in self._origins
+        if is_foreign and not _follows_link(scope, headers):
             raise Problem("foreign-origin", "another site's page asks")
-        is_own = origin is not None or fetch_site in ("same-origin", "none")
-        if scope["method"] not in SAFE and not is_own and scope["raw_path"] not in PUBLIC:
-            raise Problem("foreign-origin", "an unsafe request needs our Origin or a bearer token")
+        if scope["principal"] is None:
+            return
+        # A browser adds the cookie by itself, whoever made it ask.
+        if scope["type"] == "websocket":
+            is_own = origin is not None
+        else:
+            is_own = origin is not None or fetch_site in ("same-origin", "none")
+            is_own = is_own or scope["method"] in SAFE
+        if not is_own:
+            raise Problem("foreign-origin", "the cookie needs our Origin, or use a bearer token")
+
+
+def _follows_link(scope: Scope, headers: dict[str, str]) -> bool:
+    """Tell whether a browser leaves another site for a page of ours that everybody may see."""
+    is_page = scope["principal"] is None and scope["type"] == "http" and scope["method"] == "GET"
+    modes = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest"))
+    return is_page and modes == ("navigate", "document")
 
 
 def _read_headers(scope: Scope) -> dict[str, str]:
@@ -140,7 +147,7 @@ def refused(gatekeeper: Gatekeeper, scope: Scope) -> Problem:
     return Problem("unauthorized")
 
 
-def _refuse_secrets(request: Request) -> None:
+def _refuse_secrets(request: HTTPConnection) -> None:
     if _SECRET_NAMES & {name.lower() for name in request.query_params}:
         raise Problem("token-in-url")
 
@@ -156,8 +163,13 @@ def _check_body(method: str, headers: dict[str, str], rule: BodyRule) -> None:
     has_body = int(length[:20]) > 0 or "transfer-encoding" in headers
     if has_body and method not in SAFE:
         media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
-        if media_type not in (JSON, rule.streamed, rule.form):
+        if not rule.takes(media_type):
             raise Problem("unsupported-media-type")
+
+
+def _has_small_body(scope: Scope, rule: BodyRule) -> bool:
+    """Tell whether the body has come, and is within its limit."""
+    return rule.largest >= SMALL_BODY and WHOLE in scope.get("state", ())
 
 
 class _Body:
@@ -184,7 +196,7 @@ class _Body:
 
     async def _receive_in_time(self) -> Message:
         now_s = self._clock.monotonic()
-        if self._until_s is None or self._rule.streamed:
+        if self._until_s is None or self._rule.is_streamed:
             self._until_s = now_s + BODY_SECONDS
         try:
             async with time_limit(self._clock, max(0.0, self._until_s - now_s)):

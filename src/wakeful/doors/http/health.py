@@ -5,7 +5,7 @@ import asyncio
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.responses import Response
 
-from wakeful.doors.http.endpoint import Call, Endpoint, Nothing
+from wakeful.doors.http.endpoint import PUBLIC, Call, Endpoint, Nothing
 from wakeful.doors.http.problems import Problem
 from wakeful.services import Services
 from wakeful.store.database import Store, Tx
@@ -88,7 +88,7 @@ class HealthRoutes:
             Endpoint(
                 method="GET",
                 path="/healthz",
-                scope=None,
+                scope=PUBLIC,
                 summary="The process is alive",
                 answer=self.healthz,
                 returns={200: Health},
@@ -96,7 +96,7 @@ class HealthRoutes:
             Endpoint(
                 method="GET",
                 path="/readyz",
-                scope=None,
+                scope=PUBLIC,
                 summary="The database takes a commit, and how late timers are",
                 answer=self.readyz,
                 returns={200: Readiness},

@@ -25,6 +25,10 @@ class Lasting:
             "wakeful_http_lasting", "Streams and waits that are open.", registry=registry
         )
 
+    @property
+    def is_closed(self) -> bool:
+        return self._is_closed
+
     def close(self) -> None:
         """End everything that is open, and whatever comes from now on."""
         self._is_closed = True

@@ -5,7 +5,7 @@ from datetime import datetime
 from starlette.responses import Response
 
 from wakeful.access.tokens import CODE_SECONDS, LOGIN_SECONDS
-from wakeful.doors.http.endpoint import Call, Endpoint, Given, Nothing
+from wakeful.doors.http.endpoint import PUBLIC, Call, Endpoint, Given, Nothing
 from wakeful.doors.http.guard import COOKIE, refused
 from wakeful.doors.http.shapes import time_of
 from wakeful.services import Services
@@ -37,7 +37,7 @@ class Logins:
             Endpoint(
                 method="POST",
                 path="/api/login",
-                scope=None,
+                scope=PUBLIC,
                 summary="Exchange the code of a login link for a cookie, once",
                 answer=self.login,
                 body=LoginBody,

@@ -8,7 +8,16 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
-from wakeful.doors.http.endpoint import ANYBODY, FORM, JSON, Call, Endpoint, Nothing
+from wakeful.doors.http.endpoint import (
+    ANYBODY,
+    FORM,
+    JSON,
+    PUBLIC,
+    Call,
+    Endpoint,
+    Nothing,
+    Row,
+)
 from wakeful.doors.http.problems import MEDIA_TYPE as PROBLEM
 from wakeful.doors.http.problems import ProblemDocument
 
@@ -21,7 +30,7 @@ _PARAMETER = re.compile(r"\{(\w+)\}")
 class OpenApi:
     """Describes the other endpoints, and itself."""
 
-    def __init__(self, others: Sequence[Endpoint]) -> None:
+    def __init__(self, others: Sequence[Row]) -> None:
         self._others = others
         self._document: bytes | None = None
 
@@ -43,19 +52,24 @@ class OpenApi:
         return Response(self._document, media_type="application/json")
 
 
-def describe(table: Sequence[Endpoint]) -> dict[str, Any]:
-    """Return the OpenAPI document of a table."""
+def describe(table: Sequence[Row]) -> dict[str, Any]:
+    """Return the OpenAPI document of a table; of a row that is no endpoint, only where it is."""
+    endpoints = [row for row in table if isinstance(row, Endpoint)]
     types: list[Any] = [ProblemDocument]
-    for endpoint in table:
+    for endpoint in endpoints:
         types += [endpoint.query, *endpoint.returns.values()]
         types += [endpoint.body] if endpoint.takes_body else []
     kinds = [kind for kind in types if not isinstance(kind, str)]
     schemas, components = msgspec.json.schema_components(kinds, ref_template=_REFS)
     by_type = dict(zip(map(id, kinds), schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
-    for endpoint in table:
+    for endpoint in endpoints:
         operation = _operation(endpoint, by_type, components)
         paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = operation
+    for row in table:
+        if not isinstance(row, Endpoint):
+            told = {"summary": row.summary, "x-method": row.method, "x-scope": row.scope}
+            paths.setdefault(row.path, {}).update(told)
     bearer = {"type": "http", "scheme": "bearer"}
     return {
         "openapi": VERSION,
@@ -71,7 +85,7 @@ def _operation(
     operation: dict[str, Any] = {
         "operationId": _name(endpoint.method, endpoint.path),
         "summary": endpoint.summary,
-        "security": [] if endpoint.scope is None else [{"token": []}],
+        "security": [] if endpoint.is_open else [{"token": []}],
         "responses": {
             **{
                 str(status): _response(kind, schemas, endpoint)
@@ -83,7 +97,7 @@ def _operation(
             },
         },
     }
-    if endpoint.scope is not None:
+    if endpoint.scope != PUBLIC:
         operation["x-scope"] = endpoint.scope
     parameters = _parameters(endpoint, schemas, components)
     if parameters:
@@ -91,7 +105,11 @@ def _operation(
     if endpoint.streamed:
         content = {endpoint.streamed: {"schema": {"type": "string"}}}
         operation["requestBody"] = {"required": True, "content": content}
-    if endpoint.takes_body:
+    if endpoint.body is bytes:
+        raw = {"schema": {"type": "string", "format": "binary"}}
+        content = dict.fromkeys(endpoint.media_types, raw)
+        operation["requestBody"] = {"required": True, "content": content}
+    elif endpoint.takes_body:
         content = {JSON: {"schema": schemas[id(endpoint.body)]}}
         if endpoint.read_form:
             content[FORM] = {"schema": {"type": "object"}}

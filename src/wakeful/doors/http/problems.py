@@ -2,7 +2,7 @@
 
 import logging
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 from starlette.requests import ClientDisconnect
@@ -38,11 +38,13 @@ TITLES: dict[str, tuple[int, str]] = {
     "busy": (409, "A turn is running there"),
     "too-large": (413, "The request is too large"),
     "unsupported-media-type": (415, "The body must be JSON"),
-    "headers-too-large": (431, "The headers are too large"),
     "foreign-host": (421, "This host is not served here"),
     "invalid-input": (422, "A value breaks a rule"),
+    "upgrade-required": (426, "This address is a WebSocket"),
     "too-many-requests": (429, "Too many requests"),
+    "headers-too-large": (431, "The headers are too large"),
     "internal": (500, "Something went wrong inside the runtime"),
+    "not-installed": (501, "A part of the runtime is not installed"),
     "unavailable": (503, "The runtime cannot take this now"),
     "full": (507, "The disk is full"),
 }
@@ -77,35 +79,42 @@ class Problem(Exception):
     ) -> None:
         super().__init__(detail)
         self.code = code
+        self.status, self.title = TITLES[code]
         self.detail = detail
         self.field = field
-        self.retry_after_s = retry_after_s
-        self.headers = dict(headers or {})
+        self.headers: dict[str, str] = {}  # that say it too, in whatever form the body is
+        if retry_after_s is not None:
+            self.headers["Retry-After"] = str(max(1, round(retry_after_s)))
+        if self.status == 401:
+            self.headers["WWW-Authenticate"] = "Bearer"
+        if self.code in _LAST_WORDS:
+            self.headers["Connection"] = "close"
+        self.headers |= dict(headers or {})
 
     def response(self) -> Response:
-        status, title = TITLES[self.code]
         document = ProblemDocument(
             type="about:blank",
-            title=title,
-            status=status,
+            title=self.title,
+            status=self.status,
             code=self.code,
             detail=self.detail,
             field=self.field,
         )
-        headers: dict[str, str] = {}
-        if self.retry_after_s is not None:
-            headers["Retry-After"] = str(max(1, round(self.retry_after_s)))
-        if status == 401:
-            headers["WWW-Authenticate"] = "Bearer"
-        if self.code in _LAST_WORDS:
-            headers["Connection"] = "close"
-        headers |= self.headers
         return Response(
             msgspec.json.encode(document),
-            status_code=status,
-            headers=headers,
+            status_code=self.status,
+            headers=self.headers,
             media_type=MEDIA_TYPE,
         )
+
+
+# How errors are told below a prefix that has a form of its own.
+ErrorForm = Callable[[Problem], Response]
+
+
+def missing(extra: str) -> Problem:
+    """Return what is told of a part of the runtime that is installed on wish, and was not."""
+    return Problem("not-installed", f"install 'wakeful[{extra}]' and start again")
 
 
 def problem_of(error: Exception) -> Problem:

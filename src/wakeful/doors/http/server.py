@@ -4,7 +4,7 @@ import asyncio
 import errno
 import ipaddress
 import socket
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,7 +13,9 @@ from starlette.types import ASGIApp
 
 from wakeful.doors.http.connection import Connections, protocol
 from wakeful.doors.http.forwarding import Proxies
+from wakeful.doors.http.headers import ALWAYS
 from wakeful.doors.http.lasting import Lasting
+from wakeful.doors.http.table import Table
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import Permanent
 from wakeful.vocabulary.record import Record
@@ -22,16 +24,9 @@ DEFAULT_PORT = 8484
 GRACE_S = 2  # for answers under way when the server stops
 IDLE_S = 30  # until a connection without a request is closed
 UNHEARD_S = 30  # until a connection is cut whose other side does not even acknowledge packets
+PING_S = 30  # between two questions whether a WebSocket is still there
+PONG_S = 40  # until one that does not answer is closed
 BACKLOG = 1024
-# Nothing of ours is ever shown inside another site's page, nor loads anything from one.
-CSP = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-HEADERS = [  # of every answer
-    ("content-security-policy", CSP),
-    ("x-content-type-options", "nosniff"),
-    ("cross-origin-resource-policy", "same-origin"),
-    ("referrer-policy", "no-referrer"),
-    ("cache-control", "no-store"),
-]
 
 
 class HttpOptions(Record):
@@ -51,30 +46,35 @@ class HttpServer:
     def __init__(
         self,
         app: ASGIApp,
+        table: Table,
         options: HttpOptions,
         clock: Clock,
         lasting: Lasting,
         *,
-        beside: Callable[[], Coroutine[Any, Any, None]],
+        beside: Sequence[Callable[[], Coroutine[Any, Any, None]]],
     ) -> None:
         self._lasting = lasting
-        self._beside = beside  # a service that runs for as long as the server
+        self._beside = beside  # services that run for as long as the server
         self._socket = _bound(options)
         name = self._socket.getsockname()
         self.host: str = name[0]
         self._port: int = name[1]
+        connections = Connections(clock, Proxies(options.trusted_proxies), table)
         self._server = _Server(
             uvicorn.Config(
                 app,
-                http=protocol(Connections(clock, Proxies(options.trusted_proxies))),  # pyright: ignore[reportArgumentType]
-                ws="none",
+                http=protocol(connections),  # pyright: ignore[reportArgumentType]
+                ws=_websockets() if table.has_sockets else "none",
+                ws_ping_interval=PING_S,
+                ws_ping_timeout=PONG_S,
+                ws_per_message_deflate=False,
                 lifespan="off",
                 log_config=None,
                 log_level="warning",  # its starts and stops are the runtime's, which tells them
                 access_log=False,
                 proxy_headers=False,
                 server_header=False,
-                headers=HEADERS,
+                headers=ALWAYS,
                 timeout_keep_alive=IDLE_S,
                 timeout_graceful_shutdown=GRACE_S,
                 backlog=BACKLOG,
@@ -95,7 +95,7 @@ class HttpServer:
     async def run(self) -> None:
         """Serve until cancelled; then end what lasts and let the rest finish, for a moment."""
         async with asyncio.TaskGroup() as group:
-            beside = group.create_task(self._beside(), name="beside the server")
+            beside = [group.create_task(run(), name="beside the server") for run in self._beside]
             serving = group.create_task(self._server.serve(sockets=[self._socket]), name="uvicorn")
             try:
                 await asyncio.Event().wait()
@@ -103,7 +103,8 @@ class HttpServer:
                 self._lasting.close()
                 self._server.should_exit = True
                 await serving
-                beside.cancel()
+                for task in beside:
+                    task.cancel()
 
     def close(self) -> None:
         """Give the port back, also if the server never ran."""
@@ -116,6 +117,13 @@ class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
         yield
+
+
+def _websockets() -> type[asyncio.Protocol]:
+    # The library takes time and memory: only who has sockets pays for it.
+    from wakeful.doors.http.upgraded import Upgraded
+
+    return Upgraded
 
 
 def _bound(options: HttpOptions) -> socket.socket:

@@ -1,11 +1,10 @@
 """The table is the whole door: what is not in it does not exist."""
 
 import pytest
-from prometheus_client import CollectorRegistry
 
-from wakeful.doors.http.app import App
-from wakeful.doors.http.endpoint import LARGEST_BODY, Call, Endpoint, Given, Nothing
+from wakeful.doors.http.endpoint import LARGEST_BODY, PUBLIC, Call, Endpoint, Given, Nothing
 from wakeful.doors.http.openapi import describe
+from wakeful.doors.http.table import Table
 from wakeful.vocabulary.record import Record
 
 SIZE = 2 * LARGEST_BODY
@@ -32,7 +31,7 @@ def row(method: str, path: str, **more: object) -> Endpoint:
     return Endpoint(
         method=method,
         path=path,
-        scope=None,
+        scope=PUBLIC,
         summary="s",
         answer=answer,
         **more,  # pyright: ignore[reportArgumentType]
@@ -40,8 +39,8 @@ def row(method: str, path: str, **more: object) -> Endpoint:
 
 
 def test_two_endpoints_may_not_answer_the_same():
-    with pytest.raises(ValueError, match="two endpoints"):
-        App([row("GET", "/a/{x}"), row("GET", "/a/{y}")], CollectorRegistry())
+    with pytest.raises(ValueError, match="two rows"):
+        Table([row("GET", "/a/{x}"), row("GET", "/a/{x}")])
 
 
 @pytest.mark.parametrize(
@@ -57,9 +56,9 @@ def test_two_endpoints_may_not_answer_the_same():
     ],
 )
 def test_paths_are_split_before_they_are_decoded(path: bytes, size: int):
-    app = App([row("POST", "/a/{x}/big", largest_body=SIZE)], CollectorRegistry())
+    table = Table([row("POST", "/a/{x}/big", largest_body=SIZE)])
 
-    assert app.body_rule({"raw_path": path}).largest == size
+    assert table.find({"type": "http", "method": "POST", "raw_path": path}).body.largest == size
 
 
 def test_the_document_has_parameters_answers_and_problems():

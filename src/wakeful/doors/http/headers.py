@@ -1,0 +1,19 @@
+"""Headers of every answer."""
+
+# Nothing of ours is ever shown inside another site's page, nor loads anything from one.
+CSP = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+ALWAYS = [
+    ("content-security-policy", CSP),
+    ("x-content-type-options", "nosniff"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("referrer-policy", "no-referrer"),
+]
+
+_CACHE = b"cache-control"
+_NO_STORE = (_CACHE, b"no-store")
+
+
+def add_defaults(headers: list[tuple[bytes, bytes]]) -> None:
+    """Add what holds for an answer that does not say otherwise: nobody keeps it."""
+    if not any(name == _CACHE for name, _ in headers):
+        headers.append(_NO_STORE)
