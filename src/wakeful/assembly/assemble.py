@@ -12,8 +12,8 @@ import msgspec
 from wakeful.access.credentials import Credentials, Made
 from wakeful.access.gatekeeper import Gatekeeper
 from wakeful.assembly.doors import operator_token, webhook_doors
-from wakeful.assembly.minds import card_of, mcp_servers, mind_of, refuse_open_homes
 from wakeful.assembly.plan import DATABASE_NAME, Plan
+from wakeful.assembly.ready_agents import card_of, mcp_servers, ready_agent, refuse_open_homes
 from wakeful.assembly.views import views_over
 from wakeful.broker import lanes
 from wakeful.broker.settlement import Settlement
@@ -42,11 +42,10 @@ from wakeful.store.opening import is_postgres, open_store
 from wakeful.timers.timekeeper import Due, Timekeeper, TimerKind
 from wakeful.timers.timers import Timer
 from wakeful.transcript.indexing import Indexer
+from wakeful.turn.commit import TurnDeps
 from wakeful.turn.ending import Ending
-from wakeful.turn.minds import Minds
-from wakeful.turn.record import Recorder
-from wakeful.turn.sheet import Pen
-from wakeful.turn.turn import Thinker
+from wakeful.turn.ready_agents import ReadyAgents
+from wakeful.turn.turn import TurnRunner
 from wakeful.vocabulary.agent import Agents
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import InvalidInput
@@ -88,10 +87,10 @@ async def assemble(plan: Plan, stack: AsyncExitStack) -> Assembled:
     if (newest := await outbox.newest_id(store)) is not None:
         ids.follow(newest)  # deliveries go out in the order of their ids, whatever the clock says
     servers = mcp_servers(plan)
-    ready = {agent.id: mind_of(agent, servers, plan.clock) for agent in plan.agents.values()}
-    minds = Minds(ready, lambda name, limits: voice([name], limits, clock))
-    stack.push_async_callback(minds.aclose)
-    agents = Agents({agent_id: mind.config for agent_id, mind in ready.items()})
+    ready = {agent.id: ready_agent(agent, servers, plan.clock) for agent in plan.agents.values()}
+    agents_ready = ReadyAgents(ready, lambda name, limits: voice([name], limits, clock))
+    stack.push_async_callback(agents_ready.aclose)
+    agents = Agents({agent_id: agent.config for agent_id, agent in ready.items()})
     bindings, hooks = _bindings(settings, agents, plan), plan.hooks
     settlement = Settlement(bus, hooks.on_settled)
     intake = Intake(
@@ -104,7 +103,7 @@ async def assemble(plan: Plan, stack: AsyncExitStack) -> Assembled:
         settlement=settlement,
         may_wake=hooks.may_wake,
     )
-    pen = Pen(
+    deps = TurnDeps(
         bus=bus,
         ids=ids,
         ending=Ending(bus, ids, settlement, hooks.on_ended),
@@ -115,9 +114,9 @@ async def assemble(plan: Plan, stack: AsyncExitStack) -> Assembled:
         grants_of=hooks.grants_of,
         reports_to=hooks.reports_to,
     )
-    cards = {agent_id: partial(card_of, mind) for agent_id, mind in ready.items()}
-    services = _services(plan, views_over(store, bus, clock, bindings, cards), pen, intake)
-    dispatcher = _engine(plan, store, pen, intake, minds)
+    cards = {agent_id: partial(card_of, agent) for agent_id, agent in ready.items()}
+    services = _services(plan, views_over(store, bus, clock, bindings, cards), deps, intake)
+    dispatcher = _engine(plan, store, deps, intake, agents_ready)
     loops = {
         "dispatcher": dispatcher,
         "timekeeper": Timekeeper(
@@ -149,8 +148,8 @@ async def assemble(plan: Plan, stack: AsyncExitStack) -> Assembled:
     )
 
 
-def _services(plan: Plan, views: Views, pen: Pen, intake: Intake) -> Services:
-    store, bus, clock, ids = views.store, views.bus, views.clock, pen.ids
+def _services(plan: Plan, views: Views, deps: TurnDeps, intake: Intake) -> Services:
+    store, bus, clock, ids = views.store, views.bus, views.clock, deps.ids
     return Services(
         views=views,
         ids=ids,
@@ -158,24 +157,26 @@ def _services(plan: Plan, views: Views, pen: Pen, intake: Intake) -> Services:
         intake=intake,
         acts=SessionActs(store, bus, ids, find, intake.follow_queue),
         compactions=Compactions(store, bus, ids, intake),
-        deletion=Deletion(store, bus, clock, pen.settlement, pen.ending.end_turn, _no_automations),
+        deletion=Deletion(
+            store, bus, clock, deps.settlement, deps.ending.end_turn, _no_automations
+        ),
         credentials=Credentials(store, ids),
         gatekeeper=Gatekeeper(store, clock),
     )
 
 
-def _engine(plan: Plan, store: Store, pen: Pen, intake: Intake, minds: Minds) -> Dispatcher:
+def _engine(
+    plan: Plan, store: Store, deps: TurnDeps, intake: Intake, agents_ready: ReadyAgents
+) -> Dispatcher:
     """Build what thinks: lanes, and turns in them."""
     clock = plan.clock
     interrupts = Interrupts()
-    owner = pen.ids.new("node")
+    owner = deps.ids.new("node")
     runner = LaneRunner(
         store,
         clock,
-        Opening(pen, minds, owner),
-        Thinker(
-            store, pen.bus, Recorder(pen), clock, Random(), plan.metrics, plan.settings.timezone
-        ),
+        Opening(deps, agents_ready, owner),
+        TurnRunner(store, deps, clock, Random(), plan.metrics, plan.settings.timezone),
         interrupts,
     )
     return Dispatcher(

@@ -6,8 +6,8 @@ from wakeful.broker.settlement import OnSettled
 from wakeful.gate import wakes
 from wakeful.gate.wakes import MayWake
 from wakeful.store.database import Tx
+from wakeful.turn.commit import GrantsOf, ReportsTo
 from wakeful.turn.ending import OnEnded
-from wakeful.turn.sheet import GrantsOf, ReportsTo
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import Stimulus
 

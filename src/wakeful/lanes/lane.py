@@ -9,9 +9,9 @@ from wakeful.lanes.interrupts import Interrupts
 from wakeful.lanes.opening import Opened, Opening
 from wakeful.store.database import Store
 from wakeful.turn import limits
+from wakeful.turn.attempt import Ended, Fenced, Next, TurnAttempt
 from wakeful.turn.calls import LedgerToolFailed
-from wakeful.turn.journal import Ended, Fenced, Journal, Next
-from wakeful.turn.turn import Thinker
+from wakeful.turn.turn import TurnRunner
 from wakeful.vocabulary.clock import Clock, time_limit
 from wakeful.vocabulary.errors import StoreFailed, StoreRefused, Transient
 from wakeful.vocabulary.failpoints import failpoint
@@ -36,13 +36,13 @@ class LaneRunner:
         store: Store,
         clock: Clock,
         opening: Opening,
-        thinker: Thinker,
+        turns: TurnRunner,
         interrupts: Interrupts,
     ) -> None:
         self._store = store
         self._clock = clock
         self._opening = opening
-        self._thinker = thinker
+        self._turns = turns
         self._interrupts = interrupts
         self._stumbles: dict[str, int] = {}  # openings in a row that failed, lane by lane
 
@@ -60,10 +60,10 @@ class LaneRunner:
         if opened is None:
             return
         next = await self._think(opened)
-        journal = opened.journal
-        is_whole = not journal.is_stale and journal.turn.view is not View.LIGHT
+        attempt = opened.attempt
+        is_whole = not attempt.is_stale and attempt.turn.view is not View.LIGHT
         if is_whole and not isinstance(next, Fenced):
-            self._opening.contexts.keep(session_key, journal.context)
+            self._opening.contexts.keep(session_key, attempt.context)
 
     async def _open(self, session_key: str) -> Opened | None:
         failures: dict[str, str] = {}
@@ -96,37 +96,39 @@ class LaneRunner:
         del self._stumbles[session_key]
 
     async def _think(self, opened: Opened) -> Next:
-        journal = opened.journal
+        attempt = opened.attempt
         if isinstance(opened.next, Ended):
             return opened.next
         begun_s = self._clock.monotonic()
-        journal.used_s = lambda: self._clock.monotonic() - begun_s
+        attempt.used_s = lambda: self._clock.monotonic() - begun_s
         try:
-            return await self._until_rest(journal, opened.next)
+            return await self._until_rest(attempt, opened.next)
         except asyncio.CancelledError:
-            await self._leave_at_once(journal)
+            await self._leave_at_once(attempt)
             raise
 
-    async def _until_rest(self, journal: Journal, next: Next) -> Next:
+    async def _until_rest(self, attempt: TurnAttempt, next: Next) -> Next:
         """Think until the lane was given back, however that ends."""
         try:
             failpoint("P4")
-            return await self._within_limits(journal, next)
+            return await self._within_limits(attempt, next)
         except StoreFailed:
             raise  # nothing can be written any more: the next start finds the turn as it is
         except STORE_NOT_READY:
-            log.warning("the turn %s waits: the store is not ready", journal.turn.id, exc_info=True)
-            journal.is_stale = True
+            log.warning("the turn %s waits: the store is not ready", attempt.turn.id, exc_info=True)
+            attempt.is_stale = True
             await self._clock.sleep(RETRY_S)
-            return await self._give_back(journal, self._thinker.leave_for_later)
+            return await self._give_back(attempt, self._turns.leave_for_later)
         except Exception as error:
             failure = error
-            log.exception("the turn %s failed", journal.turn.id)
+            log.exception("the turn %s failed", attempt.turn.id)
             return await self._give_back(
-                journal, lambda journal: self._thinker.fail(journal, failure)
+                attempt, lambda attempt: self._turns.fail(attempt, failure)
             )
 
-    async def _give_back(self, journal: Journal, end: Callable[[Journal], Awaitable[Next]]) -> Next:
+    async def _give_back(
+        self, attempt: TurnAttempt, end: Callable[[TurnAttempt], Awaitable[Next]]
+    ) -> Next:
         """Give the lane back, however long that takes: it would be held for ever.
 
         If a turn cannot be ended as it should, though the store is ready, it ends without a word.
@@ -134,37 +136,37 @@ class LaneRunner:
         failures, wait_s = 0, RETRY_S
         while True:
             try:
-                return await end(journal)
+                return await end(attempt)
             except StoreFailed:
                 raise
             except STORE_NOT_READY:
-                journal.is_stale = True
-                log.warning("the turn %s waits for the store", journal.turn.id, exc_info=True)
+                attempt.is_stale = True
+                log.warning("the turn %s waits for the store", attempt.turn.id, exc_info=True)
             except Exception:
                 failures += 1
-                log.exception("the turn %s could not be ended as it should", journal.turn.id)
+                log.exception("the turn %s could not be ended as it should", attempt.turn.id)
             if failures == ENDING_TRIES:
-                end = self._thinker.give_up
+                end = self._turns.give_up
             await self._clock.sleep(wait_s)
             wait_s = min(2 * wait_s, LONGEST_RETRY_S)
 
-    async def _leave_at_once(self, journal: Journal) -> None:
+    async def _leave_at_once(self, attempt: TurnAttempt) -> None:
         """Give the lane back on the way out; if that fails, the next start takes it back."""
         try:
-            await self._thinker.leave_for_later(journal)
+            await self._turns.leave_for_later(attempt)
         except Exception:
-            log.warning("the turn %s could not be left", journal.turn.id, exc_info=True)
+            log.warning("the turn %s could not be left", attempt.turn.id, exc_info=True)
 
-    async def _within_limits(self, journal: Journal, next: Next) -> Next:
+    async def _within_limits(self, attempt: TurnAttempt, next: Next) -> Next:
         """Think until the turn rests, is interrupted, or has used up its time."""
-        wall_s = limits.wall_s(journal.turn, journal.mind.config.limits)
+        wall_s = limits.wall_s(attempt.turn, attempt.agent.config.limits)
         interrupt = asyncio.timeout(None)
         try:
             async with interrupt:
-                with self._interrupts.watching(journal.turn.id, interrupt):
+                with self._interrupts.watching(attempt.turn.id, interrupt):
                     async with time_limit(self._clock, wall_s):
-                        return await self._thinker.think(journal, next)
+                        return await self._turns.run(attempt, next)
         except TimeoutError:
             if interrupt.expired():
-                return await self._thinker.end_interrupted(journal)
-            return await self._thinker.end_out_of_time(journal)
+                return await self._turns.end_interrupted(attempt)
+            return await self._turns.end_out_of_time(attempt)

@@ -6,60 +6,53 @@ from msgspec.structs import replace
 
 from wakeful.broker import lanes, stimuli
 from wakeful.broker.lanes import Lane
-from wakeful.broker.stimuli import NEVER
 from wakeful.gate import halts
-from wakeful.intake import stopping, waking
-from wakeful.intake.decide import WAITS, Action, Decision, decide
-from wakeful.intake.facts import arrival_of, lane_facts, wake_of
+from wakeful.intake import stopping
 from wakeful.lanes import poison
-from wakeful.lanes.choose import Choice, choose
+from wakeful.lanes.choose import Choice
 from wakeful.lanes.contexts import Contexts
+from wakeful.lanes.waiting import Waiting
 from wakeful.prompts import notes
-from wakeful.sleeps import sleeps
-from wakeful.sleeps.sleeps import Sleep
 from wakeful.store.database import Tx
 from wakeful.tools.tool import Effect
 from wakeful.transcript import entries, resets, sessions
 from wakeful.transcript.sessions import Session
-from wakeful.turn.agent import Mind
-from wakeful.turn.calls import in_doubt
+from wakeful.turn import next_step
+from wakeful.turn.agent import ReadyAgent
+from wakeful.turn.attempt import LaneClaim, Next, TurnAttempt
+from wakeful.turn.calls import in_doubt, write_outcomes
+from wakeful.turn.commit import NO_FAILURES, TurnCommit, TurnDeps
 from wakeful.turn.context import Context
-from wakeful.turn.journal import Attempt, Journal, Next
-from wakeful.turn.minds import Minds
-from wakeful.turn.page import Page
+from wakeful.turn.ready_agents import ReadyAgents
 from wakeful.turn.resume import load_step
-from wakeful.turn.sheet import Pen, Sheet
 from wakeful.turn.sizing import is_compaction
 from wakeful.turns import asks, tool_calls, turns
 from wakeful.turns.asks import Purpose
 from wakeful.turns.turns import ENDS, End, Interrupt, Phase, Turn, TurnState
-from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.kinds import View
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.stimulus import Priority, State, Stimulus, Trust
+from wakeful.vocabulary.stimulus import Stimulus, Trust
 
-WAITING_LIMIT = 200  # stimuli looked at by one claim
 MAX_PREEMPTIONS = 3  # then a stimulus runs uninterrupted, except by stop
-
-NO_FAILURES: Mapping[str, str] = {}
 
 _RERUNS = frozenset({Effect.READ.value, Effect.IDEMPOTENT.value})
 
 
 class Opened(Record):
-    """A claimed lane: the attempt's journal, and what it does first."""
+    """A claimed lane: the attempt at its turn, and what it does first."""
 
-    journal: Journal
+    attempt: TurnAttempt
     next: Next
 
 
 class Opening:
     """Opens turns for one node."""
 
-    def __init__(self, pen: Pen, minds: Minds, owner: str) -> None:
-        self._pen = pen
-        self._minds = minds
+    def __init__(self, deps: TurnDeps, agents: ReadyAgents, owner: str) -> None:
+        self._deps = deps
+        self._agents = agents
         self._owner = owner
+        self._waiting = Waiting(deps)
         self.contexts = Contexts()
 
     def open_next(
@@ -74,7 +67,7 @@ class Opening:
             lane = self._take_back(tx, lane)
         if lane is None or lane.owner is not None:
             return None
-        if self._minds.get(lane.agent_id) is None:
+        if self._agents.get(lane.agent_id) is None:
             return self._set_aside(tx, lane, "no-agent")
         if halts.is_halted(tx, lane.agent_id):
             return self._set_aside(tx, lane, "halted")
@@ -83,23 +76,23 @@ class Opening:
             return None  # it was deleted since somebody said that its lane is ready
         assert session is not None
         if lane.turn_id is not None:
-            mind = self._mind(session)
-            if poison.must_wait(tx, lane, mind.config.limits.attempts):
+            agent = self._agent_of(session)
+            if poison.must_wait(tx, lane, agent.config.limits.attempts):
                 return None
-            return self._reopen(tx, lane, session, mind, ledger_failures)
-        if lane.stopped_seq and stopping.cancel_some(tx, self._pen.settlement, session_key):
+            return self._reopen(tx, lane, session, agent, ledger_failures)
+        if lane.stopped_seq and stopping.cancel_some(tx, self._deps.settlement, session_key):
             return None  # the lane is looked at again, until nothing of it is left
-        choice = self._choose(tx, lane, session)
+        choice = self._waiting.choose(tx, lane, session)
         if choice is None:
             return None
         session, choice = self._begin_anew(tx, session, choice)
-        return self._open(tx, lane, session, self._mind(session), choice)
+        return self._open(tx, lane, session, self._agent_of(session), choice)
 
-    def _mind(self, session: Session) -> Mind:
-        """Return the mind that this session wants now; a reset may have forgotten some choices."""
-        mind = self._minds.get(session.agent_id, session.overrides)
-        assert mind is not None
-        return mind
+    def _agent_of(self, session: Session) -> ReadyAgent:
+        """Return the agent that this session wants now; a reset may have forgotten some choices."""
+        agent = self._agents.get(session.agent_id, session.overrides)
+        assert agent is not None
+        return agent
 
     def undo(self, tx: Tx, session_key: str) -> None:
         """Give back a lane whose opening was committed but not heard of."""
@@ -119,16 +112,13 @@ class Opening:
 
     def give_up(self, tx: Tx, session_key: str) -> None:
         """Fail whatever keeps the lane from being opened."""
-        poison.give_up(tx, self._pen, session_key, self._owner)
+        poison.give_up(tx, self._deps, session_key, self._owner)
 
     def _set_aside(self, tx: Tx, lane: Lane, reason: str) -> Opened | None:
         """Park what waits in a lane that may not run; an open turn stays, unless told to end."""
         if lane.turn_id is not None:
             return self._hold(tx, lane, lane.turn_id)
-        key = lane.session_key
-        self._pen.settlement.settle(tx, stimuli.self_waking(tx, key), State.SUPPRESSED, reason)
-        self._tell(tx, key, stimuli.park_lane(tx, key, reason), State.PARKED, reason)
-        lanes.touch(tx, key)
+        self._waiting.set_all_aside(tx, lane.session_key, reason)
         return None
 
     def _hold(self, tx: Tx, lane: Lane, turn_id: str) -> Opened | None:
@@ -137,50 +127,14 @@ class Opening:
         session = sessions.get(tx, lane.session_key)
         assert turn is not None
         assert session is not None
-        mind = self._minds.get(lane.agent_id)
+        agent = self._agents.get(lane.agent_id)
         if turn.interrupt is Interrupt.NONE:
             lanes.release(tx, lane.session_key, resume_at=None, keeps_turn=True)
             return None
-        if mind is not None:
-            return self._reopen(tx, lane, session, mind)
-        self._pen.ending.end_turn(tx, turn, End(state=ENDS[turn.interrupt]), lane.epoch)
+        if agent is not None:
+            return self._reopen(tx, lane, session, agent)
+        self._deps.ending.end_turn(tx, turn, End(state=ENDS[turn.interrupt]), lane.epoch)
         return None
-
-    def _choose(self, tx: Tx, lane: Lane, session: Session) -> Choice | None:
-        """Choose what opens the turn, and decide again, since time has passed."""
-        sleep = sleeps.get_all(tx, [lane.session_key]).get(lane.session_key)
-        waiting = self._waiting(tx, lane)
-        while True:
-            choice = choose(
-                waiting,
-                now=tx.now,
-                debounce_until=lane.debounce_until,
-                settings_of=lambda s: self._pen.queue_settings_of(session, s),
-            )
-            if choice is None:
-                lanes.touch(tx, lane.session_key)
-                return None
-            refused = self._refused(tx, lane, session, sleep, choice)
-            if not refused:
-                return choice
-            waiting = [stimulus for stimulus in waiting if stimulus.id not in refused]
-
-    def _waiting(self, tx: Tx, lane: Lane) -> list[Stimulus]:
-        """Return what may run now, and what a `now` takes along of what waits for the window."""
-        key, is_open = lane.session_key, (lane.debounce_until or 0) > tx.now
-        waiting = self._unexpired(
-            tx, stimuli.waiting(tx, key, WAITING_LIMIT, debounced=False if is_open else None)
-        )
-        if is_open and waiting and waiting[0].priority is Priority.NOW:
-            more = self._unexpired(tx, stimuli.waiting(tx, key, WAITING_LIMIT, debounced=True))
-            waiting = sorted(waiting + more, key=lambda s: (s.priority, s.place, s.seq))
-        return waiting
-
-    def _unexpired(self, tx: Tx, found: list[Stimulus]) -> list[Stimulus]:
-        """Return what is not too late, and end the rest."""
-        late = {s.id for s in found if s.expires_at is not None and s.expires_at < tx.now}
-        self._pen.settlement.settle(tx, late, State.EXPIRED, "expired")
-        return [stimulus for stimulus in found if stimulus.id not in late]
 
     def _begin_anew(self, tx: Tx, session: Session, choice: Choice) -> tuple[Session, Choice]:
         """Begin the new transcript that a reset asked for, if its turn has come."""
@@ -189,88 +143,52 @@ class Opening:
         found = resets.split(session.resets, [stimulus.seq for stimulus in choice.stimuli])
         fresh = session
         if found.due is not None:
-            fresh = resets.begin(tx, session, self._pen.ids.new("tr"), found.due)
-            self._pen.bus.publish(tx, resets.told(session, fresh, found.due.by))
+            fresh = resets.begin(tx, session, self._deps.ids.new("tr"), found.due)
+            self._deps.bus.publish(tx, resets.told(session, fresh, found.due.by))
         return fresh, choice.only(found.together)
 
-    def _refused(
-        self, tx: Tx, lane: Lane, session: Session, sleep: Sleep | None, choice: Choice
-    ) -> set[str]:
-        """Set aside what may not run now, and whatever is like it; return the ids of those."""
-        facts = lane_facts(lane, None, sleep, is_halted=False, now=tx.now)
-        for stimulus in choice.stimuli:
-            decision = decide(
-                arrival_of(stimulus, tx.now),
-                facts,
-                self._pen.queue_settings_of(session, stimulus),
-                self._pen.may_wake(tx, wake_of(stimulus)),
-            )
-            if decision.action not in WAITS:
-                return self._put_off(tx, stimulus, decision)
-            if decision.wakes and sleep is not None:
-                waking.interrupt(tx, self._pen.bus, sleep, lane.session_key)
-                return self._refused(tx, lane, session, None, choice)
-        return set()
-
-    def _put_off(self, tx: Tx, stimulus: Stimulus, decision: Decision) -> set[str]:
-        reason = decision.reason or decision.action.value
-        if decision.action is Action.PARK:
-            look_at = NEVER if decision.look_at is None else decision.look_at
-            parked = stimuli.park_alike(tx, stimulus, reason, look_at)
-            self._tell(tx, stimulus.session_key, parked, State.PARKED, reason)
-            return {*parked, stimulus.id}
-        if decision.action is Action.HOLD:
-            stimuli.hold(tx, stimulus.id, decision.reason)
-            self._tell(tx, stimulus.session_key, [stimulus.id], State.HELD, reason)
-        else:
-            self._pen.settlement.settle(tx, [stimulus.id], State.SUPPRESSED, reason)
-        return {stimulus.id}
-
-    def _tell(
-        self, tx: Tx, session_key: str, ids: Sequence[str], state: State, reason: str
-    ) -> None:
-        for stimulus_id in ids:
-            event = Event(
-                kind=f"stimulus.{state.value}",
-                session_key=session_key,
-                stimulus_id=stimulus_id,
-                data={"reason": reason},
-            )
-            self._pen.bus.publish(tx, event)
-
-    def _open(self, tx: Tx, lane: Lane, session: Session, mind: Mind, choice: Choice) -> Opened:
+    def _open(
+        self, tx: Tx, lane: Lane, session: Session, agent: ReadyAgent, choice: Choice
+    ) -> Opened:
         """Open a turn: epoch, turn row, entries, stimuli claimed, model about to be asked."""
         head = choice.stimuli[0]
-        turn = self._new_turn(tx, lane, session, mind, choice.stimuli)
-        journal = self._claim(tx, lane, session, mind, turn)
+        turn = self._new_turn(tx, lane, session, agent, choice.stimuli)
+        attempt = self._claim(tx, lane, session, agent, turn)
         turns.add(tx, turn)
         ids = [stimulus.id for stimulus in choice.stimuli]
         stimuli.claim(tx, ids, turn.id)
-        page = Page(self._pen, tx, journal, turn, session)
-        if not is_compaction(turn) and not page.is_moot():
-            self._show(tx, page.sheet, lane, choice)
-        page.sheet.publish(
+        commit = TurnCommit(self._deps, tx, attempt, turn, session)
+        if not is_compaction(turn) and not next_step.is_moot(commit):
+            self._show(commit, lane, choice)
+        commit.publish(
             "turn.started",
-            epoch=journal.attempt.epoch,
+            epoch=attempt.claim.epoch,
             origin=head.origin.value,
             source=head.source,
             stimuli=ids,
         )
         for stimulus_id in ids:
-            page.sheet.publish("stimulus.claimed", stimulus_id, how="opened")
-        next = page.close(_first_step(page)).apply(journal)
-        return Opened(journal=journal, next=next)
+            commit.publish("stimulus.claimed", stimulus_id, how="opened")
+        next = commit.outcome(_first_step(commit)).apply(attempt)
+        return Opened(attempt=attempt, next=next)
 
     def _claim(
-        self, tx: Tx, lane: Lane, session: Session, mind: Mind, turn: Turn, *, is_open: bool = False
-    ) -> Journal:
-        """Take the lane for a turn and begin the journal of this attempt."""
+        self,
+        tx: Tx,
+        lane: Lane,
+        session: Session,
+        agent: ReadyAgent,
+        turn: Turn,
+        *,
+        is_open: bool = False,
+    ) -> TurnAttempt:
+        """Take the lane for a turn and begin an attempt at it."""
         epoch = lanes.claim(tx, lane, owner=self._owner, turn_id=turn.id)
-        return Journal(
-            attempt=Attempt(
+        return TurnAttempt(
+            claim=LaneClaim(
                 session_key=lane.session_key, turn_id=turn.id, owner=self._owner, epoch=epoch
             ),
-            mind=mind,
+            agent=agent,
             turn=turn,
             context=self._context(tx, session, turn, is_open=is_open),
         )
@@ -281,11 +199,11 @@ class Opening:
         return self.contexts.take(tx, session, turn.id if is_open else None)
 
     def _new_turn(
-        self, tx: Tx, lane: Lane, session: Session, mind: Mind, group: Sequence[Stimulus]
+        self, tx: Tx, lane: Lane, session: Session, agent: ReadyAgent, group: Sequence[Stimulus]
     ) -> Turn:
         head = group[0]
         return Turn(
-            id=self._pen.ids.turn(),
+            id=self._deps.ids.turn(),
             session_key=lane.session_key,
             agent_id=lane.agent_id,
             transcript_id=session.transcript_id,
@@ -297,7 +215,7 @@ class Opening:
             root_id=head.root_id,
             depth=max(stimulus.depth for stimulus in group),
             opened_by=head.id,
-            config_hash=mind.config_hash,
+            config_hash=agent.config_hash,
             state=TurnState.OPEN,
             phase=Phase.STREAMING,
             interrupt=Interrupt.NONE,
@@ -318,40 +236,41 @@ class Opening:
             ended_at=None,
             view=head.kind.rule.view,
             granted=self._granted(group),
-            reports_to=self._pen.reports_to(tx, head),
+            reports_to=self._deps.reports_to(tx, head),
         )
 
     def _granted(self, group: Sequence[Stimulus]) -> tuple[str, ...]:
         """Return the tools that each of those who open a turn is granted."""
-        first, *others = (frozenset(self._pen.grants_of(stimulus)) for stimulus in group)
+        first, *others = (frozenset(self._deps.grants_of(stimulus)) for stimulus in group)
         return tuple(sorted(first.intersection(*others)))
 
-    def _show(self, tx: Tx, sheet: Sheet, lane: Lane, choice: Choice) -> None:
+    def _show(self, commit: TurnCommit, lane: Lane, choice: Choice) -> None:
         """Add the entries that show the model what it is asked, notes first."""
-        if sheet.session.stopped_note:
-            sheet.note("stopped", notes.STOPPED)
-            sessions.note_stopped(tx, sheet.session.key, False)
+        tx = commit.tx
+        if commit.session.stopped_note:
+            commit.note("stopped", notes.STOPPED)
+            sessions.note_stopped(tx, commit.session.key, False)
         if any(stimulus.is_debounced for stimulus in choice.stimuli):
             lanes.forget_window(tx, lane.session_key)
         if lane.overflow is not None:
             lanes.forget_overflow(tx, lane.session_key)
-            sheet.note("overflow", notes.overflow(lane.overflow.count, lane.overflow.lines))
+            commit.note("overflow", notes.overflow(lane.overflow.count, lane.overflow.lines))
         reopened = [s.id for s in choice.stimuli if s.preemptions]
-        shown = entries.shown(tx, sheet.session, reopened) if reopened else {}
+        shown = entries.shown(tx, commit.session, reopened) if reopened else {}
         new = [stimulus for stimulus in choice.stimuli if not shown.get(stimulus.id)]
         for number, stimulus in enumerate(new, 1):
             text = notes.collected(number, stimulus.text) if choice.form == "collected" else None
-            sheet.add_stimulus(stimulus, text, is_again=stimulus.id in shown)
+            commit.add_stimulus(stimulus, text, is_again=stimulus.id in shown)
         if any(shown.values()):
             again = [_named(one) for one in choice.stimuli if shown.get(one.id)]
-            sheet.note("still_to_do", notes.still_to_do(again))
+            commit.note("still_to_do", notes.still_to_do(again))
 
     def _reopen(
         self,
         tx: Tx,
         lane: Lane,
         session: Session,
-        mind: Mind,
+        agent: ReadyAgent,
         ledger_failures: Mapping[str, str] = NO_FAILURES,
     ) -> Opened:
         """Go on with the open turn of a lane, from its last committed entry."""
@@ -359,51 +278,50 @@ class Opening:
         turns.reclaim(tx, lane.turn_id)
         turn = turns.get(tx, lane.turn_id)
         assert turn is not None
-        journal = self._claim(tx, lane, session, mind, turn, is_open=True)
-        is_answered = load_step(tx, session, journal)
-        page = Page(self._pen, tx, journal, turn, session)
-        page.calls.ledger_failures = ledger_failures
-        page.sheet.publish("turn.resumed", epoch=journal.attempt.epoch, attempt=turn.attempts)
-        next = page.close(self._go_on(tx, page, journal, is_answered=is_answered)).apply(journal)
-        return Opened(journal=journal, next=next)
+        attempt = self._claim(tx, lane, session, agent, turn, is_open=True)
+        is_answered = load_step(tx, session, attempt)
+        commit = TurnCommit(self._deps, tx, attempt, turn, session, ledger_failures)
+        commit.publish("turn.resumed", epoch=attempt.claim.epoch, attempt=turn.attempts)
+        next = commit.outcome(_go_on(commit, attempt, is_answered=is_answered)).apply(attempt)
+        return Opened(attempt=attempt, next=next)
 
-    def _go_on(self, tx: Tx, page: Page, journal: Journal, *, is_answered: bool) -> Next:
-        turn, limits = journal.turn, journal.mind.config.limits
-        if turn.interrupt is not Interrupt.NONE:
-            return page.interrupted()
-        if turn.attempts > limits.attempts:
-            sentence = (
-                f"This was tried {limits.attempts} times and stopped the process each time; "
-                "it will not be tried again."
-            )
-            return page.end(
-                End(state=TurnState.FAILED, reply=sentence, error_kind="poisoned", error=sentence)
-            )
-        purpose, _ = asks.last(tx, turn.id, turn.step)
-        if not is_answered and purpose is Purpose.REPLY:
-            return page.ask(turn.step)
-        if not is_answered:
-            return page.compact(turn.step, purpose)
-        if purpose is not Purpose.REPLY:
-            return page.next_step(page.ask_or_compact)
-        begun = tool_calls.of_step(tx, turn.id, turn.step)
-        page.write_outcomes(
-            [
-                in_doubt(call)
-                for call in journal.remaining
-                if call.id in begun and begun[call.id].effect not in _RERUNS
-            ]
+
+def _go_on(commit: TurnCommit, attempt: TurnAttempt, *, is_answered: bool) -> Next:
+    """Go on from the last committed entry of a turn."""
+    tx, turn, limits = commit.tx, commit.turn, attempt.agent.config.limits
+    if turn.interrupt is not Interrupt.NONE:
+        return next_step.end_interrupted(commit)
+    if turn.attempts > limits.attempts:
+        sentence = (
+            f"This was tried {limits.attempts} times and stopped the process each time; "
+            "it will not be tried again."
         )
-        return page.go_on()
+        how = End(state=TurnState.FAILED, reply=sentence, error_kind="poisoned", error=sentence)
+        return next_step.end(commit, how)
+    purpose, _ = asks.last(tx, turn.id, turn.step)
+    if not is_answered and purpose is Purpose.REPLY:
+        return next_step.ask(commit, turn.step)
+    if not is_answered:
+        return next_step.compact(commit, turn.step, purpose)
+    if purpose is not Purpose.REPLY:
+        return next_step.next_step(commit, next_step.ask_or_compact)
+    begun = tool_calls.of_step(tx, turn.id, turn.step)
+    doubtful = [
+        in_doubt(call)
+        for call in attempt.step.open_calls
+        if call.id in begun and begun[call.id].effect not in _RERUNS
+    ]
+    write_outcomes(commit, doubtful)
+    return next_step.go_on(commit)
 
 
-def _first_step(page: Page) -> Next:
+def _first_step(commit: TurnCommit) -> Next:
     """Ask what the turn was opened for, if there is still something to ask."""
-    if page.is_moot():
-        return page.end(End(state=TurnState.DONE))
-    if is_compaction(page.turn):
-        return page.compact(1, Purpose.SUMMARY)
-    return page.ask_or_compact(1)
+    if next_step.is_moot(commit):
+        return next_step.end(commit, End(state=TurnState.DONE))
+    if is_compaction(commit.turn):
+        return next_step.compact(commit, 1, Purpose.SUMMARY)
+    return next_step.ask_or_compact(commit, 1)
 
 
 def _named(stimulus: Stimulus) -> str:

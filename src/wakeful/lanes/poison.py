@@ -8,7 +8,7 @@ that ran. What ran beside it may become a suspect by that, and never more.
 from wakeful.broker import lanes, stimuli
 from wakeful.broker.lanes import Lane
 from wakeful.store.database import Tx
-from wakeful.turn.sheet import Pen
+from wakeful.turn.commit import TurnDeps
 from wakeful.turns import turns
 from wakeful.turns.turns import SUSPECT_STOPS, End, Interrupt, TurnState
 from wakeful.vocabulary.errors import UnreadableRow
@@ -58,7 +58,7 @@ def must_wait(tx: Tx, lane: Lane, limit: int) -> bool:
     return True
 
 
-def give_up(tx: Tx, pen: Pen, session_key: str, owner: str) -> None:
+def give_up(tx: Tx, deps: TurnDeps, session_key: str, owner: str) -> None:
     """Fail the turn that a lane cannot go on with, or the stimulus that it cannot begin with.
 
     Touches as little as it can of what may be damaged. The caller holds the lane's lock.
@@ -75,9 +75,9 @@ def give_up(tx: Tx, pen: Pen, session_key: str, owner: str) -> None:
     turn = None if lane.turn_id is None else turns.get_partly(tx, lane.turn_id)
     if turn is not None:
         how = End(state=TurnState.FAILED, reply=SENTENCE, error_kind=POISONED, error=SENTENCE)
-        pen.ending.end_turn(tx, turn, how, lane.epoch)
+        deps.ending.end_turn(tx, turn, how, lane.epoch)
         return
-    pen.settlement.settle(tx, _to_blame(tx, session_key), State.FAILED, POISONED)
+    deps.settlement.settle(tx, _to_blame(tx, session_key), State.FAILED, POISONED)
     lanes.touch(tx, session_key)
 
 

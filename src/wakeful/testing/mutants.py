@@ -33,11 +33,12 @@ from wakeful.telemetry.metrics import Metrics
 from wakeful.testing.mutants_of_time import timer_fires_twice, timers_fire_early
 from wakeful.tools.tool import Effect
 from wakeful.transcript import entries, sessions
-from wakeful.turn import record
+from wakeful.turn import calls, next_step
+from wakeful.turn import commit as commits
+from wakeful.turn.attempt import StepResult, StepState, TurnAttempt
+from wakeful.turn.commit import TurnCommit
 from wakeful.turn.ending import Ending
-from wakeful.turn.journal import Journal, News
-from wakeful.turn.page import Page
-from wakeful.turn.turn import Thinker
+from wakeful.turn.turn import TurnRunner
 from wakeful.turns import tool_calls, turns
 from wakeful.turns.tool_calls import Call, CallState
 from wakeful.turns.turns import End, Interrupt, Turn, TurnState
@@ -156,33 +157,33 @@ def intent_after_the_tool() -> None:
 
 def result_after_the_next_ask() -> None:
     """Ask the model about results that are not committed yet."""
-    commit, ask = Thinker._commit, Thinker._ask
+    advance, ask = TurnRunner._advance, TurnRunner._ask
     early: dict[str, Reply] = {}
 
-    async def commit_late(self: Thinker, journal: Journal, news: News) -> Any:
-        if news.outcomes and not journal.remaining[len(news.outcomes) :]:
+    async def advance_late(self: TurnRunner, attempt: TurnAttempt, news: StepResult) -> Any:
+        if news.outcomes and len(attempt.step.open_calls) <= len(news.outcomes):
             messages = [
                 ToolMessage(call_id=outcome.call.id, name=outcome.call.name, text="early")
                 for outcome in news.outcomes
             ]
             request = Request(
                 system="",
-                messages=(*journal.context.messages, *messages),
-                turn_id=journal.turn.id,
-                step=journal.turn.step + 1,
+                messages=(*attempt.context.messages, *messages),
+                turn_id=attempt.turn.id,
+                step=attempt.turn.step + 1,
             )
-            async for piece in journal.mind.model.stream(request):
+            async for piece in attempt.agent.model.stream(request):
                 if isinstance(piece, Reply):
-                    early[journal.turn.id] = piece
-        return await commit(self, journal, news)
+                    early[attempt.turn.id] = piece
+        return await advance(self, attempt, news)
 
-    async def ask_nobody(self: Thinker, journal: Journal) -> Any:
-        reply = early.pop(journal.turn.id, None)
+    async def ask_nobody(self: TurnRunner, attempt: TurnAttempt) -> Any:
+        reply = early.pop(attempt.turn.id, None)
         if reply is None:
-            return await ask(self, journal)
-        return await commit(self, journal, News(reply=as_message(reply)))
+            return await ask(self, attempt)
+        return await advance(self, attempt, StepResult(reply=as_message(reply)))
 
-    Thinker._commit, Thinker._ask = commit_late, ask_nobody
+    TurnRunner._advance, TurnRunner._ask = advance_late, ask_nobody
 
 
 def double_settle() -> None:
@@ -213,13 +214,13 @@ def settled_outside_the_closing_transaction() -> None:
 def steer_lost() -> None:
     """Claim what joins a turn without showing it to the model."""
 
-    def take_silently(self: Page) -> None:
-        joining = self._steers()
-        stimuli.claim(self.tx, [stimulus.id for stimulus in joining], self.turn.id)
+    def take_silently(commit: TurnCommit) -> None:
+        joining = next_step._steers(commit)
+        stimuli.claim(commit.tx, [stimulus.id for stimulus in joining], commit.turn.id)
         for stimulus in joining:
-            self.sheet.publish("stimulus.claimed", stimulus.id, how="steered")
+            commit.publish("stimulus.claimed", stimulus.id, how="steered")
 
-    Page._take_steers = take_silently
+    next_step._take_steers = take_silently
 
 
 def entry_rewritten() -> None:
@@ -242,24 +243,24 @@ def tool_rerun_on_resume() -> None:
 
 
 def reply_asked_twice() -> None:
-    stream = Thinker._stream
+    stream = TurnRunner._stream
 
-    async def stream_twice(self: Thinker, journal: Journal) -> Any:
-        await stream(self, journal)
-        return await stream(self, journal)
+    async def stream_twice(self: TurnRunner, attempt: TurnAttempt) -> Any:
+        await stream(self, attempt)
+        return await stream(self, attempt)
 
-    Thinker._stream = stream_twice
+    TurnRunner._stream = stream_twice
 
 
 def answer_forgotten_on_resume() -> None:
     """Forget on resume that the current step was answered."""
 
-    def forget(_tx: Tx, _session: Any, journal: Journal) -> bool:
-        journal.calls, journal.settled, journal.said = (), frozenset(), ""
+    def forget(_tx: Tx, _session: Any, attempt: TurnAttempt) -> bool:
+        attempt.step = StepState()
         return False
 
     opening.load_step = forget
-    record.load_step = forget
+    commits.load_step = forget
 
 
 def delivery_settled_before_sent() -> None:
@@ -283,13 +284,13 @@ def order_ignored() -> None:
 def stop_ignored() -> None:
     """Look at an interrupt only when the turn ends."""
     Interrupts.raise_on = lambda *_: None
-    go_on = Page.go_on
+    go_on = next_step.go_on
 
-    def go_on_regardless(self: Page) -> Any:
-        self.sheet.turn = replace(self.sheet.turn, interrupt=Interrupt.NONE)
-        return go_on(self)
+    def go_on_regardless(commit: TurnCommit) -> Any:
+        commit.turn = replace(commit.turn, interrupt=Interrupt.NONE)
+        return go_on(commit)
 
-    Page.go_on = go_on_regardless
+    next_step.go_on = go_on_regardless
 
 
 def counted_before_commit() -> None:
@@ -325,7 +326,7 @@ def two_turns_at_once() -> None:
 
 
 def skipped_calls_left_open() -> None:
-    Page._skip = lambda *_: None
+    calls.skip_open = lambda *_: None
 
 
 def replay_skips_one() -> None:

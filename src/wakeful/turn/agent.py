@@ -1,7 +1,8 @@
-"""An agent: its voice, its hands, and what it was told."""
+"""An agent: as it is configured, and as it is made ready to run turns."""
 
 import asyncio
 import hashlib
+import os
 from collections.abc import Sequence
 from copy import copy
 from pathlib import Path
@@ -26,7 +27,7 @@ DEFAULT_COMPACTION = CompactionRules()
 
 
 class Agent:
-    """Somebody who lives between messages."""
+    """An agent's configuration: which model, tools, workspace and limits it has."""
 
     # Each of these is a word of the configuration; a caller names the few it needs.
     def __init__(  # noqa: PLR0913
@@ -68,8 +69,8 @@ def model_name(model: str | Model) -> str:
     return model if isinstance(model, str) else model.name
 
 
-class Mind:
-    """An agent made ready to think: model resolved, tools gathered, prompt written."""
+class ReadyAgent:
+    """An agent made ready to run turns: model resolved, tools gathered, prompt written."""
 
     def __init__(self, agent: Agent, model: Model, toolbox: Toolbox) -> None:
         self.agent_id = agent.id
@@ -84,12 +85,17 @@ class Mind:
         self.config_hash = _hash(model.name, self._described)
 
     def speaking(self, model: Model, thinking: ThinkingLevel | None) -> Self:
-        """Return the same mind with another voice."""
+        """Return the same agent with another model."""
         other = copy(self)
         other.model = model
         other.config = replace(self.config, thinking=thinking)
         other.config_hash = _hash(f"{model.name} {thinking}", self._described)
         return other
+
+    async def can_remember(self) -> bool:
+        """Tell whether memories could be kept; a folder that is not there yet is made."""
+        workspace = self.workspace
+        return workspace is not None and await asyncio.to_thread(_is_writable, workspace)
 
     async def system(self) -> str:
         """Return the system prompt as it is now: what is configured, then files of the workspace.
@@ -98,6 +104,10 @@ class Mind:
         """
         said = "" if self._files is None else await asyncio.to_thread(self._files.read)
         return f"{self._told}\n\n{said}" if said else self._told
+
+
+def _is_writable(folder: Path) -> bool:
+    return not folder.exists() or os.access(folder, os.W_OK)
 
 
 def _hash(*parts: str) -> str:

@@ -1,11 +1,8 @@
 """How full a conversation is, and what is filed for later because of it."""
 
-import os
-from pathlib import Path
-
 from wakeful.models.model import context_window
 from wakeful.transcript.sessions import Session
-from wakeful.turn.agent import Mind
+from wakeful.turn.agent import ReadyAgent
 from wakeful.turn.compaction import Room, room_of
 from wakeful.turns.turns import Turn
 from wakeful.vocabulary import session_key as keys
@@ -19,16 +16,16 @@ AGAIN_S = 3_600  # how long one asked for by the runtime itself counts as asked 
 _SCOPE = "runtime"
 
 
-def room(mind: Mind) -> Room:
-    return room_of(mind.config.compaction, context_window(mind.model))
+def room(agent: ReadyAgent) -> Room:
+    return room_of(agent.config.compaction, context_window(agent.model))
 
 
-def is_crowded(mind: Mind, session: Session, tokens: int) -> bool:
+def is_crowded(agent: ReadyAgent, session: Session, tokens: int) -> bool:
     """Tell whether a conversation must be folded before the model is asked again."""
     return (
-        mind.config.compaction.enabled
+        agent.config.compaction.enabled
         and session.failed_compactions < MAX_FAILURES
-        and tokens > room(mind).is_used_up_at
+        and tokens > room(agent).is_used_up_at
     )
 
 
@@ -46,45 +43,41 @@ def is_unheard(turn: Turn) -> bool:
     return answer is Answer.NOBODY or (answer is Answer.ASKER and turn.route is None)
 
 
-def is_moot(turn: Turn, mind: Mind, session: Session, tokens: int) -> bool:
+def is_moot(turn: Turn, agent: ReadyAgent, session: Session, tokens: int) -> bool:
     """Tell whether what the runtime gave itself to do is done, or no longer of use: another turn
     has made room meanwhile, or another conversation began.
     """
     if is_flush(turn):
         return session.flushed_cycle != cycle_of(session)
-    return is_unheard(turn) and not is_crowded(mind, session, tokens)
+    return is_unheard(turn) and not is_crowded(agent, session, tokens)
 
 
-def due_after(turn: Turn, mind: Mind, session: Session, tokens: int) -> list[Draft]:
+def due_after(
+    turn: Turn, agent: ReadyAgent, session: Session, tokens: int, *, can_remember: bool
+) -> list[Draft]:
     """Return what a finished turn leaves to be done about the size of its conversation."""
     due: list[Draft] = []
-    if tokens <= room(mind).is_scarce_at or is_compaction(turn):
+    if tokens <= room(agent).is_scarce_at or is_compaction(turn):
         return due
-    if _needs_flush(turn, mind, session):
+    if can_remember and _needs_flush(turn, agent, session):
         due.append(
-            _draft(turn, session, Kind.MEMORY_FLUSH, mind.config.compaction.memory_flush.prompt)
+            _draft(turn, session, Kind.MEMORY_FLUSH, agent.config.compaction.memory_flush.prompt)
         )
-    if session.failed_compactions == 0 and is_crowded(mind, session, tokens):
+    if session.failed_compactions == 0 and is_crowded(agent, session, tokens):
         due.append(_draft(turn, session, Kind.COMPACTION, FOLD))
     return due
 
 
-def _needs_flush(turn: Turn, mind: Mind, session: Session) -> bool:
+def _needs_flush(turn: Turn, agent: ReadyAgent, session: Session) -> bool:
     """Memories are written once per cycle, by agents that can, in conversations that last."""
     return (
-        mind.config.compaction.enabled
-        and mind.config.compaction.memory_flush.enabled
+        agent.config.compaction.enabled
+        and agent.config.compaction.memory_flush.enabled
         and session.flushed_cycle != cycle_of(session)
         and turn.kind.rule.is_remembered
         and keys.pool_of(session.key) == "main"
-        and mind.toolbox.get("memory_write", turn.trust, turn.granted) is not None
-        and _can_write(mind.workspace)
+        and agent.toolbox.get("memory_write", turn.trust, turn.granted) is not None
     )
-
-
-def _can_write(workspace: Path | None) -> bool:
-    """Tell whether memories could be kept; a folder that is not there yet is made."""
-    return workspace is not None and (not workspace.exists() or os.access(workspace, os.W_OK))
 
 
 def cycle_of(session: Session) -> str:

@@ -9,8 +9,8 @@ from wakeful.prompts.fence import fenced
 from wakeful.store.database import Store, Tx
 from wakeful.transcript import entries, sessions
 from wakeful.turn.asking import Show
+from wakeful.turn.attempt import TurnAttempt
 from wakeful.turn.compaction import LONGEST_SHARE, Plan, plan
-from wakeful.turn.journal import Journal
 from wakeful.turn.sizing import is_compaction, is_unheard, room
 from wakeful.turn.tokens import CHARACTERS_PER_TOKEN
 from wakeful.vocabulary.compacting import FOLD
@@ -23,15 +23,14 @@ _OUTSIDER = "who asked for the summary"
 
 
 async def summarise(
-    store: Store, journal: Journal, ask: Callable[[Request, Show], Awaitable[AssistantMessage]]
+    store: Store, attempt: TurnAttempt, ask: Callable[[Request, Show], Awaitable[AssistantMessage]]
 ) -> tuple[Plan, AssistantMessage] | None:
     """Ask for the summary that a compaction needs; None if there is nothing to fold.
 
     An answer that cannot take the place of what it stands for is Garbled.
     """
-    mind, turn = journal.mind, journal.turn
-    space = room(mind)
-    path, wish = await store.write(lambda tx: _read(tx, journal))
+    turn, space = attempt.turn, room(attempt.agent)
+    path, wish = await store.write(lambda tx: _read(tx, attempt))
     is_wish = is_compaction(turn) and not is_unheard(turn)
     made = plan(path, space, open_turn_id=turn.id, is_needed=not is_wish)
     if made is None:
@@ -60,14 +59,14 @@ async def summarise(
     return made, reply
 
 
-def _read(tx: Tx, journal: Journal) -> tuple[list[Entry], str]:
+def _read(tx: Tx, attempt: TurnAttempt) -> tuple[list[Entry], str]:
     """Return what the model sees of a conversation, and what somebody wishes of its summary."""
-    session = sessions.get(tx, journal.turn.session_key)
+    session = sessions.get(tx, attempt.turn.session_key)
     assert session is not None
     path = entries.path(tx, session, session.context_from - 1)
-    if not is_compaction(journal.turn):
+    if not is_compaction(attempt.turn):
         return path, ""
-    stimulus = stimuli.get(tx, journal.turn.opened_by)
+    stimulus = stimuli.get(tx, attempt.turn.opened_by)
     if stimulus is None or stimulus.text == FOLD:
         return path, ""
     if stimulus.trust is Trust.EXTERNAL:

@@ -2,10 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from random import Random
 
-from wakeful.bus.bus import Bus
 from wakeful.gate.locking import write_in_lanes
 from wakeful.models.model import Delta, Request, Restart
 from wakeful.prompts import notes
@@ -13,16 +12,32 @@ from wakeful.store.database import Store, Tx
 from wakeful.telemetry.metrics import Metrics
 from wakeful.tools.running import is_cancelled, locks_of, run
 from wakeful.tools.tool import ToolContext, ToolResult
-from wakeful.turn import folding, limits
+from wakeful.turn import compaction_commits, limits, next_step
 from wakeful.turn.asking import Show, answer
+from wakeful.turn.attempt import (
+    Act,
+    Ask,
+    CallOutcome,
+    Compact,
+    Ended,
+    Fenced,
+    Next,
+    StepResult,
+    TurnAttempt,
+)
 from wakeful.turn.backoff import next_try
 from wakeful.turn.calls import LedgerToolFailed
-from wakeful.turn.journal import Act, Ask, CallOutcome, Compact, Journal, News, Next
-from wakeful.turn.page import Advanced, Page
-from wakeful.turn.record import Recorder
+from wakeful.turn.commit import (
+    NO_FAILURES,
+    CommitOutcome,
+    TurnCommit,
+    TurnDeps,
+    commit_step,
+    is_fenced,
+)
 from wakeful.turn.sizing import is_flush
 from wakeful.turn.summary import summarise
-from wakeful.turns import asks
+from wakeful.turns import asks, turns
 from wakeful.turns.asks import Purpose
 from wakeful.turns.tool_calls import CallState, call_key
 from wakeful.turns.turns import End, TurnState
@@ -36,176 +51,178 @@ from wakeful.vocabulary.text import told
 log = logging.getLogger(__name__)
 
 
-class Thinker:
+class TurnRunner:
     """Runs turns; everything it does is first allowed by a commit."""
 
     def __init__(
         self,
         store: Store,
-        bus: Bus,
-        recorder: Recorder,
+        deps: TurnDeps,
         clock: Clock,
         random: Random,
         metrics: Metrics,
         timezone: str = "UTC",
     ) -> None:
         self._store = store
-        self._bus = bus
-        self._recorder = recorder
+        self._deps = deps
+        self._bus = deps.bus
         self._clock = clock
         self._random = random
         self._metrics = metrics
         self._timezone = timezone
 
-    async def think(self, journal: Journal, next: Next) -> Next:
-        """Go on with a turn, from wherever its journal stands, until it ends or is left."""
+    async def run(self, attempt: TurnAttempt, next: Next) -> Next:
+        """Go on with a turn, from wherever its attempt stands, until it ends or is left."""
         while True:
             match next:
                 case Ask():
                     failpoint("P5")
-                    next = await self._ask(journal)
+                    next = await self._ask(attempt)
                 case Act():
                     failpoint("P7")
-                    next = await self._act(journal, next.calls)
+                    next = await self._act(attempt, next.calls)
                 case Compact():
                     failpoint("P5")
-                    next = await self._compact(journal, next.purpose)
+                    next = await self._compact(attempt, next.purpose)
                 case _:
                     return next
 
-    async def end_interrupted(self, journal: Journal) -> Next:
+    async def end_interrupted(self, attempt: TurnAttempt) -> Next:
         """End a turn whose task was cancelled because a commit told it to end."""
-        return await self._leave(journal, reason="interrupted", resume_at=self._clock.now())
+        return await self._leave(attempt, reason="interrupted", resume_at=self._clock.now())
 
-    async def end_out_of_time(self, journal: Journal) -> Next:
-        sentence = limits.out_of_time(journal.turn, journal.mind.config.limits)
-        return await self._end(journal, TurnState.TIMED_OUT, "limit", sentence)
+    async def end_out_of_time(self, attempt: TurnAttempt) -> Next:
+        sentence = limits.out_of_time(attempt.turn, attempt.agent.config.limits)
+        return await self._end(attempt, TurnState.TIMED_OUT, "limit", sentence)
 
-    async def leave_for_later(self, journal: Journal) -> Next:
+    async def leave_for_later(self, attempt: TurnAttempt) -> Next:
         """Give a turn back because the process stops; it goes on where it was."""
-        return await self._leave(journal, reason="stopping", resume_at=self._clock.now())
+        return await self._leave(attempt, reason="stopping", resume_at=self._clock.now())
 
-    async def fail(self, journal: Journal, error: Exception) -> Next:
+    async def fail(self, attempt: TurnAttempt, error: Exception) -> Next:
         """End a turn that failed in a way nobody foresaw."""
         sentence = f"Something went wrong inside the runtime: {type(error).__name__}."
-        return await self._end(journal, TurnState.FAILED, "internal", sentence)
+        return await self._end(attempt, TurnState.FAILED, "internal", sentence)
 
-    async def give_up(self, journal: Journal) -> Next:
+    async def give_up(self, attempt: TurnAttempt) -> Next:
         """End a turn whose end could not be written either, without saying what it knew."""
-        return await self._write(journal, lambda tx: self._recorder.give_up(tx, journal))
+        return await self._write(attempt, lambda tx: self._end_silently(tx, attempt))
 
-    async def _ask(self, journal: Journal) -> Next:
+    async def _ask(self, attempt: TurnAttempt) -> Next:
         try:
-            reply = await self._stream(journal)
+            reply = await self._stream(attempt)
         except Transient as error:
-            return await self._ask_later(journal, error)
+            return await self._ask_later(attempt, error)
         except ContextOverflow as error:
             refusal = told(error)
-            journal.partial.clear()  # it is asked anew, of a shorter conversation
-            return await self._on_page(journal, lambda page: folding.rescue(page, refusal))
+            attempt.partial.clear()  # it is asked anew, of a shorter conversation
+            return await self._commit(
+                attempt, lambda commit: compaction_commits.refused(commit, refusal)
+            )
         except Permanent as error:
-            return await self._end(journal, TurnState.FAILED, "provider", told(error))
+            return await self._end(attempt, TurnState.FAILED, "provider", told(error))
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and is_cancelled():
                 raise
-            log.exception("the model %r raised", journal.mind.model.name)
+            log.exception("the model %r raised", attempt.agent.model.name)
             sentence = f"The model failed: {type(error).__name__}: {told(error)}"
-            return await self._end(journal, TurnState.FAILED, "provider", sentence)
+            return await self._end(attempt, TurnState.FAILED, "provider", sentence)
         failpoint("P6" if reply.tool_calls else "P10")
-        next = await self._commit(journal, News(reply=reply))
-        journal.partial.clear()
+        next = await self._advance(attempt, StepResult(reply=reply))
+        attempt.partial.clear()
         if not reply.tool_calls:
             failpoint("P11")
         return next
 
-    async def _stream(self, journal: Journal) -> AssistantMessage:
+    async def _stream(self, attempt: TurnAttempt) -> AssistantMessage:
         """Ask the model and show its words as they come."""
-        mind, turn = journal.mind, journal.turn
-        await mind.toolbox.settled()
-        if journal.system is None:
-            flush = mind.config.compaction.memory_flush
+        agent, turn = attempt.agent, attempt.turn
+        await agent.toolbox.settled()
+        if attempt.system is None:
+            flush = agent.config.compaction.memory_flush
             more = flush.system_prompt if is_flush(turn) else ""
-            journal.system = "\n\n".join(filter(None, (await mind.system(), more)))
+            attempt.system = "\n\n".join(filter(None, (await agent.system(), more)))
+            attempt.can_remember = await agent.can_remember()
         request = Request(
-            system=journal.system,
-            messages=tuple(journal.context.messages),
-            tools=mind.toolbox.specs(turn.trust, turn.granted),
-            thinking=mind.config.thinking,
+            system=attempt.system,
+            messages=tuple(attempt.context.messages),
+            tools=agent.toolbox.specs(turn.trust, turn.granted),
+            thinking=agent.config.thinking,
             turn_id=turn.id,
             step=turn.step,
         )
-        journal.partial.clear()
+        attempt.partial.clear()
 
         def show(piece: Delta | Restart) -> None:
             if isinstance(piece, Delta):
-                journal.partial.append(piece.text)
-                self._show(journal, piece.text)
+                attempt.partial.append(piece.text)
+                self._show(attempt, piece.text)
             else:
-                journal.partial.clear()
-                self._show(journal, "", restarted=piece.model, failure=piece.failure)
+                attempt.partial.clear()
+                self._show(attempt, "", restarted=piece.model, failure=piece.failure)
 
-        return await self._answer(journal, request, show)
+        return await self._answer(attempt, request, show)
 
-    async def _answer(self, journal: Journal, request: Request, show: Show) -> AssistantMessage:
+    async def _answer(self, attempt: TurnAttempt, request: Request, show: Show) -> AssistantMessage:
         return await answer(
-            journal.mind.model,
+            attempt.agent.model,
             request,
             show,
             clock=self._clock,
             abandoned=lambda: self._metrics.abandoned("model"),
         )
 
-    def _show(self, journal: Journal, text: str, **more: object) -> None:
-        if self._bus.is_watched(journal.turn.session_key):
+    def _show(self, attempt: TurnAttempt, text: str, **more: object) -> None:
+        if self._bus.is_watched(attempt.turn.session_key):
             self._bus.show(
                 Event(
                     kind="turn.delta",
-                    session_key=journal.turn.session_key,
-                    turn_id=journal.turn.id,
-                    data={"text": text, "step": journal.turn.step, **more},
+                    session_key=attempt.turn.session_key,
+                    turn_id=attempt.turn.id,
+                    data={"text": text, "step": attempt.turn.step, **more},
                 )
             )
 
-    async def _ask_later(self, journal: Journal, error: Transient) -> Next:
+    async def _ask_later(self, attempt: TurnAttempt, error: Transient) -> Next:
         """Leave the turn open until the model may answer, or give up after enough tries."""
-        waiting = await self._wait_for_model(journal, error)
+        waiting = await self._wait_for_model(attempt, error)
         if waiting is not None:
             return waiting
         if isinstance(error, Garbled):
-            journal.partial.clear()  # what cannot be read is not sent again with every question
-        return await self._end(journal, TurnState.FAILED, "provider", told(error))
+            attempt.partial.clear()  # what cannot be read is not sent again with every question
+        return await self._end(attempt, TurnState.FAILED, "provider", told(error))
 
-    async def _wait_for_model(self, journal: Journal, error: Transient) -> Next | None:
+    async def _wait_for_model(self, attempt: TurnAttempt, error: Transient) -> Next | None:
         """Leave the turn open until the model may answer; None after enough tries."""
-        resume_at = await self._next_try(journal, error)
+        resume_at = await self._next_try(attempt, error)
         if resume_at is None:
             return None
-        journal.partial.clear()
+        attempt.partial.clear()
         wait_s = (resume_at - self._clock.now()) / 1000
-        log.warning("%s waits %.1f s for its model: %s", journal.turn.id, wait_s, told(error))
+        log.warning("%s waits %.1f s for its model: %s", attempt.turn.id, wait_s, told(error))
         return await self._leave(
-            journal, reason="waiting for the model", resume_at=resume_at, failure=error
+            attempt, reason="waiting for the model", resume_at=resume_at, failure=error
         )
 
-    async def _next_try(self, journal: Journal, error: Transient) -> int | None:
+    async def _next_try(self, attempt: TurnAttempt, error: Transient) -> int | None:
         """Return when to ask again; an answer that nobody could use has one more try of its own."""
-        turn, now = journal.turn, self._clock.now()
+        turn, now = attempt.turn, self._clock.now()
         if isinstance(error, Garbled):
             was_garbled = await self._store.write(
                 lambda tx: asks.was_garbled(tx, turn.id, turn.step)
             )
             return None if was_garbled else now
-        limit = journal.mind.config.limits.retries
+        limit = attempt.agent.config.limits.retries
         return next_try(error, turn.retries, limit, now, self._random)
 
-    async def _compact(self, journal: Journal, purpose: Purpose) -> Next:
+    async def _compact(self, attempt: TurnAttempt, purpose: Purpose) -> Next:
         """Fold the older part of the conversation; on failure nothing of it is changed."""
         try:
             made = await summarise(
-                self._store, journal, lambda request, show: self._answer(journal, request, show)
+                self._store, attempt, lambda request, show: self._answer(attempt, request, show)
             )
         except Transient as error:
-            waiting = await self._wait_for_model(journal, error)
+            waiting = await self._wait_for_model(attempt, error)
             if waiting is not None:
                 return waiting
             why = told(error)
@@ -214,48 +231,54 @@ class Thinker:
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and is_cancelled():
                 raise
-            log.exception("the model %r raised", journal.mind.model.name)
+            log.exception("the model %r raised", attempt.agent.model.name)
             why = f"{type(error).__name__}: {told(error)}"
         else:
             if made is None:
-                return await self._on_page(journal, lambda page: folding.skip(page, purpose))
+                return await self._commit(
+                    attempt, lambda commit: compaction_commits.skipped(commit, purpose)
+                )
             failpoint("P6")
-            return await self._on_page(journal, lambda page: folding.fold(page, *made, purpose))
-        return await self._on_page(journal, lambda page: folding.fail(page, why, purpose))
+            return await self._commit(
+                attempt, lambda commit: compaction_commits.compacted(commit, *made, purpose)
+            )
+        return await self._commit(
+            attempt, lambda commit: compaction_commits.failed(commit, why, purpose)
+        )
 
-    async def _act(self, journal: Journal, calls: tuple[ToolCall, ...]) -> Next:
+    async def _act(self, attempt: TurnAttempt, calls: tuple[ToolCall, ...]) -> Next:
         """Run calls side by side; each result is remembered the moment it is there."""
         own = asyncio.current_task()
         assert own is not None
         if len(calls) == 1:
-            await self._run_call(own, journal, calls[0])
+            await self._run_call(own, attempt, calls[0])
         else:
             async with asyncio.TaskGroup() as group:
                 for call in calls:
-                    beside = self._run_call(own, journal, call)
+                    beside = self._run_call(own, attempt, call)
                     group.create_task(beside, name=f"tool {call.name}")
         failpoint("P8")
         order = [call.id for call in calls]
-        outcomes = sorted(journal.finished, key=lambda outcome: order.index(outcome.call.id))
-        next = await self._commit(journal, News(outcomes=tuple(outcomes)))
+        outcomes = sorted(attempt.finished, key=lambda outcome: order.index(outcome.call.id))
+        next = await self._advance(attempt, StepResult(outcomes=tuple(outcomes)))
         failpoint("P9")
         return next
 
     async def _run_call(
-        self, turn_task: asyncio.Task[object], journal: Journal, call: ToolCall
+        self, turn_task: asyncio.Task[object], attempt: TurnAttempt, call: ToolCall
     ) -> None:
-        turn, mind = journal.turn, journal.mind
-        tool = mind.toolbox.get(call.name, turn.trust, turn.granted)
+        turn, agent = attempt.turn, attempt.agent
+        tool = agent.toolbox.get(call.name, turn.trust, turn.granted)
         if tool is None:  # its server has taken it back since the call was intended
             gone = ToolResult(text=notes.GONE, is_error=True)
-            journal.finished.append(CallOutcome(call=call, result=gone, state=CallState.FAILED))
+            attempt.finished.append(CallOutcome(call=call, result=gone, state=CallState.FAILED))
             return
         context = ToolContext(
             key=call_key(turn.id, turn.step, call.id),
             session_key=turn.session_key,
             agent_id=turn.agent_id,
             turn_id=turn.id,
-            workspace=mind.workspace,
+            workspace=agent.workspace,
             clock=self._clock,
             trust=turn.trust,
             store=self._store,
@@ -271,59 +294,85 @@ class Thinker:
         state = CallState.FAILED if result.is_error else CallState.DONE
         if result.is_in_doubt:
             state = CallState.UNKNOWN
-        journal.finished.append(CallOutcome(call=call, result=result, state=state))
+        attempt.finished.append(CallOutcome(call=call, result=result, state=state))
         if is_cancelled():
             raise asyncio.CancelledError  # the tool has returned all the same
 
-    async def _commit(self, journal: Journal, news: News) -> Next:
+    async def _advance(self, attempt: TurnAttempt, result: StepResult) -> Next:
+        """Commit what happened; a ledger tool that fails has its result in the next try."""
         failures: dict[str, str] = {}
+        calls = () if result.reply is None else result.reply.tool_calls
         while True:
-            known = News(reply=news.reply, outcomes=news.outcomes, ledger_failures=dict(failures))
             try:
-                return await self._write(
-                    journal,
-                    lambda tx, known=known: self._recorder.advance(tx, journal, known),
-                    () if news.reply is None else news.reply.tool_calls,
+                return await self._commit(
+                    attempt,
+                    lambda commit: next_step.advance(commit, result),
+                    calls=calls,
+                    ledger_failures=dict(failures),
                 )
             except LedgerToolFailed as failed:
                 log.warning("the ledger tool %r failed", failed.call.name, exc_info=True)
                 failures[failed.call.id] = failed.told
 
-    async def _on_page(self, journal: Journal, act: Callable[[Page], Next]) -> Next:
-        return await self._write(journal, lambda tx: self._recorder.on_page(tx, journal, act))
-
-    async def _end(self, journal: Journal, state: TurnState, kind: str, sentence: str) -> Next:
+    async def _end(self, attempt: TurnAttempt, state: TurnState, kind: str, sentence: str) -> Next:
         how = End(state=state, reply=sentence, error_kind=kind, error=sentence)
-        return await self._write(journal, lambda tx: self._recorder.end(tx, journal, how))
+        return await self._commit(
+            attempt, lambda commit: next_step.end_attempt(commit, attempt, how)
+        )
 
     async def _leave(
-        self, journal: Journal, *, reason: str, resume_at: int, failure: Transient | None = None
+        self, attempt: TurnAttempt, *, reason: str, resume_at: int, failure: Transient | None = None
     ) -> Next:
+        return await self._commit(
+            attempt,
+            lambda commit: next_step.leave_attempt(commit, attempt, reason, resume_at, failure),
+        )
+
+    async def _commit(
+        self,
+        attempt: TurnAttempt,
+        act: Callable[[TurnCommit], Next],
+        *,
+        calls: Iterable[ToolCall] = (),
+        ledger_failures: Mapping[str, str] = NO_FAILURES,
+    ) -> Next:
+        """Make one commit; the attempt learns of it once it is on disk."""
         return await self._write(
-            journal,
-            lambda tx: self._recorder.leave(
-                tx, journal, reason=reason, resume_at=resume_at, failure=failure
-            ),
+            attempt,
+            lambda tx: commit_step(self._deps, tx, attempt, act, ledger_failures),
+            calls,
         )
 
     async def _write(
-        self, journal: Journal, fn: Callable[[Tx], Advanced], calls: Iterable[ToolCall] = ()
+        self,
+        attempt: TurnAttempt,
+        fn: Callable[[Tx], CommitOutcome],
+        calls: Iterable[ToolCall] = (),
     ) -> Next:
         try:
-            advanced = await write_in_lanes(self._store, lanes_of(journal, calls), fn)
+            outcome = await write_in_lanes(self._store, lanes_of(attempt, calls), fn)
         except asyncio.CancelledError:
-            journal.is_stale = True  # it may have been committed all the same
+            attempt.is_stale = True  # it may have been committed all the same
             raise
-        return advanced.apply(journal)
+        return outcome.apply(attempt)
+
+    def _end_silently(self, tx: Tx, attempt: TurnAttempt) -> CommitOutcome:
+        """End a turn and nothing else; for when its end as it should be cannot be written."""
+        turn = turns.get_partly(tx, attempt.claim.turn_id)
+        if is_fenced(tx, attempt) or turn is None or turn.state is not TurnState.OPEN:
+            return CommitOutcome(next=Fenced(), turn=attempt.turn)
+        how = End(state=TurnState.FAILED, error_kind="internal", error="its end was not writable")
+        self._deps.ending.end_turn(tx, turn, how, attempt.claim.epoch)
+        return CommitOutcome(next=Ended(state=how.state), turn=turn)
 
 
-def lanes_of(journal: Journal, calls: Iterable[ToolCall]) -> set[str]:
+def lanes_of(attempt: TurnAttempt, calls: Iterable[ToolCall]) -> set[str]:
     """Return the lanes that the next commit of a turn touches: its own, and what it reaches."""
-    turn, toolbox = journal.turn, journal.mind.toolbox
+    turn, toolbox = attempt.turn, attempt.agent.toolbox
     touched = {turn.session_key}
     if turn.reports_to is not None:
         touched.add(turn.reports_to)
-    for call in (*journal.remaining, *calls):
+    for call in (*attempt.step.open_calls, *calls):
         tool = toolbox.get(call.name, turn.trust, turn.granted)
         if tool is not None and tool.locks is not None:
             touched |= locks_of(tool, call, call_key(turn.id, turn.step, call.id), turn)

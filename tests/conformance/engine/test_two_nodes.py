@@ -27,12 +27,12 @@ from wakeful.timers import timers
 from wakeful.timers.timekeeper import Due, Timekeeper, TimerKind
 from wakeful.timers.timers import Timer
 from wakeful.tools.toolbox import Toolbox
-from wakeful.turn.agent import Agent, Mind
+from wakeful.turn import next_step
+from wakeful.turn.agent import Agent, ReadyAgent
+from wakeful.turn.attempt import Ended, Fenced, StepResult
+from wakeful.turn.commit import TurnDeps, commit_step
 from wakeful.turn.ending import Ending
-from wakeful.turn.journal import Ended, Fenced, News
-from wakeful.turn.minds import Minds
-from wakeful.turn.record import Recorder
-from wakeful.turn.sheet import Pen
+from wakeful.turn.ready_agents import ReadyAgents
 from wakeful.vocabulary.agent import Agents
 from wakeful.vocabulary.clock import SystemClock
 from wakeful.vocabulary.ids import Ids
@@ -65,7 +65,7 @@ class Node:
             settlement=settlement,
             may_wake=wakes.everything,
         )
-        pen = Pen(
+        pen = TurnDeps(
             bus=self.bus,
             ids=ids,
             ending=Ending(self.bus, ids, settlement),
@@ -76,11 +76,11 @@ class Node:
             grants_of=lambda _stimulus: (),
             reports_to=lambda _tx, _stimulus: None,
         )
-        mind = Mind(agent, Scripted([]), Toolbox(()))
+        mind = ReadyAgent(agent, Scripted([]), Toolbox(()))
         self.opening = Opening(
-            pen, Minds({"main": mind}, lambda _name, _limits: Scripted([])), owner=name
+            pen, ReadyAgents({"main": mind}, lambda _name, _limits: Scripted([])), owner=name
         )
-        self.recorder = Recorder(pen)
+        self.deps = pen
         self.ids = ids
 
     async def accept(self, text: str, key: str = MAIN, **rest: object):
@@ -93,9 +93,12 @@ class Node:
         )
 
     async def finish(self, opened: Opened):
-        news = News(reply=AssistantMessage(content=(Text(text="done"),)))
+        news = StepResult(reply=AssistantMessage(content=(Text(text="done"),)))
         advanced = await self.store.write(
-            lambda tx: self.recorder.advance(tx, opened.journal, news), locks=[lanes.lock(MAIN)]
+            lambda tx: commit_step(
+                self.deps, tx, opened.attempt, lambda commit: next_step.advance(commit, news)
+            ),
+            locks=[lanes.lock(MAIN)],
         )
         return advanced.next
 
@@ -156,7 +159,7 @@ async def test_only_one_node_claims_a_lane_and_epochs_rise_by_one(nodes: tuple[N
         winners = [(node, o) for node, o in zip(nodes, claims, strict=True) if o is not None]
         assert len(winners) == 1
         node, opened = winners[0]
-        assert opened.journal.attempt.epoch == number + 1
+        assert opened.attempt.claim.epoch == number + 1
         assert isinstance(await node.finish(opened), Ended)
 
 

@@ -13,7 +13,7 @@ from wakeful.tools.web import LARGEST_PAGE, fetched, web_fetch
 from wakeful.vocabulary.clock import SystemClock
 
 PAGE = """<!doctype html><html><head><title>T</title><style>a{}</style></head><body>
-<h1>News &amp; more</h1><script>alert("x")</script>
+<h1>StepResult &amp; more</h1><script>alert("x")</script>
 <p>Tea is <b>good</b>, says <a href="https://a.example/x">Ann</a>.</p>
 <ul><li>one<li>two</ul><template>hidden <p>too</template><a href="javascript:x">no</a>
 </body></html>"""
@@ -34,7 +34,7 @@ async def test_a_page_is_its_words_inside_a_fence():
     assert result.text.startswith("The block below came from outside (news.example).")
     assert "<<<external " in result.text
     assert (
-        "News & more\n\nTea is good, says Ann (https://a.example/x).\n\n- one\n- two\n\nno"
+        "StepResult & more\n\nTea is good, says Ann (https://a.example/x).\n\n- one\n- two\n\nno"
         in result.text
     )
     assert "alert" not in result.text

@@ -11,8 +11,10 @@ from wakeful.runtime import Runtime
 from wakeful.store.database import Tx
 from wakeful.store.sqlite import open_sqlite
 from wakeful.testing.kit import Scripted, call, in_memory, says
+from wakeful.turn import calls
 from wakeful.turn.agent import Agent
-from wakeful.turn.calls import StepCalls
+from wakeful.turn.attempt import Left, Next, StepState
+from wakeful.turn.commit import TurnCommit, commit_step
 from wakeful.turns.turns import TurnState
 from wakeful.vocabulary.agent import Limits
 from wakeful.vocabulary.clock import SystemClock
@@ -45,21 +47,22 @@ async def test_the_calls_of_a_reply_are_looked_through_a_few_times_however_many_
     assert opened is not None
     counted = Counted(many(MOST_CALLS))
 
-    def write(tx: Tx) -> int:
-        page = node.recorder.page(tx, opened.journal)
-        assert page is not None
-        calls = StepCalls(page.sheet, opened.journal.mind, counted, ())
-        while ends != "skipped" and calls.remaining():
-            (next_call,) = calls.next_group()
-            assert calls.settle_at_once(next_call)
-        calls.skip("not needed")
-        return len(calls.remaining())
+    def act(commit: TurnCommit) -> Next:
+        commit.step = StepState(counted)
+        while ends != "skipped" and commit.step.open_calls:
+            (next_call,) = calls.next_group(commit)
+            assert calls.settle_at_once(commit, next_call)
+        calls.skip_open(commit, "not needed")
+        assert not commit.step.open_calls
+        return Left(reason="looked through")
 
-    left = await store.write(write, locks=[lanes.lock(MAIN)])
+    def write(tx: Tx) -> Next:
+        return commit_step(node.deps, tx, opened.attempt, act).next
+
+    await store.write(write, locks=[lanes.lock(MAIN)])
     rows = await store.read("SELECT position, state FROM tool_calls ORDER BY position")
     await store.close()
 
-    assert left == 0
     assert [row[0] for row in rows] == list(range(MOST_CALLS))
     assert counted.looks < 5
 

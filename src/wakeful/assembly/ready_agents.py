@@ -1,4 +1,4 @@
-"""The minds of agents: model, tools, and the servers that some of the tools come from."""
+"""The agents of agents: model, tools, and the servers that some of the tools come from."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,7 +8,7 @@ from wakeful.models.catalog import voice
 from wakeful.tools.builtin import default_tools
 from wakeful.tools.mcp.server import McpServer
 from wakeful.tools.toolbox import Toolbox
-from wakeful.turn.agent import Agent, Mind
+from wakeful.turn.agent import Agent, ReadyAgent
 from wakeful.views.agents import AgentCard
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import InvalidInput
@@ -42,20 +42,20 @@ def refuse_open_homes(plan: Plan) -> None:
             refuse_around(home, agent.workspace)
 
 
-def mind_of(agent: Agent, servers: Mapping[str, McpServer], clock: Clock) -> Mind:
+def ready_agent(agent: Agent, servers: Mapping[str, McpServer], clock: Clock) -> ReadyAgent:
     own = {tool.name for tool in agent.tools}
     builtin = default_tools() if agent.has_default_tools else ()
     tools = [*agent.tools, *(tool for tool in builtin if tool.name not in own)]
     toolbox = Toolbox(tools, [servers[name] for name in agent.mcp])
     models = (agent.model, *agent.fallback_models)
-    return Mind(agent, voice(models, agent.config.limits, clock), toolbox)
+    return ReadyAgent(agent, voice(models, agent.config.limits, clock), toolbox)
 
 
-def card_of(mind: Mind) -> AgentCard:
+def card_of(agent: ReadyAgent) -> AgentCard:
     return AgentCard(
-        config=mind.config,
-        model=mind.model.name,
-        fallback_models=mind.fallback_models,
-        tools=tuple(mind.toolbox.all()),
-        mcp=mind.toolbox.statuses(),
+        config=agent.config,
+        model=agent.model.name,
+        fallback_models=agent.fallback_models,
+        tools=tuple(agent.toolbox.all()),
+        mcp=agent.toolbox.statuses(),
     )

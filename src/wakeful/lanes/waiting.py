@@ -1,0 +1,111 @@
+"""What waits in a lane: what opens its next turn, and what is set aside for now."""
+
+from collections.abc import Sequence
+
+from wakeful.broker import lanes, stimuli
+from wakeful.broker.lanes import Lane
+from wakeful.broker.stimuli import NEVER
+from wakeful.intake import waking
+from wakeful.intake.decide import WAITS, Action, Decision, decide
+from wakeful.intake.facts import arrival_of, lane_facts, wake_of
+from wakeful.lanes.choose import Choice, choose
+from wakeful.sleeps import sleeps
+from wakeful.sleeps.sleeps import Sleep
+from wakeful.store.database import Tx
+from wakeful.transcript.sessions import Session
+from wakeful.turn.commit import TurnDeps
+from wakeful.vocabulary.stimulus import Priority, State, Stimulus
+
+LIMIT = 200  # stimuli looked at by one claim
+
+
+class Waiting:
+    """Chooses among what waits, under the lane's lock."""
+
+    def __init__(self, deps: TurnDeps) -> None:
+        self._deps = deps
+
+    def set_all_aside(self, tx: Tx, session_key: str, reason: str) -> None:
+        """Put off, with one statement, whatever waits in a lane that may not run now."""
+        settlement = self._deps.settlement
+        settlement.settle(tx, stimuli.self_waking(tx, session_key), State.SUPPRESSED, reason)
+        parked = stimuli.park_lane(tx, session_key, reason)
+        self._tell(tx, session_key, parked, State.PARKED, reason)
+        lanes.touch(tx, session_key)
+
+    def choose(self, tx: Tx, lane: Lane, session: Session) -> Choice | None:
+        """Choose what opens the turn, and decide again, since time has passed."""
+        sleep = sleeps.get_all(tx, [lane.session_key]).get(lane.session_key)
+        waiting = self._due(tx, lane)
+        while True:
+            choice = choose(
+                waiting,
+                now=tx.now,
+                debounce_until=lane.debounce_until,
+                settings_of=lambda s: self._deps.queue_settings_of(session, s),
+            )
+            if choice is None:
+                lanes.touch(tx, lane.session_key)
+                return None
+            refused = self._refused(tx, lane, session, sleep, choice)
+            if not refused:
+                return choice
+            waiting = [stimulus for stimulus in waiting if stimulus.id not in refused]
+
+    def _due(self, tx: Tx, lane: Lane) -> list[Stimulus]:
+        """Return what may run now, and what a `now` takes along of what waits for the window."""
+        key, is_open = lane.session_key, (lane.debounce_until or 0) > tx.now
+        waiting = self._unexpired(
+            tx, stimuli.waiting(tx, key, LIMIT, debounced=False if is_open else None)
+        )
+        if is_open and waiting and waiting[0].priority is Priority.NOW:
+            more = self._unexpired(tx, stimuli.waiting(tx, key, LIMIT, debounced=True))
+            waiting = sorted(waiting + more, key=lambda s: (s.priority, s.place, s.seq))
+        return waiting
+
+    def _unexpired(self, tx: Tx, found: list[Stimulus]) -> list[Stimulus]:
+        """Return what is not too late, and end the rest."""
+        late = {s.id for s in found if s.expires_at is not None and s.expires_at < tx.now}
+        self._deps.settlement.settle(tx, late, State.EXPIRED, "expired")
+        return [stimulus for stimulus in found if stimulus.id not in late]
+
+    def _refused(
+        self, tx: Tx, lane: Lane, session: Session, sleep: Sleep | None, choice: Choice
+    ) -> set[str]:
+        """Set aside what may not run now, and whatever is like it; return the ids of those."""
+        facts = lane_facts(lane, None, sleep, is_halted=False, now=tx.now)
+        for stimulus in choice.stimuli:
+            decision = decide(
+                arrival_of(stimulus, tx.now),
+                facts,
+                self._deps.queue_settings_of(session, stimulus),
+                self._deps.may_wake(tx, wake_of(stimulus)),
+            )
+            if decision.action not in WAITS:
+                return self._put_off(tx, stimulus, decision)
+            if decision.wakes and sleep is not None:
+                waking.interrupt(tx, self._deps.bus, sleep, lane.session_key)
+                return self._refused(tx, lane, session, None, choice)
+        return set()
+
+    def _put_off(self, tx: Tx, stimulus: Stimulus, decision: Decision) -> set[str]:
+        reason = decision.reason or decision.action.value
+        if decision.action is Action.PARK:
+            look_at = NEVER if decision.look_at is None else decision.look_at
+            parked = stimuli.park_alike(tx, stimulus, reason, look_at)
+            self._tell(tx, stimulus.session_key, parked, State.PARKED, reason)
+            return {*parked, stimulus.id}
+        if decision.action is Action.HOLD:
+            stimuli.hold(tx, stimulus.id, decision.reason)
+            self._tell(tx, stimulus.session_key, [stimulus.id], State.HELD, reason)
+        else:
+            self._deps.settlement.settle(tx, [stimulus.id], State.SUPPRESSED, reason)
+        return {stimulus.id}
+
+    def _tell(
+        self, tx: Tx, session_key: str, ids: Sequence[str], state: State, reason: str
+    ) -> None:
+        for stimulus_id in ids:
+            self._deps.bus.publish(
+                tx, f"stimulus.{state.value}", session_key, stimulus_id=stimulus_id, reason=reason
+            )

@@ -1,0 +1,127 @@
+"""An attempt at a turn: what is committed of it, and what comes next."""
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+
+from wakeful.tools.tool import ToolResult
+from wakeful.turn.agent import ReadyAgent
+from wakeful.turn.context import Context
+from wakeful.turns.asks import Purpose
+from wakeful.turns.tool_calls import CallState
+from wakeful.turns.turns import Turn, TurnState
+from wakeful.vocabulary.message import AssistantMessage, ToolCall
+from wakeful.vocabulary.record import Record
+
+
+class LaneClaim(Record):
+    """Who holds the lane; every write of the attempt carries it."""
+
+    session_key: str
+    turn_id: str
+    owner: str
+    epoch: int
+
+
+class CallOutcome(Record):
+    """What came of one tool call."""
+
+    call: ToolCall
+    result: ToolResult
+    state: CallState
+
+
+class StepResult(Record):
+    """What happened since the last commit."""
+
+    reply: AssistantMessage | None = None
+    outcomes: tuple[CallOutcome, ...] = ()
+
+
+class Ask(Record):
+    """Ask the model; the question is on record."""
+
+    step: int
+
+
+class Act(Record):
+    """Run these calls, all at once; their intents are on record."""
+
+    calls: tuple[ToolCall, ...]
+
+
+class Compact(Record):
+    """Compact the older part of the conversation; the question for a summary is on record."""
+
+    step: int
+    purpose: Purpose
+
+
+class Ended(Record):
+    """The turn is over."""
+
+    state: TurnState
+
+
+class Left(Record):
+    """The turn stays open without a task."""
+
+    reason: str
+
+
+class Fenced(Record):
+    """Another attempt owns the lane; this one must change nothing more."""
+
+
+Next = Ask | Act | Compact | Ended | Left | Fenced
+
+
+class StepState:
+    """The calls of one reply and what has come of them, passed whole from commit to commit."""
+
+    def __init__(
+        self, calls: tuple[ToolCall, ...] = (), settled: Iterable[str] = (), said: str = ""
+    ) -> None:
+        self.calls = calls
+        self.said = said  # text beside the calls
+        self.rests = False  # a result said that the turn should end
+        self.positions = {call.id: position for position, call in enumerate(calls)}
+        self._open = {call.id: call for call in calls}
+        for call_id in settled:
+            self._open.pop(call_id, None)
+
+    @property
+    def open_calls(self) -> Collection[ToolCall]:
+        """The calls without a result, in their order; it changes as they get theirs."""
+        return self._open.values()
+
+    def is_open(self, call_id: str) -> bool:
+        return call_id in self._open
+
+    def settle(self, call_id: str, *, ends_turn: bool) -> None:
+        """Note that a call has its result."""
+        self._open.pop(call_id, None)
+        self.rests = self.rests or ends_turn
+
+    def copy(self) -> "StepState":
+        """Return one that a commit may change: it counts once that is on disk."""
+        copied = StepState((), said=self.said)
+        copied.calls, copied.positions = self.calls, self.positions
+        copied.rests, copied._open = self.rests, dict(self._open)
+        return copied
+
+
+@dataclass
+class TurnAttempt:
+    """What an attempt knows of its turn; changed only after a commit, and only to match it."""
+
+    claim: LaneClaim
+    agent: ReadyAgent
+    turn: Turn
+    context: Context
+    system: str | None = None  # what the model is told first; the same for the whole attempt
+    can_remember: bool = False  # memories could be written down: looked up with the files
+    step: StepState = field(default_factory=StepState)
+    finished: list[CallOutcome] = field(default_factory=list[CallOutcome])  # not committed yet
+    partial: list[str] = field(default_factory=list[str])  # of the answer being written
+    used_s: Callable[[], float] = lambda: 0.0  # how long this attempt has run
+    is_stale: bool = False  # a commit was cut off from its answer: the rows know better

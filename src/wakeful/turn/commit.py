@@ -1,0 +1,274 @@
+"""One commit of a turn: the facts that it writes, and what the attempt learns of it."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from wakeful.broker import lanes
+from wakeful.broker.settlement import Settlement
+from wakeful.bus.bus import Bus
+from wakeful.gate.wakes import MayWake
+from wakeful.prompts import notes
+from wakeful.store.database import Tx
+from wakeful.transcript import entries, sessions
+from wakeful.transcript.entries import Line
+from wakeful.transcript.sessions import Session
+from wakeful.turn.attempt import Fenced, Next, StepState, TurnAttempt
+from wakeful.turn.context import Context
+from wakeful.turn.ending import Ending
+from wakeful.turn.resume import load_step
+from wakeful.turn.silence import spoken
+from wakeful.turn.tokens import CHARACTERS_PER_TOKEN, counted
+from wakeful.turns import asks, turns
+from wakeful.turns.turns import Phase, Turn, TurnState
+from wakeful.vocabulary.entry import AssistantBody, Body, Entry, EntryKind, NoteBody, UserBody
+from wakeful.vocabulary.errors import Invariant
+from wakeful.vocabulary.ids import Ids
+from wakeful.vocabulary.kinds import Answer, View
+from wakeful.vocabulary.message import AssistantMessage, StopReason, Text
+from wakeful.vocabulary.queueing import QueueSettings
+from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.stimulus import Draft, Receipt, Stimulus, Trust
+from wakeful.vocabulary.text import clean
+
+QueueSettingsOf = Callable[[Session, Stimulus], QueueSettings]
+File = Callable[[Tx, Sequence[Draft]], list[Receipt]]  # for lanes whose locks are held
+# What the settings say of a stimulus: the tools that its source is granted beyond those of its
+# trust, and the session that hears of the end of its turn.
+GrantsOf = Callable[[Stimulus], tuple[str, ...]]
+ReportsTo = Callable[[Tx, Stimulus], str | None]
+
+NO_FAILURES: Mapping[str, str] = {}
+
+
+class TurnDeps(Record):
+    """What the commits of turns need of the other rooms."""
+
+    bus: Bus
+    ids: Ids
+    ending: Ending
+    settlement: Settlement
+    may_wake: MayWake
+    queue_settings_of: QueueSettingsOf
+    file: File
+    grants_of: GrantsOf
+    reports_to: ReportsTo
+
+
+class CommitOutcome(Record):
+    """What one commit wrote; the attempt takes it over once it is on disk."""
+
+    next: Next
+    turn: Turn
+    step: StepState | None = None  # None: it wrote nothing
+    entries: tuple[Entry, ...] = ()
+    context: Context | None = None  # built anew: what the model sees is no longer what it was
+
+    def apply(self, attempt: TurnAttempt) -> Next:
+        """Bring what an attempt knows in line with what was committed."""
+        attempt.turn = self.turn
+        if self.context is None:
+            attempt.context.extend(self.entries)
+        else:
+            attempt.context = self.context
+        attempt.step = self.step or StepState()
+        attempt.finished.clear()
+        return self.next
+
+
+class TurnCommit:
+    """A commit in the making; thrown away with its transaction if that must run again."""
+
+    def __init__(
+        self,
+        deps: TurnDeps,
+        tx: Tx,
+        attempt: TurnAttempt,
+        turn: Turn,
+        session: Session,
+        ledger_failures: Mapping[str, str] = NO_FAILURES,
+    ) -> None:
+        self.deps = deps
+        self.tx = tx
+        self.agent = attempt.agent
+        self.can_remember = attempt.can_remember
+        self.epoch = attempt.claim.epoch
+        self.turn = turn
+        self.session = session
+        self.step = attempt.step.copy()
+        self.used_s = attempt.used_s
+        self.ledger_failures = ledger_failures  # call id → what its ledger tool raised
+        self.written: list[Entry] = []
+        self._lines: list[Line] = []
+        self._context: Context | None = None  # after a compaction
+        self._counted, self._counted_lines = attempt.context.tokens, 0
+
+    def outcome(self, next: Next) -> CommitOutcome:
+        """Write what was gathered and return all of it."""
+        self.flush()
+        return CommitOutcome(
+            next=next,
+            turn=self.turn,
+            step=self.step,
+            entries=tuple(self.written),
+            context=self._context,
+        )
+
+    def add(self, body: Body, *, kind: EntryKind = EntryKind.MESSAGE) -> None:
+        """Add a line to the transcript."""
+        self._lines.append(
+            Line(
+                id=self.deps.ids.entry(),
+                kind=kind,
+                body=body,
+                turn_id=self.turn.id,
+                epoch=self.epoch,
+            )
+        )
+
+    def note(self, topic: str, text: str) -> None:
+        """Add a line of the runtime's own that the model reads."""
+        self.add(NoteBody(topic=topic, text=text), kind=EntryKind.CUSTOM_MESSAGE)
+
+    def say(self, text: str, stop_reason: StopReason) -> None:
+        """Add words that are no whole reply of a model: cut off, or the runtime's own."""
+        said = AssistantMessage(content=(Text(text=clean(text)),), stop_reason=stop_reason)
+        self.add(AssistantBody(message=said, is_silent=self._is_silent_work))
+
+    def add_stimulus(
+        self, stimulus: Stimulus, text: str | None = None, *, is_again: bool = False
+    ) -> None:
+        """Add the line that shows a stimulus to the model; there is one per stimulus, ever.
+
+        What a model no longer sees is shown again, without being its line.
+        """
+        said = stimulus.text if text is None else text
+        self._lines.append(
+            Line(
+                id=self.deps.ids.entry(),
+                kind=EntryKind.MESSAGE,
+                body=UserBody(
+                    text=said + notes.attached(stimulus.attachments),
+                    source=stimulus.source,
+                    is_external=stimulus.trust is Trust.EXTERNAL,
+                ),
+                turn_id=self.turn.id,
+                stimulus_id=None if is_again else stimulus.id,
+                epoch=self.epoch,
+            )
+        )
+
+    def write_reply(self, reply: AssistantMessage) -> None:
+        """Write a model's reply; it is never asked for again."""
+        self.settle_ask(reply)
+        is_silent = not reply.tool_calls and (spoken(reply.text).is_silent or self._is_silent_work)
+        is_partial = self.turn.view is View.LIGHT
+        self.add(AssistantBody(message=reply, is_silent=is_silent, is_partial=is_partial))
+        self._count(counted(reply))
+        # The size of what a light turn sees says nothing about its session's.
+        tokens = None if is_partial else self.tokens()
+        sessions.add_usage(self.tx, self.turn.session_key, reply.usage, tokens)
+        self.step = StepState(reply.tool_calls, said=reply.text)
+
+    def settle_ask(self, answer: AssistantMessage) -> None:
+        """Settle the question that was asked, and count what its answer used."""
+        turn, usage = self.turn, answer.usage
+        asks.answered(self.tx, turn.id, turn.step, usage)
+        turns.note_usage(self.tx, turn.id, usage)
+        self.turn = replace(
+            turn,
+            input_tokens=turn.input_tokens + usage.input,
+            output_tokens=turn.output_tokens + usage.output,
+            cost=turn.cost + usage.cost,
+        )
+
+    def flush(self) -> None:
+        """Write the lines gathered so far."""
+        self.session, written = entries.append(self.tx, self.session, self._lines)
+        self.written += written
+        self._lines = []
+
+    def tokens(self) -> int:
+        """Return how large the conversation is with the lines of this commit."""
+        self.flush()
+        new = self.written[self._counted_lines :]
+        return self._counted + sum(len(line.body) for line in new) // CHARACTERS_PER_TOKEN
+
+    def show_anew(self, context: Context) -> None:
+        """Go on with another view of the conversation."""
+        self._context = context
+        self._count(context.tokens)
+
+    def taint(self) -> None:
+        """Let the turn's trust sink: its model is shown text from outside from here on."""
+        if self.turn.trust is Trust.OPERATOR:
+            self.turn = turns.taint(self.tx, self.turn)
+
+    def enter(self, phase: Phase, *, step: int, tool_calls: int) -> None:
+        """Note how far the turn has come."""
+        turns.enter(self.tx, self.turn, phase, step=step, tool_calls=tool_calls)
+        retries = 0 if step > self.turn.step else self.turn.retries
+        self.turn = replace(
+            self.turn, phase=phase, step=step, tool_calls=tool_calls, retries=retries
+        )
+
+    def publish(self, kind: str, stimulus_id: str | None = None, **data: object) -> None:
+        """Publish an event of this turn."""
+        turn = self.turn
+        self.deps.bus.publish(
+            self.tx, kind, turn.session_key, turn_id=turn.id, stimulus_id=stimulus_id, **data
+        )
+
+    @property
+    def _is_silent_work(self) -> bool:
+        return self.turn.kind.rule.answer is Answer.NOBODY
+
+    def _count(self, tokens: int | None) -> None:
+        """Take over what the model counted, if it did, for everything up to here."""
+        if tokens is not None:
+            self._counted = tokens
+            self._counted_lines = len(self.written) + len(self._lines)
+
+
+def commit_step(
+    deps: TurnDeps,
+    tx: Tx,
+    attempt: TurnAttempt,
+    act: Callable[[TurnCommit], Next],
+    ledger_failures: Mapping[str, str] = NO_FAILURES,
+) -> CommitOutcome:
+    """Make one commit of an attempt: `act` writes it and decides, under the lock, what is next."""
+    commit = _begin(deps, tx, attempt, ledger_failures)
+    if commit is None:
+        return CommitOutcome(next=Fenced(), turn=attempt.turn)
+    return commit.outcome(act(commit))
+
+
+def is_fenced(tx: Tx, attempt: TurnAttempt) -> bool:
+    """Tell whether another attempt owns the lane."""
+    claim = attempt.claim
+    return not lanes.is_held(tx, claim.session_key, claim.owner, claim.epoch)
+
+
+def _begin(
+    deps: TurnDeps, tx: Tx, attempt: TurnAttempt, ledger_failures: Mapping[str, str]
+) -> TurnCommit | None:
+    if is_fenced(tx, attempt):
+        return None
+    key = attempt.claim.session_key
+    turn, session = turns.get(tx, attempt.claim.turn_id), sessions.get(tx, key)
+    if turn is None or session is None or turn.state is not TurnState.OPEN:
+        raise Invariant(f"the lane of {key!r} is held without an open turn")
+    if attempt.is_stale:
+        _catch_up(tx, attempt, turn, session)
+    return TurnCommit(deps, tx, attempt, turn, session, ledger_failures)
+
+
+def _catch_up(tx: Tx, attempt: TurnAttempt, turn: Turn, session: Session) -> None:
+    """Drop what an attempt takes for news although a commit it never heard of has it."""
+    if turn.step != attempt.turn.step:
+        attempt.partial.clear()
+        attempt.finished.clear()
+    attempt.turn = turn
+    if load_step(tx, session, attempt):
+        attempt.partial.clear()

@@ -1,0 +1,120 @@
+"""The commits of a compaction: done, failed, skipped, or begun because the model refused."""
+
+from wakeful.prompts import compaction as template
+from wakeful.transcript import entries, sessions
+from wakeful.turn.attempt import Next
+from wakeful.turn.commit import TurnCommit
+from wakeful.turn.compaction import Plan
+from wakeful.turn.context import build, last_compaction
+from wakeful.turn.next_step import ask, ask_or_compact, compact, end, end_interrupted, next_step
+from wakeful.turn.sizing import is_compaction, is_unheard
+from wakeful.turns import asks
+from wakeful.turns.asks import Purpose
+from wakeful.turns.turns import End, Interrupt, Turn, TurnState
+from wakeful.vocabulary.entry import CompactionBody, EntryKind
+from wakeful.vocabulary.kinds import View
+from wakeful.vocabulary.message import AssistantMessage
+
+TOO_LONG = "This conversation is too long for the model, and could not be made shorter: {why}."
+NOTHING = "There is nothing to fold yet."
+NOT_FOLDED = "The conversation was not folded: {why}. Nothing of it was changed."
+
+
+def compacted(commit: TurnCommit, plan: Plan, reply: AssistantMessage, purpose: Purpose) -> Next:
+    """Write the summary of a conversation, then go on with what the turn was about to do."""
+    tx, turn = commit.tx, commit.turn
+    tokens_before = commit.tokens()
+    path = entries.path(tx, commit.session, commit.session.context_from - 1)
+    counted = last_compaction(path)
+    commit.settle_ask(reply)
+    body = CompactionBody(
+        summary=reply.text.strip(),
+        first_kept_depth=plan.first_kept_depth,
+        tokens_before=tokens_before,
+        details={
+            "files_read": plan.files_read,
+            "files_changed": plan.files_changed,
+            "template": template.VERSION,
+        },
+        previous=None if counted is None or not counted[1].summary else counted[0].id,
+    )
+    commit.add(body, kind=EntryKind.COMPACTION)
+    commit.flush()
+    entry = commit.written[-1]
+    kept = [line for line in (*path, entry) if line.depth >= plan.first_kept_depth]
+    commit.show_anew(build(commit.session.branch, kept, turn.id))
+    sessions.add_usage(tx, turn.session_key, reply.usage, commit.tokens())
+    sessions.note_compaction(
+        tx,
+        turn.session_key,
+        context_from=plan.first_kept_depth,
+        cycle=entry.id,
+        tokens=commit.tokens(),
+    )
+    session = sessions.get(tx, turn.session_key)
+    assert session is not None
+    commit.session = session
+    commit.publish(
+        "session.compacted",
+        entry_id=entry.id,
+        first_kept_depth=plan.first_kept_depth,
+        tokens_before=tokens_before,
+        tokens_after=commit.tokens(),
+        because=purpose.value,
+    )
+    return _go_on(commit, f"Folded: about {tokens_before} tokens became {commit.tokens()}.")
+
+
+def failed(commit: TurnCommit, why: str, purpose: Purpose) -> Next:
+    """Leave the conversation as it is, and say why it was not folded."""
+    turn = commit.turn
+    asks.failed(commit.tx, turn.id, turn.step, why)
+    sessions.note_failed_compaction(commit.tx, turn.session_key)
+    commit.publish("session.compaction_failed", reason=why, because=purpose.value)
+    if turn.interrupt is not Interrupt.NONE:
+        return end_interrupted(commit)
+    if purpose is Purpose.RESCUE:
+        return _ended(commit, "context_overflow", TOO_LONG.format(why=why))
+    if is_compaction(turn):
+        return _ended(commit, "compaction_failure", NOT_FOLDED.format(why=why))
+    return next_step(commit, ask)  # there may still be room for an answer
+
+
+def skipped(commit: TurnCommit, purpose: Purpose) -> Next:
+    """Go on without a compaction: there is nothing that could be left out."""
+    turn = commit.turn
+    if not is_compaction(turn):
+        return failed(commit, "there is nothing in it that could be left out", purpose)
+    asks.failed(commit.tx, turn.id, turn.step, "nothing to fold")
+    if turn.interrupt is not Interrupt.NONE:
+        return end_interrupted(commit)
+    return end(commit, End(state=TurnState.DONE, reply=_told(turn, NOTHING)))
+
+
+def refused(commit: TurnCommit, refusal: str) -> Next:
+    """The model refused a conversation as too long: fold it, once in a turn."""
+    turn = commit.turn
+    asks.failed(commit.tx, turn.id, turn.step, refusal)
+    if turn.interrupt is not Interrupt.NONE:
+        return end_interrupted(commit)
+    may_fold = commit.agent.config.compaction.enabled and turn.view is not View.LIGHT
+    if not may_fold or asks.was_rescued(commit.tx, turn.id):
+        return _ended(commit, "context_overflow", refusal)
+    return next_step(commit, lambda commit, step: compact(commit, step, Purpose.RESCUE))
+
+
+def _go_on(commit: TurnCommit, told: str) -> Next:
+    turn = commit.turn
+    if is_compaction(turn) and turn.interrupt is Interrupt.NONE:
+        return end(commit, End(state=TurnState.DONE, reply=_told(turn, told)))
+    return next_step(commit, ask_or_compact)
+
+
+def _told(turn: Turn, sentence: str) -> str | None:
+    """Return what is said at the end; nobody waits for what the runtime does by itself."""
+    return None if is_unheard(turn) else sentence
+
+
+def _ended(commit: TurnCommit, kind: str, sentence: str) -> Next:
+    reply = _told(commit.turn, sentence)
+    return end(commit, End(state=TurnState.FAILED, reply=reply, error_kind=kind, error=sentence))

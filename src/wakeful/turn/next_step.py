@@ -1,0 +1,278 @@
+"""What a turn does next, decided at the end of each of its commits, under the lane's lock.
+
+Facts are always written; nothing new starts once the turn was interrupted, its agent halted or a
+limit reached.
+"""
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from wakeful.broker import lanes, stimuli
+from wakeful.gate import halts
+from wakeful.intake.decide import Action, LaneState, decide
+from wakeful.intake.facts import arrival_of, lane_facts
+from wakeful.prompts import notes
+from wakeful.transcript import resets, sessions
+from wakeful.turn import calls, limits, sizing
+from wakeful.turn.attempt import (
+    Act,
+    Ask,
+    Compact,
+    Ended,
+    Left,
+    Next,
+    StepResult,
+    StepState,
+    TurnAttempt,
+)
+from wakeful.turn.commit import TurnCommit
+from wakeful.turn.sizing import cycle_of, due_after, is_compaction, is_flush
+from wakeful.turns import asks, turns
+from wakeful.turns.asks import Purpose
+from wakeful.turns.turns import ENDS, End, Interrupt, Phase, TurnState
+from wakeful.vocabulary.errors import Garbled, Transient
+from wakeful.vocabulary.kinds import View
+from wakeful.vocabulary.stimulus import Place, State, Stimulus
+from wakeful.vocabulary.text import told
+
+STEER_LIMIT = 100  # waiting stimuli looked at by one boundary
+
+Begin = Callable[[TurnCommit, int], Ask | Compact]  # how the step of this number begins
+
+
+def advance(commit: TurnCommit, result: StepResult) -> Next:
+    """Write what happened and go on: every ordinary commit after the opening.
+
+    A reply with the intents of its first calls, results with the next intents, the last results
+    with steers and the next question, the final reply with the end.
+    """
+    if result.reply is not None:
+        commit.write_reply(result.reply)
+    calls.write_outcomes(commit, result.outcomes)
+    return go_on(commit)
+
+
+def go_on(commit: TurnCommit) -> Next:
+    """Run the calls that are open; then end, or ask again."""
+    if commit.turn.interrupt is not Interrupt.NONE:
+        return end_interrupted(commit)
+    while commit.step.open_calls:
+        if halts.is_halted(commit.tx, commit.turn.agent_id):
+            return leave(commit, "halted", None)
+        if _steers(commit):
+            calls.skip_open(commit, notes.SKIPPED)
+            break
+        group = calls.next_group(commit)
+        sentence = limits.before_calls(commit.turn, commit.agent.config.limits, len(group))
+        if sentence is not None:
+            return _end_at_limit(commit, sentence)
+        if calls.settle_at_once(commit, group[0]):
+            continue
+        calls.intend(commit, group)
+        return Act(calls=group)
+    return _rest_or_ask(commit)
+
+
+def next_step(commit: TurnCommit, begin: Begin) -> Next:
+    """Begin another step, unless the turn may not go on."""
+    if commit.turn.interrupt is not Interrupt.NONE:
+        return end_interrupted(commit)
+    if halts.is_halted(commit.tx, commit.turn.agent_id):
+        return leave(commit, "halted", None)
+    sentence = limits.before_ask(commit.turn, commit.agent.config.limits)
+    if sentence is not None:
+        return _end_at_limit(commit, sentence)
+    return begin(commit, commit.turn.step + 1)
+
+
+def ask(commit: TurnCommit, step: int) -> Ask:
+    """Write down that the model is about to be asked."""
+    _write_ask(commit, step, Purpose.REPLY, Phase.STREAMING)
+    return Ask(step=step)
+
+
+def compact(commit: TurnCommit, step: int, purpose: Purpose) -> Compact:
+    """Write down that the model is about to be asked for a summary."""
+    _write_ask(commit, step, purpose, Phase.COMPACTING)
+    return Compact(step=step, purpose=purpose)
+
+
+def ask_or_compact(commit: TurnCommit, step: int) -> Ask | Compact:
+    """Ask the model, or make room first if its answer might not fit.
+
+    Memories are written of what will be compacted, so never after it; there is the reserve. What
+    a light turn sees has nothing in it that could be compacted.
+    """
+    turn = commit.turn
+    if (
+        not is_flush(turn)
+        and turn.view is not View.LIGHT
+        and sizing.is_crowded(commit.agent, commit.session, commit.tokens())
+    ):
+        return compact(commit, step, Purpose.SUMMARY)
+    return ask(commit, step)
+
+
+def is_moot(commit: TurnCommit) -> bool:
+    """Tell whether the turn has nothing left to do: the runtime gave it to itself too soon."""
+    return sizing.is_moot(commit.turn, commit.agent, commit.session, commit.tokens())
+
+
+def end_interrupted(commit: TurnCommit) -> Ended:
+    """End a turn that was told to end."""
+    return end(commit, End(state=ENDS[commit.turn.interrupt]))
+
+
+def end(commit: TurnCommit, how: End) -> Ended:
+    """End the turn; its open calls get results, its sentence an entry."""
+    calls.skip_open(commit, notes.SKIPPED_STOP)
+    if how.reply is not None and how.error_kind is not None and not is_compaction(commit.turn):
+        commit.say(how.reply, "limit" if how.error_kind == "limit" else "error")
+    commit.flush()
+    if how.state is TurnState.DONE:
+        _file_what_is_due(commit)
+    asks.failed(commit.tx, commit.turn.id, commit.turn.step, how.error or how.state.value)
+    commit.deps.ending.end_turn(commit.tx, commit.turn, how, commit.epoch)
+    return Ended(state=how.state)
+
+
+def end_attempt(commit: TurnCommit, attempt: TurnAttempt, how: End) -> Ended:
+    """End a turn for a reason of the attempt's own; an interrupt that came first wins."""
+    _write_facts(commit, attempt)
+    if commit.turn.interrupt is not Interrupt.NONE:
+        return end_interrupted(commit)
+    return end(commit, how)
+
+
+def leave_attempt(
+    commit: TurnCommit,
+    attempt: TurnAttempt,
+    reason: str,
+    resume_at: int | None,
+    failure: Transient | None = None,
+) -> Next:
+    """Leave a turn open without a task, to go on at `resume_at`, unless it was told to end."""
+    if commit.turn.interrupt is not Interrupt.NONE:
+        _write_facts(commit, attempt)
+        return end_interrupted(commit)
+    calls.write_outcomes(commit, attempt.finished)
+    return leave(commit, reason, resume_at, failure)
+
+
+def leave(
+    commit: TurnCommit, reason: str, resume_at: int | None, failure: Transient | None = None
+) -> Left:
+    """Leave the turn open without a task; the attempt is given back."""
+    tx, turn, is_garbled = commit.tx, commit.turn, isinstance(failure, Garbled)
+    ask_error = None if failure is None else told(failure)
+    if ask_error is not None:
+        settle = asks.garbled if is_garbled else asks.failed
+        settle(tx, turn.id, turn.step, ask_error)
+    failed_ask = failure is not None and not is_garbled
+    turns.leave(tx, turn.id, failed_ask=failed_ask, used_ms=round(commit.used_s() * 1000))
+    lanes.release(tx, turn.session_key, resume_at=resume_at, keeps_turn=True)
+    commit.publish(
+        "turn.left", reason=reason, resume_at=resume_at, error=ask_error, epoch=commit.epoch
+    )
+    return Left(reason=reason)
+
+
+def _write_facts(commit: TurnCommit, attempt: TurnAttempt) -> None:
+    """Write what an attempt knows that no commit has yet: words said, calls finished."""
+    partial = "".join(attempt.partial)
+    if partial.strip() and not commit.step.calls:
+        commit.say(partial, "aborted")
+    calls.write_outcomes(commit, attempt.finished)
+
+
+def _rest_or_ask(commit: TurnCommit) -> Next:
+    """All calls have results: end if there were none or one said so, else ask again."""
+    step = commit.step
+    if not step.calls or step.rests:
+        return end(commit, End(state=TurnState.DONE, reply=step.said or None))
+    return next_step(commit, _steer_and_ask)
+
+
+def _steer_and_ask(commit: TurnCommit, step: int) -> Ask | Compact:
+    _take_steers(commit)
+    return ask_or_compact(commit, step)
+
+
+def _end_at_limit(commit: TurnCommit, sentence: str) -> Ended:
+    how = End(state=TurnState.FAILED, reply=sentence, error_kind="limit", error=sentence)
+    return end(commit, how)
+
+
+def _take_steers(commit: TurnCommit) -> None:
+    """Claim what joins now, together with the entries that show it to the model."""
+    joining = _steers(commit)
+    if not joining:
+        return
+    stimuli.claim(commit.tx, [stimulus.id for stimulus in joining], commit.turn.id)
+    for stimulus in joining:
+        granted = commit.deps.grants_of(stimulus)
+        commit.turn = turns.narrow(commit.tx, commit.turn, granted)
+        commit.add_stimulus(stimulus)
+        commit.publish("stimulus.claimed", stimulus.id, how="steered")
+
+
+def _steers(commit: TurnCommit) -> list[Stimulus]:
+    """Return waiting stimuli that join this turn at its next boundary."""
+    tx, session, now = commit.tx, commit.session, commit.tx.now
+    waiting = stimuli.waiting(tx, session.key, STEER_LIMIT)
+    if not waiting:
+        return []
+    lane = lanes.get(tx, session.key)
+    assert lane is not None
+    facts = lane_facts(lane, commit.turn, None, is_halted=False, now=now)
+    at_boundary = replace(facts, state=LaneState.TOOLS)
+    settings_of = commit.deps.queue_settings_of
+    return [
+        stimulus
+        for stimulus in waiting
+        if _may_steer(stimulus, now)
+        and resets.may_join(session.resets, stimulus.seq)
+        and decide(arrival_of(stimulus, now), at_boundary, settings_of(session, stimulus)).action
+        is Action.STEER
+    ]
+
+
+def _may_steer(stimulus: Stimulus, now: int) -> bool:
+    """Tell whether a waiting stimulus is allowed to run, not too late, and new to the model.
+
+    Interrupted work has been shown already: it opens a turn of its own.
+    """
+    return (
+        stimulus.state is State.PENDING
+        and stimulus.place is not Place.INTERRUPTED
+        and (stimulus.expires_at is None or stimulus.expires_at >= now)
+    )
+
+
+def _write_ask(commit: TurnCommit, step: int, purpose: Purpose, phase: Phase) -> None:
+    commit.flush()
+    asks.add(
+        commit.tx,
+        commit.turn.id,
+        step,
+        epoch=commit.epoch,
+        leaf_hash=commit.session.leaf_hash,
+        purpose=purpose,
+    )
+    commit.enter(phase, step=step, tool_calls=commit.turn.tool_calls)
+    commit.step = StepState()
+
+
+def _file_what_is_due(commit: TurnCommit) -> None:
+    """File what the size of the conversation asks for, to be done when nobody waits."""
+    if commit.turn.view is View.LIGHT:
+        return
+    session = commit.session
+    drafts = due_after(
+        commit.turn, commit.agent, session, commit.tokens(), can_remember=commit.can_remember
+    )
+    if any(is_flush(draft) for draft in drafts):
+        sessions.note_flush(commit.tx, session.key, cycle_of(session))
+    if drafts:
+        commit.deps.file(commit.tx, drafts)
