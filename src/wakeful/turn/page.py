@@ -213,7 +213,6 @@ class Page:
         self.sheet.flush()
         if how.state is TurnState.DONE:
             self._file_what_is_due()
-        asks.failed(self.tx, self.turn.id, self.turn.step, how.error or how.state.value)
         self.sheet.pen.ending.end_turn(self.tx, self.turn, how, self.sheet.attempt.epoch)
         return Ended(state=how.state)
 
