@@ -210,7 +210,7 @@ STALLED = (
 # Unowned lanes of a pool, the longest due first; those due later tell when to look again.
 READY_LANES = (
     "SELECT session_key, ready_at FROM lanes WHERE pool = :pool AND owner IS NULL "
-    "AND ready_at IS NOT NULL ORDER BY ready_at LIMIT :limit"
+    "AND ready_at IS NOT NULL AND agent_id NOT IN :closed_to ORDER BY ready_at LIMIT :limit"
 )
 # Lanes that a node holds.
 OWNED = "SELECT session_key FROM lanes WHERE owner = :owner"

@@ -19,8 +19,7 @@ from wakeful.store.database import Store, Tx
 from wakeful.timers import timers
 from wakeful.transcript import discards, resets, sessions
 from wakeful.transcript.sessions import Session
-from wakeful.turns import asks, tool_calls, turns
-from wakeful.turns.tool_calls import CallState
+from wakeful.turns import turns
 from wakeful.turns.turns import End, Turn, TurnState
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import StoreFailed
@@ -159,17 +158,6 @@ class Deletion:
         """End what runs in a lane. Its row, and its epoch, stay while a ledger speaks of it."""
         turn = None if lane.turn_id is None else turns.get_partly(tx, lane.turn_id)
         if turn is not None:
-            asks.failed(tx, turn.id, turn.step, SESSION_DELETED)
-            for call in tool_calls.abandon(tx, turn.id, turn.step):
-                self._bus.publish(
-                    tx,
-                    "turn.tool",
-                    lane.session_key,
-                    turn_id=turn.id,
-                    call_id=call.call_id,
-                    name=call.name,
-                    phase=CallState.UNKNOWN.value,
-                )
             self._end_turn(
                 tx, turn, End(state=TurnState.STOPPED, reason=SESSION_DELETED), lane.epoch
             )

@@ -2,13 +2,13 @@
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Mapping
 
 from wakeful.broker import lanes
 from wakeful.lanes import setback
 from wakeful.lanes.interrupts import Interrupts
 from wakeful.lanes.lane import STORE_NOT_READY, LaneRunner
+from wakeful.lanes.pool import Pool
 from wakeful.lanes.recovery import Recovery
 from wakeful.store.database import Store
 from wakeful.turns import turns
@@ -20,30 +20,8 @@ POOLS: dict[str, int] = {"main": 64, "subagent": 8, "automation": 16}
 LOOK_EVERY_MS = 60_000  # a lost notification costs at most this
 CHECK_EVERY_MS = 60_000  # as long a lane may be held without a task
 RETRY_MS = 1_000  # after the store could not answer
-HINT_LIMIT = 10_000  # beyond this the ledger is asked instead
 
 log = logging.getLogger(__name__)
-
-
-class _Pool:
-    """One pool of lanes: how many run, and which are said to be ready."""
-
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.running = 0
-        self.hints: OrderedDict[str, None] = OrderedDict()
-        self.must_scan = True
-
-    def hint(self, session_key: str) -> None:
-        if len(self.hints) >= HINT_LIMIT:
-            self.hints.clear()
-            self.must_scan = True
-        else:
-            self.hints[session_key] = None
-
-    @property
-    def free(self) -> int:
-        return self.limit - self.running
 
 
 class Dispatcher:
@@ -65,7 +43,8 @@ class Dispatcher:
         self._recovery = recovery
         self._interrupts = interrupts
         self._owner = owner
-        self._pools = {name: _Pool(limit) for name, limit in pools.items()}
+        agents = len(recovery.agent_ids)
+        self._pools = {name: Pool(limit, agents) for name, limit in pools.items()}
         self._running: dict[str, asyncio.Task[None]] = {}
         self._again: set[str] = set()
         self._changed = asyncio.Event()
@@ -127,7 +106,8 @@ class Dispatcher:
                 await self._scan(name, pool)
             while pool.free > 0 and pool.hints and not self._is_draining:
                 session_key, _ = pool.hints.popitem(last=False)
-                self._start(group, pool, session_key)
+                if keys.agent_of(session_key) not in pool.closed_to():
+                    self._start(group, pool, session_key)
 
     async def _make_up(self, now: int) -> None:
         """Let nothing wait for as long as the wall clock was moved back."""
@@ -152,35 +132,39 @@ class Dispatcher:
                 log.error("the lane %s was held without a task; it goes on now", session_key)
                 self._pools[keys.pool_of(session_key)].hint(session_key)
 
-    async def _scan(self, name: str, pool: _Pool) -> None:
+    async def _scan(self, name: str, pool: Pool) -> None:
         """Ask the ledger which lanes are due; more than can run are left for the next look."""
         now = self._clock.now()
+        pool.must_scan = False  # what asks for another one meanwhile is not forgotten
         try:
-            rows = await self._store.read(lanes.READY_LANES, pool=name, limit=pool.free + 1)
+            rows = await self._store.read(
+                lanes.READY_LANES, pool=name, closed_to=pool.closed_to(), limit=pool.free + 1
+            )
         except STORE_NOT_READY:
             log.warning("lanes wait: the store is not ready", exc_info=True)
+            pool.must_scan = True
             self._next_look = now + RETRY_MS
             return
         due = [row[0] for row in rows if row[1] <= now]
-        pool.must_scan = len(due) > pool.free
+        pool.must_scan = pool.must_scan or len(due) > pool.free
         for session_key in due:
             pool.hint(session_key)
         if len(due) < len(rows):
             self._next_look = min(self._next_look, rows[len(due)][1])
 
-    def _start(self, group: asyncio.TaskGroup, pool: _Pool, session_key: str) -> None:
+    def _start(self, group: asyncio.TaskGroup, pool: Pool, session_key: str) -> None:
         if session_key in self._running:
             self._again.add(session_key)
             return
-        pool.running += 1
+        pool.take(keys.agent_of(session_key))
         self._idle.clear()
         task = group.create_task(self._run_lane(session_key), name=f"lane {session_key}")
         self._running[session_key] = task
         task.add_done_callback(lambda _: self._finished(pool, session_key))
 
-    def _finished(self, pool: _Pool, session_key: str) -> None:
+    def _finished(self, pool: Pool, session_key: str) -> None:
         del self._running[session_key]
-        pool.running -= 1
+        pool.give_back(keys.agent_of(session_key))
         if session_key in self._again:
             self._again.discard(session_key)
             pool.hint(session_key)

@@ -1,7 +1,7 @@
 """Recovery at start: take back the lanes of a process that is gone."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from wakeful.broker import lanes
 from wakeful.intake.intake import Intake
@@ -30,6 +30,10 @@ class Recovery:
         self._intake = intake
         self._limits = limits  # of each agent
 
+    @property
+    def agent_ids(self) -> Collection[str]:
+        return self._limits.keys()
+
     async def run(self) -> int:
         """Free every lane that is still owned; return the time at which the ledger ends."""
         freed = 0
@@ -37,7 +41,7 @@ class Recovery:
             freed += count
         if freed:
             log.warning("took back %d lanes of a process that did not stop cleanly", freed)
-        for agent_id in self._limits:  # a resume may have been cut, or an agent be back
+        for agent_id in self.agent_ids:  # a resume may have been cut, or an agent be back
             await self._intake.release(agent_id)
         rows = await self._store.read("SELECT at FROM events ORDER BY seq DESC LIMIT 1")
         return rows[0][0] if rows else 0

@@ -317,7 +317,7 @@ def two_turns_at_once() -> None:
         return epoch
 
     def start_always(self: Dispatcher, group: Any, pool: Any, session_key: str) -> None:
-        pool.running += 1
+        pool.take("nobody")
         group.create_task(self._run_lane(session_key))
 
     lanes.claim = claim_and_forget

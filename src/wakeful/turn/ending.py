@@ -10,7 +10,8 @@ from wakeful.store.database import Tx
 from wakeful.transcript import sessions
 from wakeful.turn.silence import spoken
 from wakeful.turn.sizing import is_unheard
-from wakeful.turns import turns
+from wakeful.turns import asks, tool_calls, turns
+from wakeful.turns.tool_calls import CallState
 from wakeful.turns.turns import End, Turn, TurnState
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.ids import Ids
@@ -44,10 +45,16 @@ class Ending:
     def end_turn(self, tx: Tx, turn: Turn, how: End, epoch: int) -> None:
         """Write the terminal state, settle the stimuli, file the reply, free the lane.
 
-        Does nothing to a turn that has ended. The caller holds the lane's lock.
+        What was asked and begun, and has no answer, is closed with it. Does nothing to a turn that
+        has ended. The caller holds the lane's lock.
         """
         if not turns.end(tx, turn, how):
             return
+        asks.close_open(tx, turn.id, how.error or how.reason or how.state.value)
+        for call_id, name in tool_calls.abandon(tx, turn.id):
+            phase = CallState.UNKNOWN.value
+            lost: dict[str, object] = {"call_id": call_id, "name": name, "phase": phase}
+            self._publish(tx, "turn.tool", turn, None, lost)
         settled = self._settle(tx, turn, how)
         if how.reply:
             self._deliver(tx, turn, how.reply)

@@ -132,7 +132,6 @@ def end(commit: TurnCommit, how: End) -> Ended:
     commit.flush()
     if how.state is TurnState.DONE:
         _file_what_is_due(commit)
-    asks.failed(commit.tx, commit.turn.id, commit.turn.step, how.error or how.state.value)
     commit.deps.ending.end_turn(commit.tx, commit.turn, how, commit.epoch)
     return Ended(state=how.state)
 

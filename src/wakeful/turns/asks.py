@@ -70,6 +70,17 @@ def failed(tx: Tx, turn_id: str, step: int, error: str) -> None:
     _settle(tx, turn_id, step, "failed", usage=None, error=error)
 
 
+def close_open(tx: Tx, turn_id: str, why: str) -> None:
+    """Settle the question that a turn ends without an answer to, if there is one."""
+    tx.run(
+        "UPDATE asks SET state = 'failed', error = :why, settled_at = :now "
+        "WHERE turn_id = :turn_id AND state = 'asked'",
+        turn_id=turn_id,
+        why=why,
+        now=tx.now,
+    )
+
+
 def garbled(tx: Tx, turn_id: str, step: int, error: str) -> None:
     """Note an answer that nobody could use, and that is asked for once more."""
     _settle(tx, turn_id, step, "garbled", usage=None, error=error)

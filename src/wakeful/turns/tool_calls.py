@@ -67,20 +67,19 @@ def of_step(tx: Tx, turn_id: str, step: int) -> dict[str, Call]:
     return {call.call_id: call for call in map(CALLS.read, rows)}
 
 
-def abandon(tx: Tx, turn_id: str, step: int) -> list[Call]:
-    """Settle the calls of a step that began and will never be heard of; return them."""
-    begun = [call for call in of_step(tx, turn_id, step).values() if call.settled_at is None]
-    for call in begun:
-        settle(
-            tx,
-            turn_id,
-            step,
-            call.call_id,
-            state=CallState.UNKNOWN,
-            output=None,
-            ends_turn=False,
-        )
-    return begun
+def abandon(tx: Tx, turn_id: str) -> list[tuple[str, str]]:
+    """Settle the calls of a turn that began and will never be heard of; return id and name of each.
+
+    Reads nothing that may be damaged.
+    """
+    rows = tx.all(
+        "UPDATE tool_calls SET state = :state, settled_at = :now "
+        "WHERE turn_id = :turn_id AND state = 'intended' RETURNING position, call_id, name",
+        turn_id=turn_id,
+        state=CallState.UNKNOWN.value,
+        now=tx.now,
+    )
+    return [(row[1], row[2]) for row in sorted(rows, key=lambda row: row[0])]
 
 
 def settle(

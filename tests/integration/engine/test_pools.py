@@ -1,0 +1,66 @@
+"""Agents share a pool of lanes, and none of them takes all of it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from tests.integration.engine.looking import turn_of
+from wakeful.models.model import Delta, Reply, Request
+from wakeful.models.scripted import Scripted, says
+from wakeful.runtime import Runtime
+from wakeful.settings.settings import LaneSettings, Settings
+from wakeful.turn.agent import Agent
+
+PLACES = 8
+
+
+class Hanging:
+    """A model that does not answer until it is told to."""
+
+    name = "hanging"
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Semaphore(0)
+        self.go_on = asyncio.Event()
+
+    async def stream(self, request: Request) -> AsyncIterator[Delta | Reply]:
+        self.asked.release()
+        await self.go_on.wait()
+        yield says("at last")
+
+
+def runtime_with(model: Hanging) -> Runtime:
+    agents = [Agent("slow", model=model), Agent("quick", model=Scripted(lambda _: "at once"))]
+    return Runtime(agents=agents, settings=Settings(lanes=LaneSettings(main=PLACES)))
+
+
+async def test_an_agent_whose_model_hangs_keeps_no_other_agent_waiting():
+    model = Hanging()
+    async with runtime_with(model) as runtime:
+        for number in range(2 * PLACES):
+            await runtime.send("hello", session=f"agent:slow:dm:{number}")
+        for _ in range(PLACES - 1):
+            await model.asked.acquire()
+        turns = [
+            await turn_of(runtime, await runtime.send("hello", session=f"agent:quick:dm:{number}"))
+            for number in range(3)
+        ]
+        rows = await runtime.store.read("SELECT COUNT(*) FROM lanes WHERE owner IS NOT NULL")
+        model.go_on.set()
+
+    assert [turn.reply for turn in turns] == ["at once"] * 3
+    assert rows[0][0] == PLACES - 1
+
+
+async def test_what_was_held_back_for_others_runs_when_there_is_room():
+    model = Hanging()
+    async with runtime_with(model) as runtime:
+        receipts = [
+            await runtime.send("hello", session=f"agent:slow:dm:{number}")
+            for number in range(3 * PLACES)
+        ]
+        for _ in range(PLACES - 1):
+            await model.asked.acquire()
+        model.go_on.set()
+        turns = [await turn_of(runtime, receipt) for receipt in receipts]
+
+    assert [turn.reply for turn in turns] == ["at last"] * len(receipts)

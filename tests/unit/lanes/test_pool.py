@@ -1,0 +1,59 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wakeful.lanes.pool import KEPT_PART, Pool
+
+AGENTS = ["a", "b", "c", "d"]
+
+
+def filled(pool: Pool, agent_id: str) -> int:
+    """Let an agent take every place that it gets; return how many those are."""
+    count = 0
+    while pool.free > 0 and agent_id not in pool.closed_to():
+        pool.take(agent_id)
+        count += 1
+    return count
+
+
+def test_an_agent_alone_has_every_place():
+    assert filled(Pool(64, 1), "a") == 64
+
+
+def test_the_last_places_are_kept_for_agents_that_run_nothing():
+    pool = Pool(64, 3)
+
+    assert [filled(pool, agent) for agent in ("a", "b", "c")] == [62, 1, 1]
+
+
+def test_however_many_agents_there_are_most_places_are_for_whoever_comes():
+    assert filled(Pool(64, 1000), "a") == 64 - 64 // KEPT_PART
+
+
+def test_a_small_pool_keeps_nothing():
+    assert filled(Pool(KEPT_PART - 1, 5), "a") == KEPT_PART - 1
+
+
+def test_a_place_that_is_given_back_is_looked_for_by_whoever_was_held_back():
+    pool = Pool(8, 2)
+    filled(pool, "a")
+    pool.must_scan = False
+    pool.give_back("a")
+
+    assert pool.must_scan
+    assert "a" not in pool.closed_to()
+
+
+@given(st.lists(st.tuples(st.booleans(), st.sampled_from(AGENTS)), max_size=200))
+def test_an_agent_that_runs_nothing_finds_a_place(steps: list[tuple[bool, str]]):
+    pool = Pool(KEPT_PART * len(AGENTS), len(AGENTS))
+    running = dict.fromkeys(AGENTS, 0)
+    for is_taken, agent in steps:
+        if is_taken and pool.free > 0 and agent not in pool.closed_to():
+            pool.take(agent)
+            running[agent] += 1
+        elif not is_taken and running[agent]:
+            pool.give_back(agent)
+            running[agent] -= 1
+        idle = [agent for agent in AGENTS if not running[agent]]
+        assert pool.running == sum(running.values())
+        assert all(pool.free > 0 and agent not in pool.closed_to() for agent in idle)
