@@ -50,7 +50,7 @@ async def test_the_list_of_stimuli_shows_all_but_those_that_cannot_be_read():
         ids = await filled(home)
         await home.runtime.store.write(
             lambda tx: tx.run(
-                "UPDATE stimuli SET origin = 'elsewhere' WHERE id IN :ids", ids=ids[1:3]
+                "UPDATE stimuli SET kind = 'elsewhere' WHERE id IN :ids", ids=ids[1:3]
             )
         )
         seen = await walked(home, "/api/stimuli", "id")
