@@ -163,6 +163,22 @@ async def test_another_site_cannot_read(tmp_path: Path, host: str):
             assert await site.run(LOAD, kind, server.url + path) == "error"
 
 
+@HOSTS
+async def test_a_link_on_another_site_leads_to_the_page(tmp_path: Path, host: str):
+    async with (
+        serving(tmp_path / "home") as server,
+        chromium() as context,
+        another_site() as port,
+    ):
+        page = await context.new_page()
+        await page.goto(f"http://{host}:{port}/")
+        async with page.expect_response(f"{server.url}/") as answer:
+            await page.evaluate("(url) => { location.href = url; }", f"{server.url}/")
+        await page.wait_for_selector("#outside:not([hidden])")
+
+        assert (await answer.value).status == 200
+
+
 async def test_a_name_that_was_made_to_point_here_is_not_served(tmp_path: Path):
     async with (
         serving(tmp_path / "home") as server,

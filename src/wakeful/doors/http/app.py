@@ -66,8 +66,9 @@ class App:
                 visit = Visit(place, principal, scope, receive, send, count)
                 await self._others[type(row)](visit)
                 return
-            request = Request(scope, receive)
-            response = await respond(row, request, place.path, principal or NOBODY)
+            with row.admitted(scope, place.path):
+                request = Request(scope, receive)
+                response = await respond(row, request, place.path, principal or NOBODY)
             add_defaults(response.raw_headers)
         except Exception as error:
             response = self._table.refusal(scope["raw_path"], problem_of(error))

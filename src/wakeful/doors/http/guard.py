@@ -58,11 +58,13 @@ class Guard:
             if scope["query_string"]:
                 _refuse_secrets(HTTPConnection(scope))
             place = self._table.find(scope)
-            if scope["type"] == "http":
+            is_http = scope["type"] == "http"
+            if is_http:
                 _check_body(scope["method"], headers, place.body)
             scope["principal"], is_bearer = await self._principal(scope, headers, place.row)
             self._check_origin(scope, headers, is_bearer=is_bearer)
-            if scope["type"] == "http" and not _has_small_body(scope, place.body):
+            is_small = place.body.largest >= SMALL_BODY and WHOLE in scope.get("state", ())
+            if is_http and not is_small:
                 receive = _Body(receive, place.body, self._clock).receive
             del headers  # what comes now may last for days
             await self._app(scope, receive, send)
@@ -165,11 +167,6 @@ def _check_body(method: str, headers: dict[str, str], rule: BodyRule) -> None:
         media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
         if not rule.takes(media_type):
             raise Problem("unsupported-media-type")
-
-
-def _has_small_body(scope: Scope, rule: BodyRule) -> bool:
-    """Tell whether the body has come, and is within its limit."""
-    return rule.largest >= SMALL_BODY and WHOLE in scope.get("state", ())
 
 
 class _Body:

@@ -9,11 +9,12 @@ ALWAYS = [
     ("referrer-policy", "no-referrer"),
 ]
 
-_CACHE = b"cache-control"
-_NO_STORE = (_CACHE, b"no-store")
+NO_STORE = (b"cache-control", b"no-store")
 
 
 def add_defaults(headers: list[tuple[bytes, bytes]]) -> None:
     """Add what holds for an answer that does not say otherwise: nobody keeps it."""
-    if not any(name == _CACHE for name, _ in headers):
-        headers.append(_NO_STORE)
+    for name, _ in headers:
+        if name == b"cache-control":
+            return
+    headers.append(NO_STORE)

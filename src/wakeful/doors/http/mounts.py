@@ -64,7 +64,7 @@ class Mounts:
         mount, principal = visit.place.row, visit.principal
         assert isinstance(mount, Mount)
         assert principal is not None
-        with mount.admit(visit.scope, visit.place.path):
+        with mount.admitted(visit.scope, visit.place.path):
             app = await self._app(mount)
             passage = _Passage(visit)
             try:

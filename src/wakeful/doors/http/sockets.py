@@ -75,7 +75,7 @@ class Sockets:
         """Talk until the end; refusals are raised for as long as nothing was accepted."""
         row, socket = visit.place.row, WebSocket(visit.scope, visit.receive, visit.send)
         assert isinstance(row, Socket)
-        with row.admit(visit.scope, visit.place.path):
+        with row.admitted(visit.scope, visit.place.path):
             try:
                 principal = visit.principal
                 if principal is None:

@@ -34,7 +34,7 @@ class _Leaf:
     body: BodyRule
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: one is made for each request
 class Place:
     """Where in the table a request leads; without a row, nowhere."""
 
@@ -68,13 +68,18 @@ class Table:
         return any(row.method == SOCKET for row in self._rows)
 
     def is_socket(self, raw_path: bytes) -> bool:
-        branch, _ = self._walk(raw_path)[:2]
+        branch, _ = self._walk(raw_path)
         return branch is not None and SOCKET in branch.methods
 
     def find(self, scope: Scope) -> Place:
         """Return where a request leads, and put it into the scope for whoever comes after."""
         method = scope["method"] if scope["type"] == "http" else SOCKET
-        place = scope[_PLACE] = self._place(scope["raw_path"], method)
+        branch, path = self._walk(scope["raw_path"])
+        if branch is not None and (leaf := branch.methods.get(method)) is not None:
+            place = Place(leaf.row, leaf.body, path)
+        else:
+            place = self._elsewhere(scope["raw_path"], method, branch)
+        scope[_PLACE] = place
         return place
 
     def refusal(self, raw_path: bytes, problem: Problem) -> Response:
@@ -109,41 +114,44 @@ class Table:
         else:
             branch.methods[row.method] = leaf
 
-    def _place(self, raw_path: bytes, method: str) -> Place:
-        branch, path, below, words = self._walk(raw_path)
-        if branch is None or not branch.methods:
-            if below is None:
-                return Place(None, PLAIN_BODY, path)
-            return Place(below.row, below.body, path, words=words)
-        leaf = branch.methods.get(method)
-        if method == "HEAD" and leaf is None:
-            leaf = branch.methods.get("GET")
-            if leaf is not None and leaf.row.streams:
-                leaf = None
-        if leaf is None:
-            return Place(None, PLAIN_BODY, path, methods=tuple(branch.methods))
-        return Place(leaf.row, leaf.body, path)
+    def _elsewhere(self, raw_path: bytes, method: str, branch: _Branch | None) -> Place:
+        """Return where a path leads that has no row of its own for a method."""
+        passed: list[_Branch] = []
+        path = self._walk(raw_path, passed)[1]
+        if branch is not None and branch.methods:
+            leaf = branch.methods.get("GET") if method == "HEAD" else None
+            if leaf is None or leaf.row.streams:
+                return Place(None, PLAIN_BODY, path, methods=tuple(branch.methods))
+            return Place(leaf.row, leaf.body, path)
+        for words in range(len(passed), 0, -1):
+            leaf = passed[words - 1].below
+            if leaf is not None:
+                return Place(leaf.row, leaf.body, path, words=words)
+        return Place(None, PLAIN_BODY, path)
 
-    def _walk(self, raw_path: bytes) -> tuple[_Branch | None, dict[str, str], _Leaf | None, int]:
-        """Follow a path as far as it leads, and remember what answers everything below it."""
-        branch, path, below, words = self._root, dict[str, str](), None, 0
+    def _walk(
+        self, raw_path: bytes, passed: list[_Branch] | None = None
+    ) -> tuple[_Branch | None, dict[str, str]]:
+        """Follow a path, noting what it passes if somebody wants to know."""
+        branch = self._root
+        path: dict[str, str] = {}
         if not raw_path.startswith(b"/"):
-            return None, path, below, words
-        for number, raw in enumerate(raw_path[1:].split(b"/"), 1):
+            return None, path
+        for raw in raw_path[1:].split(b"/"):
             try:
                 word = (unquote_to_bytes(raw) if b"%" in raw else raw).decode()
             except UnicodeDecodeError:
-                return None, path, below, words
+                return None, path
             if (known := branch.words.get(word)) is not None:
                 branch = known
             elif branch.any is not None and word:
                 branch = branch.any
                 path[branch.name] = word
             else:
-                return None, path, below, words
-            if branch.below is not None:
-                below, words = branch.below, number
-        return branch, path, below, words
+                return None, path
+            if passed is not None:
+                passed.append(branch)
+        return branch, path
 
 
 def place_of(scope: Scope) -> Place:
