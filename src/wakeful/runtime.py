@@ -190,6 +190,8 @@ class Runtime:
         Who speaks is `Principal.operator()`, or `Principal.stranger()`: then what they say is
         data, and they share a conversation with nobody.
         """
+        _check(principal, Principal, "principal")
+        _check(contact, Contact, "contact")
         message = Message(
             text=_text(text, "text"), dedup_key=dedup_key, attachments=tuple(attachments)
         )
@@ -359,6 +361,11 @@ def _text(value: Any, field: str) -> str:  # callers without a type checker pass
     if not isinstance(value, str):
         raise InvalidInput(field, f"must be text, not {type(value).__name__}")
     return value
+
+
+def _check(value: object, kind: type, field: str) -> None:
+    if not isinstance(value, kind):
+        raise InvalidInput(field, f"must be a {kind.__name__}, not {type(value).__name__}")
 
 
 def _mode(word: str) -> Mode:

@@ -1,5 +1,7 @@
 """What people at doors of one's own may count on: strangers above all."""
 
+from typing import Any
+
 import pytest
 
 from wakeful.access.principal import Principal
@@ -9,7 +11,7 @@ from wakeful.models.scripted import Pause
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import Settings
 from wakeful.testing.kit import ManualClock, Scripted, in_memory
-from wakeful.vocabulary.errors import NotFound
+from wakeful.vocabulary.errors import InvalidInput, NotFound
 from wakeful.vocabulary.message import UserMessage
 from wakeful.vocabulary.queueing import Mode, QueueOverrides
 from wakeful.vocabulary.stimulus import Outcome
@@ -90,6 +92,15 @@ async def test_a_stranger_learns_only_of_their_own():
     )
     assert who.reply is not None
     assert "trusted as external" in who.reply
+
+
+async def test_nobody_speaks_without_saying_who():
+    async with in_memory([]) as runtime:
+        receive: Any = runtime.receive
+        with pytest.raises(InvalidInput, match="principal: must be a Principal, not Contact"):
+            await receive(ANN, "hello", "x")
+        with pytest.raises(InvalidInput, match="contact: must be a Contact, not str"):
+            await receive(STRANGER, "ann", "hello")
 
 
 async def test_a_stop_at_a_chat_ends_the_turn_there():

@@ -47,6 +47,35 @@ async def test_a_stop_leaves_nothing_of_what_was_said_before_it():
     assert (last.reply, asked) == ("after the stop", 2)
 
 
+async def test_a_stop_that_is_said_leaves_nothing_either_and_is_done_once():
+    pause = Pause("working")
+    model = Scripted([pause, "after the stop"])
+    settings = Settings(queue=QueueOverrides(mode=Mode.QUEUE, cap=10_000))
+    async with in_memory(model, settings=settings) as runtime:
+        first = await turn_after(runtime, pause)
+        async with asyncio.TaskGroup() as group:
+            for number in range(MANY):
+                group.create_task(runtime.send(f"{number}"))
+        stopped = await runtime.send("/stop", dedup_key="k")
+        waiting = await count(runtime, "pending")
+        last = await runtime.send("hello?", mode="queue")
+        again = await runtime.send("/stop", dedup_key="k")
+        turn = await turn_of(runtime, last)
+
+    assert stopped.reply == f"Stopped the turn {first}. Cancelled {MANY} waiting messages."
+    assert waiting == 0
+    assert again == stopped
+    assert turn.reply == "after the stop"
+
+
+async def turn_after(runtime: Runtime, pause: Pause) -> str:
+    await runtime.send("work")
+    await pause.reached.wait()
+    turn_id = (await runtime.lane()).turn_id
+    assert turn_id is not None
+    return turn_id
+
+
 async def test_a_message_that_was_folded_away_while_it_waited_is_shown_again():
     urgent = Pause("busy with the first")
     model = Small([urgent, "urgent done", "first done"])
