@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,8 +10,8 @@ import msgspec
 
 from wakeful.access.credentials import Credentials, Made
 from wakeful.access.gatekeeper import Gatekeeper
-from wakeful.assembly.doors import operator_token, webhook_doors
-from wakeful.assembly.minds import card_of, mcp_servers, mind_of, refuse_open_homes
+from wakeful.assembly.configured import Configured, Followers
+from wakeful.assembly.doors import operator_token
 from wakeful.assembly.plan import DATABASE_NAME, Plan
 from wakeful.assembly.views import views_over
 from wakeful.broker import lanes
@@ -20,9 +19,6 @@ from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
 from wakeful.doors.sender import Sender
 from wakeful.gate import halts
-from wakeful.gate.storms import StormLimits
-from wakeful.intake.accept import IntakeRules
-from wakeful.intake.bindings import Bindings
 from wakeful.intake.compactions import Compactions
 from wakeful.intake.deletion import BoundAutomation, Deletion
 from wakeful.intake.intake import Intake
@@ -70,15 +66,14 @@ class Assembled:
     """A runtime that is built and does not run yet."""
 
     services: Services
-    dispatcher: Dispatcher
+    followers: Followers
     loops: Mapping[str, Service]  # what must run
     http: "HttpServer | None" = None
     operator: Made | None = None  # the token in the home folder, if there is a door
 
 
-async def assemble(plan: Plan, stack: AsyncExitStack) -> Assembled:
+async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Assembled:
     """Open the store and build every room on it; the stack closes what was opened."""
-    refuse_open_homes(plan)
     clock, settings = plan.clock, plan.settings
     ids = Ids(clock)
     store = await _open_store(settings, clock)
@@ -87,22 +82,17 @@ async def assemble(plan: Plan, stack: AsyncExitStack) -> Assembled:
     await bus.start()
     if (newest := await outbox.newest_id(store)) is not None:
         ids.follow(newest)  # deliveries go out in the order of their ids, whatever the clock says
-    servers = mcp_servers(plan)
-    ready = {agent.id: mind_of(agent, servers, plan.clock) for agent in plan.agents.values()}
-    minds = Minds(ready, lambda name, limits: voice([name], limits, clock))
-    stack.push_async_callback(minds.aclose)
-    agents = Agents({agent_id: mind.config for agent_id, mind in ready.items()})
+    agents = Agents(chosen.configs)
     hooks = plan.hooks
     settlement = Settlement(bus, hooks.on_settled)
     ending = Ending(bus, ids, settlement, hooks.on_ended)
-    bindings = _bindings(settings, agents, plan)
     intake = Intake(
         store,
         bus,
         ids,
         agents,
-        _intake_rules(settings),
-        bindings,
+        chosen.rules,
+        chosen.bindings,
         settlement=settlement,
         may_wake=hooks.may_wake,
     )
@@ -117,9 +107,7 @@ async def assemble(plan: Plan, stack: AsyncExitStack) -> Assembled:
         grants_of=hooks.grants_of,
         reports_to=hooks.reports_to,
     )
-    dispatcher = _engine(plan, store, pen, intake, minds)
-    cards = {agent_id: partial(card_of, mind) for agent_id, mind in ready.items()}
-    views = views_over(store, bus, clock, bindings, cards)
+    views = views_over(store, bus, clock, chosen.bindings, chosen.cards)
     services = Services(
         views=views,
         ids=ids,
@@ -131,8 +119,10 @@ async def assemble(plan: Plan, stack: AsyncExitStack) -> Assembled:
         credentials=Credentials(store, ids),
         gatekeeper=Gatekeeper(store, clock),
     )
-    loops = {
-        "dispatcher": dispatcher,
+    followers = _followers(plan, chosen, agents, services, pen)
+    stack.push_async_callback(followers.minds.aclose)
+    loops: dict[str, Service] = {
+        "dispatcher": followers.dispatcher,
         "timekeeper": Timekeeper(
             store,
             bus,
@@ -141,48 +131,52 @@ async def assemble(plan: Plan, stack: AsyncExitStack) -> Assembled:
             lanes.lock,
             more_locks=[halts.ASKING],
         ),
-        "sender": Sender(
-            store, bus, clock, {**plan.doors, **webhook_doors(settings.outbound, clock)}
-        ),
+        "sender": followers.sender,
         "indexer": Indexer(store, clock),
-        "janitor": Janitor(store, bus, clock, **msgspec.structs.asdict(settings.retention)),
+        "janitor": followers.janitor,
         "deletion": services.deletion,
-        **{f"mcp {name}": server for name, server in servers.items()},
     }
     if plan.http is None:
-        return Assembled(services=services, dispatcher=dispatcher, loops=loops)
+        return Assembled(services=services, followers=followers, loops=loops)
     operator = await operator_token(services.credentials, plan.http, settings.home)
     http = plan.http.open(services)
     stack.callback(http.close)
     return Assembled(
         services=services,
-        dispatcher=dispatcher,
+        followers=followers,
         loops={**loops, "http": http},
         http=http,
         operator=operator,
     )
 
 
-def _engine(plan: Plan, store: Store, pen: Pen, intake: Intake, minds: Minds) -> Dispatcher:
-    """Build what thinks: lanes, and turns in them."""
-    clock = plan.clock
-    interrupts = Interrupts()
-    owner = pen.ids.new("node")
-    runner = LaneRunner(
-        store,
-        clock,
-        Opening(pen, minds, owner),
-        Thinker(store, pen.bus, Recorder(pen), clock, Random(), plan.settings.timezone),
-        interrupts,
-    )
-    return Dispatcher(
-        store,
-        clock,
-        runner,
-        Recovery(store, intake, {id: plan.agents[id].config.limits for id in sorted(plan.agents)}),
-        interrupts,
-        owner,
-        msgspec.structs.asdict(plan.settings.lanes),
+def _followers(
+    plan: Plan, chosen: Configured, agents: Agents, services: Services, pen: Pen
+) -> Followers:
+    """Build what thinks, sends and sweeps by what was chosen."""
+    clock, store, bus = plan.clock, services.views.store, services.views.bus
+    minds = Minds(chosen.minds, lambda name, limits: voice([name], limits, clock))
+    thinker = Thinker(store, bus, Recorder(pen), clock, Random(), chosen.settings.timezone)
+    interrupts, owner = Interrupts(), pen.ids.new("node")
+    limits = {agent_id: config.limits for agent_id, config in sorted(chosen.configs.items())}
+    return Followers(
+        agents=agents,
+        bindings=chosen.bindings,
+        intake=services.intake,
+        minds=minds,
+        cards=services.views.agents,
+        dispatcher=Dispatcher(
+            store,
+            clock,
+            LaneRunner(store, clock, Opening(pen, minds, owner), thinker, interrupts),
+            Recovery(store, services.intake, limits),
+            interrupts,
+            owner,
+            chosen.pools,
+        ),
+        thinker=thinker,
+        sender=Sender(store, bus, clock, chosen.doors),
+        janitor=Janitor(store, bus, clock, **msgspec.structs.asdict(chosen.settings.retention)),
     )
 
 
@@ -191,29 +185,6 @@ async def _open_store(settings: Settings, clock: Clock) -> Store:
     if is_postgres(database):
         return await open_store(database, clock=clock)
     return await open_store(home / DATABASE_NAME if home else None, clock=clock)
-
-
-def _bindings(settings: Settings, agents: Agents, plan: Plan) -> Bindings:
-    for position, binding in enumerate(settings.bindings):
-        agents.get(binding.agent, f"bindings[{position}].agent")
-    return Bindings(
-        settings.bindings,
-        default_agent=plan.default_agent,
-        dm_scope=settings.dm_scope,
-        identity_links=settings.identity_links,
-        is_unified=settings.unified,
-    )
-
-
-def _intake_rules(settings: Settings) -> IntakeRules:
-    storm = settings.storm
-    return IntakeRules(
-        queue=settings.queue,
-        doors=settings.doors,
-        storm=StormLimits(turns=storm.turns, window_s=storm.window_s),
-        max_chain_depth=settings.max_chain_depth,
-        reset=settings.reset.times(settings.timezone),
-    )
 
 
 def _no_automations(tx: Tx, session_key: str) -> Sequence[BoundAutomation]:

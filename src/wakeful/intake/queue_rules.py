@@ -24,6 +24,10 @@ class QueueRules:
         self._everywhere = everywhere
         self._doors = doors
 
+    def follow(self, everywhere: QueueOverrides, doors: dict[str, QueueOverrides]) -> None:
+        """Resolve by other levels from now on."""
+        self._everywhere, self._doors = everywhere, doors
+
     def of(self, session: SessionPolicy, what: Draft | Stimulus) -> QueueSettings:
         """Resolve inline > session > door > agent > global > default, each key on its own."""
         inline, of_door = _own_levels(what)
@@ -40,7 +44,9 @@ class QueueRules:
         """The queue block of the binding that opened the session stands in for the agent's."""
         binding = self._bindings.get(session.binding)
         if binding is None or binding.queue is None:
-            return self._agents.get(session.agent_id).queue
+            agent = self._agents.find(session.agent_id)
+            # An open turn may outlive the configuration of its agent.
+            return queueing.NO_OVERRIDES if agent is None else agent.queue
         return binding.queue
 
 

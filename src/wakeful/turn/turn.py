@@ -54,6 +54,10 @@ class Thinker:
         self._random = random
         self._timezone = timezone
 
+    def follow(self, timezone: str) -> None:
+        """Tell tools of another zone from now on."""
+        self._timezone = timezone
+
     async def think(self, journal: Journal, next: Next) -> Next:
         """Go on with a turn, from wherever its journal stands, until it ends or is left."""
         while True:

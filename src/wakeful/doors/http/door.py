@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from wakeful.doors.http import pages
 from wakeful.doors.http.agents import Agents, Halts
 from wakeful.doors.http.app import App
@@ -59,6 +61,7 @@ class HttpDoor:
 
     def __init__(self, options: HttpOptions | None = None) -> None:
         self._options = options or HttpOptions()
+        self._guard: Guard | None = None
         self.table: Sequence[Endpoint] = ()  # what it answers, once it is open
 
     @property
@@ -69,6 +72,12 @@ class HttpDoor:
     def operator_token(self) -> str | None:
         return self._options.operator_token
 
+    def follow(self, options: HttpOptions) -> None:
+        """Know other hosts, origins and proxies from now on; host and port stay as they are."""
+        self._options = replace(options, host=self._options.host, port=self._options.port)
+        if self._guard is not None:
+            self._guard.follow(_guard_rules(self._options))
+
     def open(self, services: Services) -> HttpServer:
         """Build the app and take its port; the caller runs the server as a service."""
         options = self._options
@@ -76,14 +85,19 @@ class HttpDoor:
         probe = Probe(services.views.store, services.views.clock)
         self.table = endpoints(services, lasting, probe)
         app = App(self.table, services.metrics.registry)
-        own: set[str] = set() if options.host in _EVERYWHERE else {_name(options.host)}
-        rules = GuardRules(
-            hosts=frozenset(options.hosts) | own,
-            origins=frozenset(options.origins),
-            proxies=Proxies(options.trusted_proxies),
-        )
-        guard = Guard(app, services.gatekeeper, services.views.clock, rules, app.body_rule)
+        clock = services.views.clock
+        guard = Guard(app, services.gatekeeper, clock, _guard_rules(options), app.body_rule)
+        self._guard = guard
         return HttpServer(guard, options, services.views.clock, lasting, beside=probe.run)
+
+
+def _guard_rules(options: HttpOptions) -> GuardRules:
+    own: set[str] = set() if options.host in _EVERYWHERE else {_name(options.host)}
+    return GuardRules(
+        hosts=frozenset(options.hosts) | own,
+        origins=frozenset(options.origins),
+        proxies=Proxies(options.trusted_proxies),
+    )
 
 
 def _name(host: str) -> str:

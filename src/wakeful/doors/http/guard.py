@@ -55,10 +55,14 @@ class Guard:
         self._app = app
         self._gatekeeper = gatekeeper
         self._clock = clock
+        self._body_rule = body_rule
+        self.follow(rules)
+
+    def follow(self, rules: GuardRules) -> None:
+        """Let through what these rules say, from now on."""
         self._hosts = _LOCAL | {host.lower() for host in rules.hosts}
         self._origins = rules.origins
         self._proxies = rules.proxies
-        self._body_rule = body_rule
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
