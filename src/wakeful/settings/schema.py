@@ -26,9 +26,9 @@ that ends in `_file` names a file with the value, from the folder of the setting
 
 After `SIGHUP`, or `wakeful config set`, a running server reads the file again. A broken file \
 changes nothing and is reported, and so does one that could not work. Everything is changed in \
-place: nobody waits, no turn is cut. A turn that is open goes on with what it opened with; whatever \
-begins next takes what is new. `database`, `server.host`, `server.port` and the home folder need a \
-new start, which the log says.
+place: nobody waits, no turn is cut. A turn that is open goes on with what it opened with; \
+whatever begins next takes what is new. `database`, `server.host`, `server.port` and the home \
+folder need a new start, which the log says.
 
 ## Variables of the environment
 
