@@ -4,6 +4,7 @@ import asyncio
 import signal
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -12,8 +13,8 @@ import msgspec
 
 from wakeful.access.credentials import Credentials, Made
 from wakeful.access.principal import Principal
-from wakeful.assembly.assemble import Assembled, assemble
 from wakeful.assembly.plan import Plan
+from wakeful.assembly.running import Running, start
 from wakeful.bus.bus import Bus, Subscription
 from wakeful.doors import messaging, naming
 from wakeful.doors.messaging import Message
@@ -22,7 +23,6 @@ from wakeful.intake.bindings import Contact
 from wakeful.intake.deletion import Deleted
 from wakeful.intake.intake import Stopped
 from wakeful.intake.sessions import Changes, ResetDone
-from wakeful.operations.watchdog import Watchdog
 from wakeful.services import Services
 from wakeful.settings.settings import Settings
 from wakeful.store.database import Store
@@ -64,29 +64,23 @@ class Runtime:
         settings = settings or Settings()
         if home is not None:
             settings = msgspec.structs.replace(settings, home=Path(home).expanduser())
-        known = {agent.id: agent for agent in agents or (Agent(),)}
-        if len(known) != len(agents or (1,)):
-            raise InvalidInput("agents", "two agents have the same id")
-        if clash := (doors or {}).keys() & settings.outbound.keys():
-            raise InvalidInput(f"outbound.{min(clash)}", "must not be the name of another door")
-        self.settings = settings
         self.clock: Clock = clock or SystemClock()
         self.metrics = Metrics()
         self._plan = Plan(
             settings=settings,
-            agents=known,
+            agents=_by_id(agents),
             doors=dict(doors or {}),
             http=http,
             clock=self.clock,
             metrics=self.metrics,
         )
+        self._plan.check()
         self._stack = AsyncExitStack()
-        self._built: Assembled  # from the start on
-        self._loops: list[asyncio.Task[None]] = []
+        self._running: Running  # from the start on
 
     async def __aenter__(self) -> Self:
         try:
-            await self._start()
+            self._running = await start(self._plan, self._stack)
         except BaseException:
             await self._stack.aclose()
             raise
@@ -109,21 +103,14 @@ class Runtime:
                 raise
             raise _first(failed) from group
 
-    async def _start(self) -> None:
-        if self.settings.watchdog_s:
-            watchdog = Watchdog(self.clock, self.metrics, self.settings.watchdog_s)
-            watchdog.start()
-            self._stack.callback(watchdog.stop)
-        self._built = await assemble(self._plan, self._stack)
-        group = await self._stack.enter_async_context(asyncio.TaskGroup())
-        for name, service in self._built.loops.items():
-            self._loops.append(group.create_task(service.run(), name=name))
-        self._loops.append(group.create_task(self._watch_store(), name="store watch"))
+    @property
+    def settings(self) -> Settings:
+        return self._plan.settings
 
     @property
     def services(self) -> Services:
         """What the verbs below are made of, for a door of one's own."""
-        return self._built.services
+        return self._running.built.services
 
     @property
     def store(self) -> Store:
@@ -140,12 +127,12 @@ class Runtime:
     @property
     def http(self) -> "HttpServer | None":
         """The HTTP door, if there is one."""
-        return self._built.http
+        return self._running.built.http
 
     @property
     def operator(self) -> Made | None:
         """The token in the home folder, if there is a door."""
-        return self._built.operator
+        return self._running.built.operator
 
     # The fields of a message, all but the text with a default.
     async def send(  # noqa: PLR0913
@@ -317,6 +304,22 @@ class Runtime:
         """Lift a halt; everything goes on where it was."""
         return await self.services.intake.resume(agent)
 
+    async def reconfigure(
+        self, *, agents: Sequence[Agent] | None = None, settings: Settings | None = None
+    ) -> Sequence[str]:
+        """Work by other agents and settings from now on; nothing waits, and no turn is cut.
+
+        What is None stays. An open turn keeps what it opened with; whatever begins next takes what
+        is new. Return the keys that a start alone can change, which stay as they are. If the new
+        settings could not work, this raises and changes nothing.
+        """
+        known = self._plan.agents if agents is None else _by_id(agents)
+        plan = replace(self._plan, agents=known, settings=settings or self.settings)
+        plan.check()
+        kept = await self._running.take(plan)
+        self._plan = self._running.plan
+        return kept
+
     async def serve(self) -> None:
         """Run until SIGTERM or SIGINT; a second one leaves at once, losing nothing."""
         loop = asyncio.get_running_loop()
@@ -333,8 +336,7 @@ class Runtime:
 
     def leave(self) -> None:
         """End every service at once; what was going on goes on at the next start."""
-        for task in self._loops:
-            task.cancel()
+        self._running.leave()
 
     def _key(self, session: str) -> SessionKey:
         """Return the key that a caller's words name; short forms mean the first agent."""
@@ -348,13 +350,16 @@ class Runtime:
         """Wait for running turns, though not for ever; what is left goes on at the next start."""
         try:
             async with time_limit(self.clock, self.settings.drain_s):
-                await self._built.dispatcher.drain()
+                await self._running.built.followers.dispatcher.drain()
         except TimeoutError:
             pass
 
-    async def _watch_store(self) -> None:
-        await self.store.wait_failed()
-        raise StoreFailed
+
+def _by_id(agents: Sequence[Agent]) -> dict[str, Agent]:
+    known = {agent.id: agent for agent in agents or (Agent(),)}
+    if len(known) != len(agents or (1,)):
+        raise InvalidInput("agents", "two agents have the same id")
+    return known
 
 
 def _text(value: Any, field: str) -> str:  # callers without a type checker pass anything

@@ -10,6 +10,7 @@ from wakeful.settings.settings import Settings
 from wakeful.telemetry.metrics import Metrics
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.clock import Clock
+from wakeful.vocabulary.errors import InvalidInput
 
 if TYPE_CHECKING:  # loaded by those alone who want it: the web framework takes time and memory
     from wakeful.doors.http.door import HttpDoor
@@ -28,6 +29,11 @@ class Plan:
     clock: Clock
     metrics: Metrics
     hooks: Hooks = NO_HOOKS
+
+    def check(self) -> None:
+        """Refuse what two parts of the plan both claim."""
+        if clash := self.doors.keys() & self.settings.outbound.keys():
+            raise InvalidInput(f"outbound.{min(clash)}", "must not be the name of another door")
 
     @property
     def default_agent(self) -> str:

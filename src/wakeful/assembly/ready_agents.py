@@ -15,23 +15,25 @@ from wakeful.vocabulary.errors import InvalidInput
 from wakeful.workspace import refuse_around
 
 
-def mcp_servers(plan: Plan) -> dict[str, McpServer]:
-    """Return the servers whose tools some agent has; the others are not even started."""
+def mcp_servers(plan: Plan, running: Mapping[str, McpServer]) -> dict[str, McpServer]:
+    """Return the servers whose tools some agent has; the others are not even started.
+
+    One that runs already under the same settings is returned as it is.
+    """
     known, home = plan.settings.mcp_servers, plan.settings.home or Path()
     used = {name: agent.id for agent in plan.agents.values() for name in agent.mcp}
     for name, agent_id in used.items():
         if name not in known:
             rule = f"must be one of {', '.join(sorted(known)) or 'none'}, not {name[:60]!r}"
             raise InvalidInput(f"agents.{agent_id}.mcp", rule)
-    return {
-        name: McpServer(
-            name,
-            known[name],
-            folder=home / Path(known[name].folder or "").expanduser(),
-            clock=plan.clock,
-        )
-        for name in sorted(used)
-    }
+    found: dict[str, McpServer] = {}
+    for name in sorted(used):
+        settings, kept = known[name], running.get(name)
+        folder = home / Path(settings.folder or "").expanduser()
+        if kept is None or not kept.is_for(settings, folder):
+            kept = McpServer(name, settings, folder=folder, clock=plan.clock)
+        found[name] = kept
+    return found
 
 
 def refuse_open_homes(plan: Plan) -> None:

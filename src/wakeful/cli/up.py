@@ -23,13 +23,14 @@ from wakeful.doors.http.server import HttpOptions
 from wakeful.operations import token_file
 from wakeful.runtime import Runtime
 from wakeful.settings.exposure import refuse_exposed
+from wakeful.settings.file import ServerSettings
 from wakeful.settings.load import Loaded, load, reload
 from wakeful.store.opening import is_postgres
 from wakeful.telemetry import log as log_file
 from wakeful.telemetry.redaction import SHORTEST, Redaction, secrets_in
 from wakeful.vocabulary.errors import WakefulError
 
-ON_THE_SPOT = frozenset({"telemetry"})  # keys that need no new start of the runtime
+LISTENING = ("host", "port")  # keys of `server` that only a start can change
 YOUNG_OBJECTS = 10_000  # between two rounds of the garbage collector
 STOPPING = (signal.SIGTERM, signal.SIGINT)
 
@@ -59,46 +60,34 @@ def up(desk: Desk, host: Host = None, port: Port = None) -> None:
 
 
 class Server:
-    """One process: a runtime, and after a change of its settings another one."""
+    """One process and its runtime, which follows the settings file while it runs."""
 
     def __init__(self, desk: Desk, environ: dict[str, str]) -> None:
         self._desk = desk
         self._environ = environ
         self._hangup = asyncio.Event()
         self._stop = asyncio.Event()
-        self._runtime: Runtime | None = None  # the one that is awake
-        self._has_told = False
-        self._has_looked = False
-        self.port: int | None = None  # kept from life to life, also when any free one was wanted
+        self._runtime: Runtime | None = None  # once it is awake
 
     async def live(self, loaded: Loaded) -> None:
-        """Run until a signal; settings that cannot run give way to those that did."""
+        """Run until a signal."""
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGHUP, self._hangup.set)
         for number in STOPPING:
             loop.add_signal_handler(number, self._asked_to_stop)
-        wanted: Loaded | None = loaded
-        proven: Loaded | None = None
-        while wanted is not None and not self._stop.is_set():
-            life = _Life(self, wanted)
-            try:
-                following = await life.run()
-            except WakefulError as error:
-                if life.has_begun or proven is None:
-                    raise
-                log.error("these settings do not work, the earlier ones stay: %s", error)
-                wanted = proven
-                continue
-            finally:
-                self._runtime = None
-                running.forget(loaded.home)
-            proven, wanted = wanted, following
+        door = HttpDoor(_http_options(loaded))
+        try:
+            async with Runtime(
+                agents=loaded.agents, settings=loaded.settings, http=door
+            ) as runtime:
+                await self._began(runtime, loaded)
+                await self._until_stopped(runtime, door, loaded)
+        finally:
+            running.forget(loaded.home)
 
-    async def began(self, runtime: Runtime, loaded: Loaded) -> None:
-        """Write down where the server listens, and tell it once."""
-        assert runtime.http is not None
+    async def _began(self, runtime: Runtime, loaded: Loaded) -> None:
+        """Write down where the server listens, and tell it."""
         self._runtime = runtime
-        self.port = runtime.http.port
         url = reachable_url(runtime)
         running.note(
             loaded.home,
@@ -110,28 +99,24 @@ class Server:
             ),
         )
         log.info("awake at %s", url)
-        if not self._has_told:
-            self._has_told = True
-            greet(self._desk, await look_around(runtime, loaded, self._environ))
+        greet(self._desk, await look_around(runtime, loaded, self._environ))
         _spare_the_collector()
 
-    async def ended(self, loaded: Loaded) -> Loaded | None:
-        """Return when this life should end: with other settings for the next one, or for good."""
+    async def _until_stopped(self, runtime: Runtime, door: HttpDoor, loaded: Loaded) -> None:
         async with asyncio.TaskGroup() as group:
-            stopping = group.create_task(self._stop.wait(), name="until stopped")
-            changing = group.create_task(self._changed(loaded), name="until reloaded")
-            # Beside them, since it must neither delay nor end anything.
-            looking = group.create_task(self._look_for_voice(loaded), name="local model")
-            await asyncio.wait((stopping, changing), return_when=asyncio.FIRST_COMPLETED)
-            for task in (stopping, changing, looking):
+            beside = (
+                group.create_task(self._follow(runtime, door, loaded), name="settings"),
+                # Beside everything else, since it must neither delay nor end anything.
+                group.create_task(self._look_for_voice(loaded), name="local model"),
+            )
+            await self._stop.wait()
+            for task in beside:
                 task.cancel()
-        return None if self._stop.is_set() else changing.result()
 
     async def _look_for_voice(self, loaded: Loaded) -> None:
-        """Tell, once, of a model on this machine."""
-        if self._has_looked or self._desk.out.is_json:
+        """Tell of a model on this machine."""
+        if self._desk.out.is_json:
             return
-        self._has_looked = True
         try:
             told = await local_voice(loaded, self._environ, self._desk.clock)
         except Exception:
@@ -141,15 +126,16 @@ class Server:
             self._desk.out.line(found_line(told))
 
     def _asked_to_stop(self) -> None:
-        """Remember a stop, also one that comes between two lives; a second one leaves at once."""
+        """Remember a stop, also one that comes during the start; a second one leaves at once."""
         if not self._stop.is_set():
             log.info("asked to stop; running turns get a while to finish")
         elif self._runtime is not None:
             self._runtime.leave()
         self._stop.set()
 
-    async def _changed(self, loaded: Loaded) -> Loaded:
-        """Return settings that need another life; what can be changed on the spot is."""
+    async def _follow(self, runtime: Runtime, door: HttpDoor, began_with: Loaded) -> None:
+        """Take other settings whenever a signal says that there are some."""
+        loaded = began_with
         while True:
             await self._hangup.wait()
             self._hangup.clear()
@@ -160,41 +146,33 @@ class Server:
                 continue
             try:
                 _refuse_exposed(new)
+                kept = await runtime.reconfigure(agents=new.agents, settings=new.settings)
             except WakefulError as error:
                 log.error("the settings stay as they are: %s", error)
                 continue
-            log.warning("settings read again; changed: %s", ", ".join(outcome.changed) or "nothing")
+            door.follow(_http_options(new))
             _start_log(new, self._environ)
             loaded = new
-            if not ON_THE_SPOT.issuperset(outcome.changed):
-                return new
+            log.warning("settings read again; changed: %s", ", ".join(outcome.changed) or "nothing")
+            if waiting := [*kept, *_moved(began_with.server, new.server)]:
+                log.warning("only a new start changes %s", ", ".join(waiting))
 
 
-class _Life:
-    """One runtime under one set of settings."""
+def _http_options(loaded: Loaded) -> HttpOptions:
+    server = loaded.server
+    return HttpOptions(
+        host=server.host,
+        port=server.port,
+        hosts=server.hosts,
+        origins=server.origins,
+        trusted_proxies=server.trusted_proxies,
+        operator_token=loaded.token,
+    )
 
-    def __init__(self, server: Server, loaded: Loaded) -> None:
-        self._server = server
-        self._loaded = loaded
-        self.has_begun = False
 
-    async def run(self) -> Loaded | None:
-        loaded = self._loaded
-        server = loaded.server
-        options = HttpOptions(
-            host=server.host,
-            port=server.port or self._server.port or 0,
-            hosts=server.hosts,
-            origins=server.origins,
-            trusted_proxies=server.trusted_proxies,
-            operator_token=loaded.token,
-        )
-        async with Runtime(
-            agents=loaded.agents, settings=loaded.settings, http=HttpDoor(options)
-        ) as runtime:
-            await self._server.began(runtime, loaded)
-            self.has_begun = True
-            return await self._server.ended(loaded)
+def _moved(before: ServerSettings, now: ServerSettings) -> list[str]:
+    """Return the keys by which a server would listen somewhere else."""
+    return [f"server.{name}" for name in LISTENING if getattr(before, name) != getattr(now, name)]
 
 
 def _ask_for_files() -> None:

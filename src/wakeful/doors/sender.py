@@ -47,6 +47,10 @@ class Sender:
         self._next_scan = 0
         self._setbacks = Setbacks()  # it may have been moved while nobody ran
 
+    def follow(self, doors: Mapping[str, Door]) -> None:
+        """Send through these doors from now on."""
+        self._doors = doors
+
     async def run(self) -> None:
         unlisten = self._store.listen(outbox.FILED, self._on_filed)
         try:

@@ -92,6 +92,10 @@ class Acceptance:
         self._queue = queue
         self._rules = rules
 
+    def follow(self, rules: IntakeRules) -> None:
+        """Accept by other rules from now on."""
+        self._rules = rules
+
     def run(self, tx: Tx, drafts: Sequence[Draft]) -> list[Receipt]:
         """Accept drafts in order; the lanes that exist are locked by the caller's group."""
         claims = self._claim_keys(tx, drafts)

@@ -113,6 +113,10 @@ class Bindings:
             for address in addresses
         }
 
+    def follow(self, other: "Bindings") -> None:
+        """Resolve as another set of bindings does, from now on."""
+        vars(self).update(vars(other))
+
     def get(self, binding_id: str | None) -> Binding | None:
         return None if binding_id is None else self._by_id.get(binding_id)
 

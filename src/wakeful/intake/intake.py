@@ -77,6 +77,11 @@ class Intake:
             locks=lambda item: (lanes.lock(item[0].session_key), halts.ASKING),
         )
 
+    def follow(self, rules: IntakeRules) -> None:
+        """Accept by other rules from now on."""
+        self.queue.follow(rules.queue, rules.doors)
+        self._acceptance.follow(rules)
+
     async def accept(self, draft: Draft) -> Receipt:
         """Accept a stimulus; it is on disk when this returns."""
         return await self._accept(draft, None)

@@ -24,6 +24,10 @@ class QueueRules:
         self._everywhere = everywhere
         self._doors = doors
 
+    def follow(self, everywhere: QueueOverrides, doors: dict[str, QueueOverrides]) -> None:
+        """Resolve by other levels from now on."""
+        self._everywhere, self._doors = everywhere, doors
+
     def of(self, session: SessionPolicy, what: Draft | Stimulus) -> QueueSettings:
         """Resolve inline > session > door > agent > global > default, each key on its own."""
         inline, by_door = _own_queue(what)

@@ -82,6 +82,18 @@ class Dispatcher:
                 log.warning("recovery waits: the store is not ready", exc_info=True)
                 await self._clock.sleep(RETRY_MS / 1000)
 
+    def follow(self, pools: Mapping[str, int]) -> None:
+        """Run as many lanes as other pools have; what runs beyond that ends by itself."""
+        for name, limit in pools.items():
+            self._pools[name].limit = limit
+            self._pools[name].must_scan = True
+        self._changed.set()
+
+    @property
+    def tasks(self) -> frozenset[asyncio.Task[None]]:
+        """The lanes that run now."""
+        return frozenset(self._running.values())
+
     async def drain(self) -> None:
         """Claim nothing more and return when no lane runs."""
         self._is_draining = True

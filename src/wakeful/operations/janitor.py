@@ -44,6 +44,10 @@ class Janitor:
         self._store = store
         self._bus = bus
         self._clock = clock
+        self.follow(ledger_days=ledger_days, event_days=event_days, events=events)
+
+    def follow(self, *, ledger_days: int, event_days: int, events: int) -> None:
+        """Keep things for as long as this from the next sweep on."""
         self._ledger_ms = ledger_days * DAY_MS
         self._event_ms = event_days * DAY_MS
         self._events = events

@@ -33,7 +33,7 @@ class Watchdog:
     def __init__(self, clock: Clock, metrics: Metrics, limit_s: float) -> None:
         self._clock = clock
         self._metrics = metrics
-        self._limit_s = limit_s
+        self.limit_s = limit_s
         self._tick_s = min(LONGEST_TICK_S, limit_s / TICKS)
         self._stopped = threading.Event()
         self._answered = threading.Event()
@@ -77,9 +77,9 @@ class Watchdog:
             ticks += 1
             self._rearm()
             silent_s = ticks * self._tick_s
-            if silent_s >= self._limit_s:
+            if silent_s >= self.limit_s:
                 self._end(silent_s)
-            elif silent_s >= self._limit_s * COMPLAINT_AT and not has_complained:
+            elif silent_s >= self.limit_s * COMPLAINT_AT and not has_complained:
                 has_complained = True
                 self._metrics.loop_stalled()
                 _say(f"the event loop has not answered for {silent_s:.1f} s\n{_stacks()}")
@@ -94,7 +94,7 @@ class Watchdog:
 
     def _rearm(self) -> None:
         """Be killed, with the stacks on standard error, if no tick comes for so much work."""
-        signal.setitimer(signal.ITIMER_VIRTUAL, self._limit_s + LONGEST_TICK_S)
+        signal.setitimer(signal.ITIMER_VIRTUAL, self.limit_s + LONGEST_TICK_S)
 
 
 def _say(words: str) -> None:

@@ -25,9 +25,10 @@ that ends in `_file` names a file with the value, from the folder of the setting
 `wakeful config schema` prints the JSON Schema, `wakeful config validate` checks a file.
 
 After `SIGHUP`, or `wakeful config set`, a running server reads the file again. A broken file \
-changes nothing and is reported. `telemetry` is changed on the spot; for any other key the server \
-finishes its running turns and starts anew within the same process, with the new settings; if it \
-cannot, it goes back to the old ones. The home folder is the only thing that needs a new process.
+changes nothing and is reported, and so does one that could not work. Everything is changed in \
+place: nobody waits, no turn is cut. A turn that is open goes on with what it opened with; \
+whatever begins next takes what is new. `database`, `server.host`, `server.port` and the home \
+folder need a new start, which the log says.
 
 ## Variables of the environment
 

@@ -76,6 +76,9 @@ class ReadyAgent:
         self.agent_id = agent.id
         self.model = model
         self.fallback_models = tuple(map(model_name, agent.fallback_models))
+        # One that the caller gave may be another agent's, too: it is not ours to close early.
+        models = (agent.model, *agent.fallback_models)
+        self.has_own_model = all(isinstance(one, str) for one in models)
         self.toolbox = toolbox
         self.config = agent.config
         self.workspace = agent.workspace

@@ -1,7 +1,7 @@
-"""The agents of all agents, and those of sessions for which another voice was chosen."""
+"""The agents made ready, and how sessions want them for which another model was chosen."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 
 from wakeful.models.model import Closeable, Model
@@ -22,9 +22,10 @@ class ReadyAgents:
         self._voice = voice
         self._lock = threading.Lock()  # guards the voices: turns are opened on the writer thread
         self._voices: dict[tuple[str, str], Model] = {}  # as many as the operator ever chose
+        self._left: list[Model] = []  # of earlier agents, not closed yet
 
     def get(self, agent_id: str, chosen: Overrides = NOTHING_CHOSEN) -> ReadyAgent | None:
-        """Return an agent's agent, with what was chosen for a session in place of its own."""
+        """Return an agent, with what was chosen for a session in place of its own."""
         agent = self._agents.get(agent_id)
         if agent is None or (chosen.model is None and chosen.thinking is None):
             return agent
@@ -32,15 +33,31 @@ class ReadyAgents:
         thinking = None if chosen.thinking is None else ThinkingLevel(chosen.thinking)
         return agent.speaking(model, thinking or agent.config.thinking)
 
-    async def aclose(self) -> None:
-        """Close every model, also after one that could not be closed."""
+    def follow(self, agents: Mapping[str, ReadyAgent]) -> list[Model]:
+        """Run turns with other agents from the next claim on; return the models that are left.
+
+        Turns that are open go on with the agent they have: `close` comes when they are over.
+        """
+        with self._lock:
+            own = [agent.model for agent in self._agents.values() if agent.has_own_model]
+            left = [*own, *self._voices.values()]
+            self._agents, self._voices = agents, {}
+        self._left += left
+        return left
+
+    async def close(self, models: Sequence[Model]) -> None:
+        """Close models that nobody asks any more, also after one that could not be closed."""
+        closed = {id(model) for model in models}
+        self._left = [model for model in self._left if id(model) not in closed]
         async with AsyncExitStack() as closing:
-            for model in (
-                *(agent.model for agent in self._agents.values()),
-                *self._voices.values(),
-            ):
+            for model in models:
                 if isinstance(model, Closeable):
                     closing.push_async_callback(model.aclose)
+
+    async def aclose(self) -> None:
+        """Close every model."""
+        own = (agent.model for agent in self._agents.values())
+        await self.close([*own, *self._voices.values(), *self._left])
 
     def _chosen(self, agent: ReadyAgent, name: str) -> Model:
         key = (agent.agent_id, name)

@@ -71,6 +71,10 @@ class TurnRunner:
         self._metrics = metrics
         self._timezone = timezone
 
+    def follow(self, timezone: str) -> None:
+        """Tell tools of another zone from now on."""
+        self._timezone = timezone
+
     async def run(self, attempt: TurnAttempt, next: Next) -> Next:
         """Go on with a turn, from wherever its attempt stands, until it ends or is left."""
         while True:

@@ -53,6 +53,10 @@ class AgentView:
         self._store = store
         self._cards = cards
 
+    def follow(self, cards: Mapping[str, Callable[[], AgentCard]]) -> None:
+        """Show these agents from now on."""
+        self._cards = cards
+
     def card(self, agent_id: str) -> AgentCard:
         """Return what an agent is now: its tools may come and go with their servers."""
         card = self._cards.get(agent_id)

@@ -62,6 +62,13 @@ class Agents:
     def __init__(self, configs: Mapping[str, AgentConfig]) -> None:
         self._configs = configs
 
+    def follow(self, configs: Mapping[str, AgentConfig]) -> None:
+        """Know these agents from now on."""
+        self._configs = configs
+
+    def find(self, agent_id: str) -> AgentConfig | None:
+        return self._configs.get(agent_id)
+
     def get(self, agent_id: str, field: str = "session_key") -> AgentConfig:
         config = self._configs.get(agent_id)
         if config is None:

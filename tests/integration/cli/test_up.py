@@ -193,7 +193,7 @@ def test_a_bad_file_stops_the_start_with_its_line(home: Home):
 def test_new_settings_are_taken_without_a_new_process(home: Home):
     with home.up() as server:
         home.ok("config", "set", "agents.scout.instructions", "Be brief.")
-        home.log_line(f"awake at {server.told['url']}", after="changed: agents")
+        home.log_line("changed: agents")
 
         assert [one["id"] for one in home.json("agents", "list")["items"]] == ["main", "scout"]
         assert home.json("status")["pid"] == server.process.pid
@@ -213,15 +213,47 @@ def test_a_broken_file_leaves_the_running_settings_in_force(home: Home):
         assert home.run("config", "set", "drain_s", "soon").returncode == 2
 
 
-def test_settings_that_cannot_run_give_way_to_those_that_did(home: Home):
+def test_settings_that_cannot_work_leave_the_running_ones_in_force(home: Home):
     with home.up() as server:
-        home.ok("config", "set", "database", "postgresql://127.0.0.1:1/none")
+        (home.folder / "wakeful.yaml").write_text(
+            "agents: {main: {model: demo}}\nbindings: [{match: {door: chat}, agent: nobody}]\n"
+        )
+        server.signal(signal.SIGHUP)
 
-        home.log_line("these settings do not work, the earlier ones stay")
-        home.log_line("awake at", after="these settings do not work")
+        home.log_line("the settings stay as they are")
 
         assert home.json("send", "hello", "--wait", "10")["turn"]["state"] == "done"
         assert server.stop() == 0
+
+
+def test_what_only_a_start_can_change_is_said_and_the_rest_is_changed(home: Home):
+    with home.up() as server:
+        (home.folder / "wakeful.yaml").write_text(
+            "database: postgresql://127.0.0.1:1/none\n"
+            "server: {host: localhost}\n"
+            "agents: {scout: {}}\n"
+        )
+        server.signal(signal.SIGHUP)
+
+        home.log_line("only a new start changes database, server.host")
+
+        agents = [one["id"] for one in home.json("agents", "list")["items"]]
+        assert agents == ["main", "scout"]
+        assert home.json("status")["url"] == server.told["url"]
+        assert server.stop() == 0
+
+
+def test_another_name_of_the_server_is_known_at_once(home: Home):
+    with home.up() as server:
+        (home.folder / "wakeful.yaml").write_text("server: {hosts: [other.example]}\n")
+        with httpx2.Client(base_url=server.told["url"], trust_env=False) as client:
+            named = {"Host": "other.example"}
+            before = client.get("/healthz", headers=named).status_code
+            server.signal(signal.SIGHUP)
+            home.log_line("changed: server")
+            after = client.get("/healthz", headers=named).status_code
+
+        assert (before, after) == (421, 200)
 
 
 def test_how_much_is_logged_is_changed_on_the_spot(home: Home):

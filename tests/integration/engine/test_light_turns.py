@@ -54,7 +54,7 @@ async def test_a_context_that_is_built_anew_measures_the_same_as_one_that_was_ke
             await turn_of(runtime, await runtime.send("hi"))
             await turn_of(runtime, await runtime.accept(BEAT))
             if not is_kept:
-                opening = runtime._built.dispatcher._runner._opening  # pyright: ignore[reportPrivateUsage]
+                opening = runtime._running.built.followers.dispatcher._runner._opening  # pyright: ignore[reportPrivateUsage]
                 opening.contexts._kept.clear()  # pyright: ignore[reportPrivateUsage]
             await turn_of(runtime, await runtime.send("and?"))
             (row,) = await runtime.store.read("SELECT context_tokens FROM sessions")

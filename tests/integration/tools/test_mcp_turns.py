@@ -1,9 +1,11 @@
 """Turns use the tools of MCP servers like any others."""
 
+import asyncio
+
 import pytest
 
 from tests.integration.http.serving import house
-from tests.integration.tools.mcp_serving import lying
+from tests.integration.tools.mcp_serving import eventually, lying
 from wakeful.models.scripted import Scripted, call, says
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import Settings
@@ -72,3 +74,35 @@ async def test_an_unknown_server_is_refused_at_the_start():
     with pytest.raises(InvalidInput, match=r"agents\.main\.mcp: must be one of notes, not 'nots'"):
         async with runtime:
             pass
+
+
+async def test_servers_come_go_and_stay_when_settings_change():
+    def tools_of(runtime: Runtime) -> list[str]:
+        (server,) = runtime.services.views.agents.card("main").mcp
+        return list(server.tools)
+
+    def agent() -> Agent:
+        return Agent(model=Scripted(lambda _: "well"), mcp=["notes"])
+
+    async def settled(runtime: Runtime) -> list[str]:
+        await runtime.wait(await runtime.send("hello"), timeout_s=60)  # waits for the first list
+        return tools_of(runtime)
+
+    first, second = settings(*lying("fine")), settings(*lying("other"))
+    async with Runtime(agents=[agent()], settings=first) as runtime:
+        began = await settled(runtime)
+        await runtime.reconfigure(agents=[agent()], settings=first)
+        same = tools_of(runtime)  # at once: it was not started anew
+        await runtime.reconfigure(agents=[agent()], settings=second)
+        changed = await settled(runtime)
+        await runtime.reconfigure(agents=[Agent(model=Scripted([]))])
+        gone = runtime.services.views.agents.card("main").mcp
+        await eventually(lambda: not any("mcp notes" in name for name in task_names()))
+
+    assert began == same == ["notes_fine"]
+    assert changed == ["notes_other"]
+    assert gone == ()
+
+
+def task_names() -> list[str]:
+    return [task.get_name() for task in asyncio.all_tasks()]

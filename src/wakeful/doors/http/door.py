@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
 from wakeful.doors.http import pages
 from wakeful.doors.http.agents import Agents, Halts
 from wakeful.doors.http.app import App, Serve
@@ -73,6 +75,7 @@ class HttpDoor:
         self._options = options or HttpOptions()
         self._others = others  # rows of whoever else answers at this port
         self._error_forms = error_forms or {}  # by the prefix below which they hold
+        self._guard: Guard | None = None
         self.table = Table(())  # what it answers, once it is open
 
     @property
@@ -82,6 +85,12 @@ class HttpDoor:
     @property
     def operator_token(self) -> str | None:
         return self._options.operator_token
+
+    def follow(self, options: HttpOptions) -> None:
+        """Know other hosts, origins and proxies from now on; host and port stay as they are."""
+        self._options = replace(options, host=self._options.host, port=self._options.port)
+        if self._guard is not None:
+            self._guard.follow(_guard_rules(self._options))
 
     def open(self, services: Services) -> HttpServer:
         """Build the app and take its port; the caller runs the server as a service."""
@@ -93,16 +102,20 @@ class HttpDoor:
         mounts, sockets = Mounts(lasting), Sockets(services.gatekeeper, lasting, clock)
         others: dict[type[Row], Serve] = {Mount: mounts.serve, Socket: sockets.serve}
         app = App(self.table, registry, others)
-        own: set[str] = set() if options.host in _EVERYWHERE else {_name(options.host)}
-        rules = GuardRules(
-            hosts=frozenset(options.hosts) | own,
-            origins=frozenset(options.origins),
-            proxies=Proxies(options.trusted_proxies),
-        )
-        guard = Guard(app, self.table, services.gatekeeper, clock, rules)
+        guard = Guard(app, self.table, services.gatekeeper, clock, _guard_rules(options))
+        self._guard = guard
         return HttpServer(
             guard, self.table, options, clock, lasting, beside=(probe.run, mounts.run)
         )
+
+
+def _guard_rules(options: HttpOptions) -> GuardRules:
+    own: set[str] = set() if options.host in _EVERYWHERE else {_name(options.host)}
+    return GuardRules(
+        hosts=frozenset(options.hosts) | own,
+        origins=frozenset(options.origins),
+        proxies=Proxies(options.trusted_proxies),
+    )
 
 
 def _name(host: str) -> str:

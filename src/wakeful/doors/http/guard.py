@@ -45,6 +45,10 @@ class Guard:
         self._table = table
         self._gatekeeper = gatekeeper
         self._clock = clock
+        self.follow(rules)
+
+    def follow(self, rules: GuardRules) -> None:
+        """Let through what these rules say, from now on."""
         self._hosts = _LOCAL | {host.lower() for host in rules.hosts}
         self._origins = rules.origins
         self._proxies = rules.proxies

@@ -58,6 +58,10 @@ class McpServer:
         self._connection: Connection | None = None
         self._known = asyncio.Event()  # set once the first try has ended, well or not
 
+    def is_for(self, settings: McpServerSettings, folder: Path) -> bool:
+        """Tell whether this is the server that such settings mean."""
+        return self._settings == settings and self._folder == folder
+
     async def run(self) -> None:
         """Connect, and connect again whenever the connection is gone."""
         pause_s = FIRST_BACKOFF_S

@@ -1,0 +1,127 @@
+"""What a plan says, built and checked before anybody works by it; and everybody who then does."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import msgspec
+
+from wakeful.assembly.doors import webhook_doors
+from wakeful.assembly.plan import Plan
+from wakeful.assembly.ready_agents import card_of, mcp_servers, ready_agent, refuse_open_homes
+from wakeful.assembly.views import Cards
+from wakeful.doors.sender import Door, Sender
+from wakeful.gate.storms import StormLimits
+from wakeful.intake.accept import IntakeRules
+from wakeful.intake.bindings import Bindings
+from wakeful.intake.intake import Intake
+from wakeful.lanes.dispatcher import Dispatcher
+from wakeful.models.model import Model
+from wakeful.operations.janitor import Janitor
+from wakeful.settings.settings import Settings
+from wakeful.tools.mcp.server import McpServer
+from wakeful.turn.agent import ReadyAgent
+from wakeful.turn.ready_agents import ReadyAgents
+from wakeful.turn.turn import TurnRunner
+from wakeful.views.agents import AgentView
+from wakeful.vocabulary.agent import AgentConfig, Agents
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configured:
+    """Everything that an operator chose and that may change while turns go on."""
+
+    settings: Settings
+    servers: Mapping[str, McpServer]
+    ready_agents: Mapping[str, ReadyAgent]
+    bindings: Bindings
+    rules: IntakeRules
+    doors: Mapping[str, Door]
+
+    @property
+    def configs(self) -> dict[str, AgentConfig]:
+        return {agent_id: agent.config for agent_id, agent in self.ready_agents.items()}
+
+    @property
+    def cards(self) -> Cards:
+        return {agent_id: partial(card_of, agent) for agent_id, agent in self.ready_agents.items()}
+
+    @property
+    def pools(self) -> dict[str, int]:
+        return msgspec.structs.asdict(self.settings.lanes)
+
+
+def configured(plan: Plan, running: Mapping[str, McpServer] | None = None) -> Configured:
+    """Build what a plan says, or refuse the first thing that could not work.
+
+    MCP servers that run already, and are wanted just as they are, go on.
+    """
+    refuse_open_homes(plan)
+    settings = plan.settings
+    servers = mcp_servers(plan, running or {})
+    ready_agents = {
+        agent.id: ready_agent(agent, servers, plan.clock) for agent in plan.agents.values()
+    }
+    agents = Agents({agent_id: agent.config for agent_id, agent in ready_agents.items()})
+    return Configured(
+        settings=settings,
+        servers=servers,
+        ready_agents=ready_agents,
+        bindings=_bindings(settings, agents, plan),
+        rules=_intake_rules(settings),
+        doors={**plan.doors, **webhook_doors(settings.outbound, plan.clock)},
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Followers:
+    """Whoever works by what was chosen, and follows when it changes."""
+
+    agents: Agents
+    bindings: Bindings
+    intake: Intake
+    ready_agents: ReadyAgents
+    cards: AgentView
+    dispatcher: Dispatcher
+    turns: TurnRunner
+    sender: Sender
+    janitor: Janitor
+
+    def follow(self, new: Configured) -> list[Model]:
+        """Work by other settings from now on; return the models that nobody new will ask.
+
+        Nothing waits and nothing is cut: an open turn keeps what it opened with, and whatever is
+        accepted or claimed next goes by what is new.
+        """
+        self.agents.follow(new.configs)
+        self.bindings.follow(new.bindings)
+        self.intake.follow(new.rules)
+        self.cards.follow(new.cards)
+        self.dispatcher.follow(new.pools)
+        self.turns.follow(new.settings.timezone)
+        self.sender.follow(new.doors)
+        self.janitor.follow(**msgspec.structs.asdict(new.settings.retention))
+        return self.ready_agents.follow(new.ready_agents)
+
+
+def _bindings(settings: Settings, agents: Agents, plan: Plan) -> Bindings:
+    for position, binding in enumerate(settings.bindings):
+        agents.get(binding.agent, f"bindings[{position}].agent")
+    return Bindings(
+        settings.bindings,
+        default_agent=plan.default_agent,
+        dm_scope=settings.dm_scope,
+        identity_links=settings.identity_links,
+        is_unified=settings.unified,
+    )
+
+
+def _intake_rules(settings: Settings) -> IntakeRules:
+    storm = settings.storm
+    return IntakeRules(
+        queue=settings.queue,
+        doors=settings.doors,
+        storm=StormLimits(turns=storm.turns, window_s=storm.window_s),
+        max_chain_depth=settings.max_chain_depth,
+        reset=settings.reset.times(settings.timezone),
+    )
