@@ -9,12 +9,12 @@ import pytest
 
 from tests.acceptance.scenes import assert_kept, killed_under_load, live_and_die
 from wakeful.testing.checker.history import History, read_ledgers, read_sqlite
-from wakeful.testing.client import Client, Load
+from wakeful.testing.client import Client, Load, gather
 from wakeful.testing.process import Gone, Place, running
 from wakeful.testing.trial import come_to_rest, judged
 from wakeful.vocabulary.stimulus import State
 
-SOON_MS = 500
+HOUR_MS = 3_600_000
 POINTS = [f"P{number}" for number in range(1, 14)]
 
 
@@ -75,9 +75,12 @@ async def test_timers_fire_once_whatever_commit_the_process_dies_at(
 ) -> None:
     client = Client(place)
     async with running(place) as rig:
-        for session in ("a", "a", "b", "c"):
-            await client.set_timer(rig, session, SOON_MS, "act,put")
+        await gather(*(client.say(rig, session) for session in "abc"))
+        await rig.rest()
+        for session in "aabc":
+            await client.set_timer(rig, session, HOUR_MS, "act,put")
         assert await rig.stop() == 0
+    place.move_clock(HOUR_MS)
     with suppress(Gone):
         async with running(place, options=("--die", f"{where}:{number}")) as rig:
             await rig.ask("seen", kind="timer.fired", count=4)

@@ -99,10 +99,11 @@ async def test_after_a_suspend_each_timer_fires_once_and_a_noisy_one_is_held(pla
     client = Client(place)
     async with running(place, options=("--watchdog-s", "1")) as rig:
         for hour in range(1, 8):
+            await client.say(rig, f"quiet{hour}")
             await client.set_timer(rig, f"quiet{hour}", hour * HOUR_MS)
         await gather(
             *(
-                client.set_timer(rig, "noisy", HOUR_MS, origin="webhook", source="feed")
+                client.set_timer(rig, "noisy", HOUR_MS, kind="webhook", source="feed")
                 for _ in range(12)
             )
         )
