@@ -50,7 +50,7 @@ bench: install ## Measure (ONLY=name for one row)
 	@$(RUN) -m bench $(if $(ONLY),--only '$(ONLY)')
 
 chaos: install ## Kill at random under load and check (SEED=n MINUTES=n)
-	@$(RUN) -m wakeful.testing.chaos $(if $(SEED),--seed '$(SEED)') $(if $(MINUTES),--minutes '$(MINUTES)')
+	@$(RUN) -m tests.proofs.chaos $(if $(SEED),--seed '$(SEED)') $(if $(MINUTES),--minutes '$(MINUTES)')
 
 docs: install ## Write the generated pages of docs/reference
 	@$(RUN) scripts/reference.py

@@ -2,9 +2,9 @@
 
 import asyncio
 
+from tests.proofs.client import OUT, Client, Load, gather
+from tests.proofs.process import Gone, Place, RigProcess, running
 from wakeful.testing.checker.check import Report
-from wakeful.testing.client import OUT, Client, Load, gather
-from wakeful.testing.process import Gone, Place, RigProcess, running
 
 
 async def everything(rig: RigProcess, client: Client) -> None:

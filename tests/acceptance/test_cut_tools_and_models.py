@@ -3,11 +3,11 @@
 import pytest
 
 from tests.acceptance.scenes import assert_kept
+from tests.proofs.client import OUT, Client
+from tests.proofs.process import Gone, Place, running
+from tests.proofs.trial import come_to_rest, judged
 from wakeful.testing import ledger
 from wakeful.testing.checker.history import read_sqlite
-from wakeful.testing.client import OUT, Client
-from wakeful.testing.process import Gone, Place, running
-from wakeful.testing.trial import come_to_rest, judged
 from wakeful.turns.tool_calls import CallState
 from wakeful.turns.turns import TurnState
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.scenes import assert_kept, everything
+from tests.proofs.client import Client
+from tests.proofs.process import Failed, Gone, Place, RigProcess, running
+from tests.proofs.trial import come_to_rest, judged
 from wakeful.testing import ledger
-from wakeful.testing.client import Client
-from wakeful.testing.process import Failed, Gone, Place, RigProcess, running
-from wakeful.testing.trial import come_to_rest, judged
 
 pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 

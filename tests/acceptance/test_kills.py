@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.scenes import assert_kept, killed_under_load, live_and_die
+from tests.proofs.client import Client, Load
+from tests.proofs.process import Gone, Place, running
+from tests.proofs.trial import come_to_rest, judged
 from wakeful.testing.checker.history import History, read_ledgers, read_sqlite
-from wakeful.testing.client import Client, Load
-from wakeful.testing.process import Gone, Place, running
-from wakeful.testing.trial import come_to_rest, judged
 from wakeful.vocabulary.stimulus import State
 
 POINTS = [f"P{number}" for number in range(1, 14)]

@@ -3,10 +3,10 @@
 import pytest
 
 from tests.acceptance.scenes import assert_kept
+from tests.proofs.client import Client
+from tests.proofs.process import Gone, Place, RigProcess, running
+from tests.proofs.trial import come_to_rest, judged
 from wakeful.testing.checker.history import read_sqlite
-from wakeful.testing.client import Client
-from wakeful.testing.process import Gone, Place, RigProcess, running
-from wakeful.testing.trial import come_to_rest, judged
 from wakeful.vocabulary.entry import Kind
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.scenes import assert_kept, killed_under_load, live_and_die
-from wakeful.testing.client import Client, Load
-from wakeful.testing.process import Place
-from wakeful.testing.trial import come_to_rest, judged
+from tests.proofs.client import Client, Load
+from tests.proofs.process import Place
+from tests.proofs.trial import come_to_rest, judged
 
 
 @pytest.fixture

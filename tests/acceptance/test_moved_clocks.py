@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from tests.acceptance.scenes import assert_kept
+from tests.proofs.client import OUT, Client, gather
+from tests.proofs.process import Place, running
+from tests.proofs.trial import come_to_rest, judged
 from wakeful.testing.checker.history import Database, read_sqlite
-from wakeful.testing.client import OUT, Client, gather
-from wakeful.testing.process import Place, running
-from wakeful.testing.trial import come_to_rest, judged
 from wakeful.turns.turns import TurnState
 from wakeful.vocabulary.stimulus import State
 

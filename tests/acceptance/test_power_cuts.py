@@ -8,9 +8,9 @@ import pytest
 
 from tests.acceptance import lossy_disk
 from tests.acceptance.scenes import assert_kept
-from wakeful.testing.client import Client, Load
-from wakeful.testing.process import Gone, Place, running
-from wakeful.testing.trial import come_to_rest, judged
+from tests.proofs.client import Client, Load
+from tests.proofs.process import Gone, Place, running
+from tests.proofs.trial import come_to_rest, judged
 
 
 @pytest.mark.parametrize("seed", [31, 32, 33])

@@ -5,11 +5,11 @@ import signal
 import pytest
 
 from tests.acceptance.scenes import assert_kept
+from tests.proofs.client import Client
+from tests.proofs.process import Place, running
+from tests.proofs.trial import come_to_rest, judged
 from wakeful.operations.watchdog import STALLED
 from wakeful.testing.checker.history import read_sqlite
-from wakeful.testing.client import Client
-from wakeful.testing.process import Place, running
-from wakeful.testing.trial import come_to_rest, judged
 from wakeful.turns.tool_calls import CallState
 from wakeful.turns.turns import TurnState
 

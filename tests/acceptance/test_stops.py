@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.scenes import assert_kept
+from tests.proofs.client import OUT, Client, Load
+from tests.proofs.process import Gone, Place, running
+from tests.proofs.trial import come_to_rest, judged
 from wakeful.testing.checker.history import Database, read_sqlite
-from wakeful.testing.client import OUT, Client, Load
-from wakeful.testing.process import Gone, Place, running
-from wakeful.testing.trial import come_to_rest, judged
 from wakeful.turns.tool_calls import CallState
 from wakeful.turns.turns import TurnState
 

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from hatchling.builders.wheel import WheelBuilder
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "wakeful"
@@ -62,6 +63,17 @@ def test_a_room_says_who_calls_it_whom_it_calls_and_what_it_never_does(path: Pat
     ]
 
     assert missing == []
+
+
+def test_the_wheel_holds_the_public_kit_and_none_of_our_own_proofs() -> None:
+    files = {file.distribution_path for file in WheelBuilder(str(ROOT)).recurse_included_files()}
+    kit = {Path(name).relative_to("wakeful/testing") for name in files if "testing/" in name}
+
+    assert {Path(name).parts[0] for name in files} == {"wakeful"}
+    assert {part.parts[0] for part in kit} == {
+        *("__init__.py", "kit.py", "ledger.py"),
+        *("checker", "providers"),
+    }
 
 
 def tracked_files() -> list[Path]:

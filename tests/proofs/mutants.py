@@ -16,6 +16,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from tests.proofs.mutants_of_time import timer_fires_twice, timers_fire_early
 from wakeful.broker import lanes, stimuli
 from wakeful.bus.bus import Bus
 from wakeful.doors.sender import Sender
@@ -30,7 +31,6 @@ from wakeful.store.database import Tx
 from wakeful.store.grouped import GroupedStore
 from wakeful.store.sqlite import SqliteBackend
 from wakeful.telemetry.metrics import Metrics
-from wakeful.testing.mutants_of_time import timer_fires_twice, timers_fire_early
 from wakeful.tools.tool import Effect
 from wakeful.transcript import entries, sessions
 from wakeful.turn import record

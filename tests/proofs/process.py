@@ -12,10 +12,11 @@ from typing import Any
 
 import msgspec
 
-from wakeful.testing import moved_clock
+from tests.proofs import moved_clock
 from wakeful.testing.ledger import Ledger
 from wakeful.vocabulary.clock import SystemClock, time_limit
 
+ROOT = Path(__file__).resolve().parents[2]  # where a child finds this package
 START_S = 20.0
 ANSWER_S = 10.0
 EXIT_S = 20.0
@@ -174,7 +175,7 @@ async def running(
     *,
     env: Mapping[str, str] | None = None,
     wrap: Sequence[str] = (),
-    program: Sequence[str] = ("-m", "wakeful.testing.rig"),
+    program: Sequence[str] = ("-m", "tests.proofs.rig"),
     options: Sequence[str] = (),
 ) -> AsyncGenerator[RigProcess, None]:
     """Run one life of the rig for as long as the block lasts; Gone if it dies while starting."""
@@ -192,7 +193,7 @@ async def running(
             stdin=PIPE,
             stdout=PIPE,
             stderr=errors,
-            env={**os.environ, **(env or {})},
+            env={**os.environ, "PYTHONPATH": str(ROOT), **(env or {})},
             limit=LONGEST_LINE,
             start_new_session=True,
         )

@@ -5,9 +5,9 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
+from tests.proofs.plans import marked
+from tests.proofs.process import Failed, Gone, Place, Refused, RigProcess
 from wakeful.testing.ledger import Ledger
-from wakeful.testing.plans import marked
-from wakeful.testing.process import Failed, Gone, Place, Refused, RigProcess
 from wakeful.vocabulary.clock import SystemClock
 
 PLANS = (
