@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.scenes import assert_kept
+from tests.patience import patience
 from tests.proofs.client import OUT, Client, Load
 from tests.proofs.process import Gone, Place, running
 from tests.proofs.trial import come_to_rest, judged
@@ -36,7 +37,7 @@ async def test_a_stop_at_a_random_time_under_load_is_clean(place: Place, seed: i
         async with running(place) as rig, asyncio.TaskGroup() as group:
             group.create_task(client.come_back(rig))
             group.create_task(load.run(rig, 300))
-            await asyncio.sleep(chance.uniform(0.05, 0.6))
+            await client.has_sent(chance.randrange(1, 200))
             assert await rig.stop() == 0
     await come_to_rest(place, client)
 
@@ -72,7 +73,7 @@ async def test_the_second_signal_leaves_at_once_and_loses_nothing(place: Place) 
         rig.terminate()
         await rig.ask("open_later", gate="g")
         rig.terminate()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(patience(5)):
             code = await rig.ended()
 
     assert code == 0

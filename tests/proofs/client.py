@@ -65,7 +65,8 @@ class Client:
         self._seed = seed
         self._count = 0
         self._unknown: list[Sent] = []
-        self.accepted = 0
+        self._accepted = 0
+        self._wanted: list[tuple[int, asyncio.Event]] = []
         self._may_be_halted = False
 
     def draft(self, session: str, plan: str = "", **fields: object) -> Sent:
@@ -93,7 +94,10 @@ class Client:
             self._unknown.append(draft)
             return None
         self._lines.note("answer", do="send", draft=draft, ok=receipt)
-        self.accepted += 1
+        self._accepted += 1
+        for count, reached in self._wanted:
+            if count <= self._accepted:
+                reached.set()
         return receipt
 
     async def say(
@@ -108,6 +112,12 @@ class Client:
         draft = self.draft(session, plan, **{"origin": "automation", **fields})
         name = f"timer-{draft['dedup_key']}"
         return await self.tell(rig, "timer", timer=name, in_ms=in_ms, draft=draft)
+
+    async def has_sent(self, count: int) -> None:
+        """Return when so many more messages were accepted."""
+        reached = asyncio.Event()
+        self._wanted.append((self._accepted + count, reached))
+        await reached.wait()
 
     async def come_back(self, rig: RigProcess) -> None:
         """Do after a kill what a client does: repeat what was never answered, lift its halt."""

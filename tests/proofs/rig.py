@@ -20,11 +20,10 @@ from typing import Any
 
 import msgspec
 
-from tests.proofs import deaths
+from tests.proofs import deaths, moved_clock
 from tests.proofs.gates import Gates
 from tests.proofs.hands import Hands
 from tests.proofs.moved_clock import MovedClock
-from tests.proofs.process import CLOCK
 from tests.proofs.stand_in import StandIn
 from tests.proofs.witnesses import Receiver, Sampler, Watcher
 from wakeful.broker import lanes
@@ -221,7 +220,7 @@ async def serve(options: argparse.Namespace) -> None:
     lives = folder / "lives.jsonl"
     life = f"life{sum(line['what'] == 'start' for line in ledger.read(lives)) + 1}"
     journal = Ledger(lives, life=life)
-    gates, clock = Gates(folder / "gates"), MovedClock(folder / CLOCK)
+    gates, clock = Gates(folder / "gates"), MovedClock(folder / moved_clock.FILE)
     hands = Hands(Ledger(folder / "tools.jsonl", life=life, clock=clock), gates, clock)
     model = StandIn(Ledger(folder / "model.jsonl", life=life, clock=clock), gates, clock)
     runtime = Runtime(

@@ -9,7 +9,6 @@ import pytest
 from tests.conformance.store.conftest import Opener
 from tests.conformance.store.proxy import Cut, Proxy, proxy_to
 from tests.conformance.store.tables import TABLES, Hold, add_note, names_of
-from tests.postgres_server import PostgresServer
 from wakeful.store import postgres_session
 from wakeful.store.database import Store, Tx
 from wakeful.store.postgres import open_postgres
@@ -172,7 +171,7 @@ async def together_without_hold(store: Store) -> list[object]:
     )
 
 
-async def test_the_database_cannot_be_reached_at_all(postgres_server: PostgresServer) -> None:
+async def test_the_database_cannot_be_reached_at_all() -> None:
     with pytest.raises(StoreBusy, match="cannot be reached"):
         await open_postgres("postgresql://nobody@127.0.0.1:1/none", clock=SystemClock())
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.children import ROOT, die_with_parent
 from tests.proofs import chaos
 from tests.proofs.client import OUT, Client, Load
-from tests.proofs.process import ROOT, Gone, Place, Refused, running
+from tests.proofs.process import Gone, Place, Refused, running
 from tests.proofs.trial import come_to_rest, judged
 
 pytestmark = pytest.mark.timeout(90)
@@ -89,6 +90,7 @@ async def test_chaos_writes_its_report(tmp_path: Path) -> None:
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=asyncio.subprocess.PIPE,
+        preexec_fn=die_with_parent,
     )
     out, _ = await process.communicate()
 

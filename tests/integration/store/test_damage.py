@@ -1,6 +1,7 @@
 """A database that cannot be trusted is refused with the reason, and left as it is."""
 
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -157,7 +158,7 @@ async def test_a_database_closed_well_needs_no_log(path: Path) -> None:
     await store.close()
 
 
-@pytest.mark.parametrize("content", [b"hello\n", b"\0" * 8192, os.urandom(100)])
+@pytest.mark.parametrize("content", [b"hello\n", b"\0" * 8192, random.Random(1).randbytes(100)])
 async def test_a_file_that_is_no_database_is_refused(path: Path, content: bytes) -> None:
     put(path, content)
 

@@ -14,6 +14,7 @@ from typing import Any
 import apsw
 import pytest
 
+from tests.children import die_with_parent
 from tests.integration.store.databases import add_note, names_of, opened
 from tests.integration.store.faulty_disk import (
     FaultyDisk,
@@ -252,6 +253,7 @@ def killed_after(count: int, prefix: Sequence[str], path: Path, tag: str) -> set
         cwd=WRITER.parents[3],
         text=True,
         start_new_session=True,
+        preexec_fn=die_with_parent,
     ) as process:
         assert process.stdout is not None
         for line in process.stdout:

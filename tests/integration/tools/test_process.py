@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.children import die_with_parent
 from wakeful.tools import process
 from wakeful.tools.process import Finished
 from wakeful.tools.supervised import CLEANUP_LIMIT_S
@@ -287,7 +288,9 @@ asyncio.run(
     )
 )
 """
-    runtime = await asyncio.create_subprocess_exec(sys.executable, "-c", program)
+    runtime = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", program), preexec_fn=die_with_parent
+    )
     (process_id,) = await ready(tmp_path)
 
     runtime.kill()
