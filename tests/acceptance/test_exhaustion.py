@@ -75,6 +75,7 @@ def open_files(pid: int) -> int:
 
 
 async def test_a_flood_of_connections_leaves_room_for_health_for_stop_and_for_files(home: Home):
+    """F34: descriptors run out, health and stop do not."""
     with up_with_few_files(home) as server, ExitStack() as stack:
         pid, port = server.process.pid, int(server.told["url"].rpartition(":")[2])
         async with client(home, server) as old:
@@ -100,6 +101,8 @@ async def test_a_flood_of_connections_leaves_room_for_health_for_stop_and_for_fi
 
 
 async def test_what_was_accepted_before_memory_ran_out_reaches_its_end(home: Home):
+    """F34: memory runs out, and nothing that was accepted is lost."""
+
     async def send(number: int) -> str | None:
         try:
             answer = await http.post(f"/api/sessions/s{number}/messages", json={"text": LARGE})

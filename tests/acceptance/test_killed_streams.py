@@ -31,7 +31,7 @@ async def started(folder: Path, environ: Mapping[str, str], *words: str) -> Part
 
 
 async def test_a_turn_killed_in_the_middle_of_an_answer_is_asked_once_more(tmp_path: Path):
-    """I6, I8, I13: one answer per step, every call with its result, every token counted once."""
+    """F4: one answer per step, every call with its result, every token counted once."""
     home = tmp_path / "home"
     with providers(tmp_path) as stand_in:
         environ = {**os.environ, **stand_in.environment}

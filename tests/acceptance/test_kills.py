@@ -21,6 +21,7 @@ POINTS = [f"P{number}" for number in range(1, 14)]
 async def test_nothing_is_lost_or_done_twice_when_killed_at_a_failpoint(
     place: Place, point: str, passage: int
 ) -> None:
+    """F1, F2, F3, F4, F5, F6, F7, F8: killed at each point of a turn, every promise holds."""
     client = Client(place)
 
     died = await live_and_die(place, client, fail=f"{point}:kill:{passage}")
@@ -83,6 +84,7 @@ async def test_random_kills_under_load_lose_nothing(place: Place, seed: int) -> 
 
 
 async def test_a_poisonous_stimulus_is_given_up_and_the_lane_goes_on(place: Place) -> None:
+    """F32: a crash loop ends, visibly."""
     client = Client(place)
     try:
         async with running(place) as rig:
@@ -108,6 +110,7 @@ async def test_a_poisonous_stimulus_is_given_up_and_the_lane_goes_on(place: Plac
 async def test_nothing_is_lost_when_killed_at_a_sync_of_the_disk(
     place: Place, number: int, tmp_path: Path
 ) -> None:
+    """F1: at every sync, seen from outside the process."""
     client = Client(place)
     wrap = (
         *("strace", "-f", "-qq", "-o", str(tmp_path / "strace.log"), "-e", "trace=fdatasync"),

@@ -40,6 +40,7 @@ async def check(place: Place, client: Client) -> None:
 async def test_a_kill_around_any_commit_leaves_one_view(
     place: Place, number: int, where: str
 ) -> None:
+    """F27: the old view or the new one, never a mix."""
     client = Client(place)
 
     await talk_and_die(place, client, "", ("--die", f"{where}:{number}"))

@@ -17,6 +17,7 @@ from tests.proofs.trial import come_to_rest, judged
 async def test_everything_acknowledged_survives_a_power_cut(
     place: Place, tmp_path: Path, seed: int
 ) -> None:
+    """F10: what was not synced is gone, what was acknowledged is not."""
     chance = random.Random(seed)
     client = Client(place, seed)
     load = Load(client, seed)

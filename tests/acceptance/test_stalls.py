@@ -26,6 +26,7 @@ WATCHED = ("--watchdog-s", "1")
 async def test_a_tool_that_hangs_the_process_costs_a_restart_and_nothing_else(
     place: Place, manner: str, code: int, told: str
 ) -> None:
+    """F18: the watchdog ends what no longer answers."""
     client = Client(place)
     async with running(place, options=WATCHED) as rig:
         await client.say(rig, "b", "look.gate=g,put")

@@ -29,6 +29,7 @@ def only_turn(place: Place) -> TurnState:
 
 @pytest.mark.parametrize("seed", [21, 22, 23])
 async def test_a_stop_at_a_random_time_under_load_is_clean(place: Place, seed: int) -> None:
+    """F9: nothing is lost by stopping, whenever it comes."""
     chance = random.Random(seed)
     client = Client(place, seed)
     load = Load(client, seed)
@@ -105,6 +106,7 @@ async def test_what_is_not_done_when_the_patience_ends_goes_on_at_the_next_start
 
 
 async def test_a_tool_that_stops_its_own_process_is_finished_first(place: Place) -> None:
+    """F9: SIGTERM from inside a tool."""
     client = Client(place)
     async with running(place) as rig:
         await client.say(rig, "a", "act.term,put", route=OUT)

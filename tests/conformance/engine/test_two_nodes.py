@@ -170,6 +170,7 @@ async def test_a_lane_that_ends_while_another_node_accepts_is_never_left_for_dea
 
 
 async def test_a_late_owner_changes_nothing(nodes: tuple[Node, Node]):
+    """F30: the late one's writes change no row."""
     await nodes[0].accept("work")
     late = await nodes[0].claim()
     assert late is not None

@@ -42,6 +42,7 @@ async def admin(postgres_url: str) -> AsyncIterator[asyncpg.Connection]:
 async def test_a_connection_cut_at_commit_neither_loses_nor_repeats_a_write(
     through_proxy: tuple[Store, Proxy], cut: Cut, runs_expected: int
 ) -> None:
+    """F29: cut after COMMIT was sent."""
     store, proxy = through_proxy
     runs: list[str] = []
 
@@ -146,6 +147,7 @@ async def test_sessions_ended_while_idle_are_replaced(
 async def test_a_server_that_is_gone_makes_callers_busy_until_it_is_back(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """F29: a restart of the database is waited for."""
     monkeypatch.setattr(postgres_session, "RECONNECT_S", 0.1)
     async with proxy_to(postgres_url) as (proxy, url):
         store = await open_postgres(url, clock=SystemClock(), migrations=[TABLES])

@@ -174,6 +174,7 @@ async def test_a_quiet_stream_is_kept_alive_for_hours():
 
 
 async def test_revoking_a_token_closes_its_streams_at_once():
+    """T8: a credential is worth nothing from the moment it is taken back."""
     async with house() as home:
         secret = await home.token("read", name="t")
         async with home.client(secret) as client, home.client(home.operator) as operator:

@@ -37,6 +37,7 @@ async def stimuli(home: House) -> int:
 
 
 async def test_a_body_that_drips_is_cut_off_by_its_whole_time():
+    """T10: a slow body has no more time than any other."""
     clock = ManualClock()
     async with (
         house(clock=clock) as home,
@@ -78,6 +79,7 @@ async def test_headers_that_drip_are_cut_off():
 
 @pytest.mark.parametrize("path", ["/api/halt", "/api/sessions/main/messages"])
 async def test_a_gibibyte_in_chunks_is_refused_in_bounded_memory(path: str):
+    """T10: what is too large is not gathered first."""
     async with house() as home:
         before = resident_mb()
         chunk = b"%x\r\n%b\r\n" % (MEBIBYTE, b"x" * MEBIBYTE)

@@ -68,6 +68,7 @@ async def curl(
 
 
 async def test_a_stopped_reader_delays_nobody_and_loses_nothing(tmp_path: Path):
+    """F19: on return everything that was missed comes by its id."""
     clock, file = ManualClock(), tmp_path / "told"
     settings = Settings(home=tmp_path / "home", drain_s=1)
     async with house(clock=clock, settings=settings) as home, home.client(home.operator) as client:
@@ -117,6 +118,7 @@ async def test_a_slow_reader_gets_everything_while_others_are_far_ahead(tmp_path
 
 @pytest.mark.parametrize("is_replay", [True, False], ids=["replay", "live"])
 async def test_a_stopped_reader_holds_little_memory(tmp_path: Path, is_replay: bool):
+    """T22: what nobody reads is not kept for them."""
     settings = Settings(home=tmp_path / "home", drain_s=1)
     async with house(settings=settings) as home, home.client(home.operator) as client:
         query = f"?since={await start_of(home)}" if is_replay else ""
@@ -138,6 +140,7 @@ async def test_a_stopped_reader_holds_little_memory(tmp_path: Path, is_replay: b
 
 
 async def test_a_thousand_streams_all_get_an_event():
+    """T22: many readers are no reason to fail one."""
     async with house() as home, asyncio.timeout(patience(45)):
         wanted = range(STREAMS // LASTING_EACH + 1)
         secrets = [await home.token("read", name=f"reader {number}") for number in wanted]

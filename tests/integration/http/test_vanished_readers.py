@@ -96,6 +96,7 @@ async def end(process: asyncio.subprocess.Process) -> None:
 async def test_a_quiet_stream_to_nobody_ends(
     elsewhere: Elsewhere, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
+    """F19: a half-open connection is noticed."""
     monkeypatch.setattr(server, "UNHEARD_S", 1)
     clock = ManualClock()
     async with open_house(elsewhere, tmp_path / "home", clock) as home:

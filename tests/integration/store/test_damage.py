@@ -57,6 +57,7 @@ async def test_a_spoiled_list_of_tables_is_refused(path: Path) -> None:
 
 
 async def test_a_spoiled_inner_page_is_refused_with_its_table(path: Path) -> None:
+    """F14: the damaged table is named."""
     await made(path)
     flip(path, PAGE * _root_page(path, "notes") - PAGE, 12)
 
@@ -127,6 +128,7 @@ async def test_an_empty_file_is_refused(path: Path) -> None:
 
 
 async def test_a_database_that_is_gone_is_not_replaced(path: Path) -> None:
+    """F14: an empty one is never put in its place."""
     remove(await made(path))
 
     await refused(path, StoreDamaged, "is gone")
