@@ -4,6 +4,7 @@
 
 from typing import Any
 
+from tests.proofs.patching import original, patch
 from wakeful.store.database import Tx
 from wakeful.timers import timekeeper, timers
 from wakeful.timers.timekeeper import Timekeeper
@@ -15,7 +16,7 @@ AHEAD_MS = 3_600_000
 
 def timers_fire_early() -> None:
     """Take every timer for due an hour before it is."""
-    init = Timekeeper.__init__
+    init = original("wakeful.timers.timekeeper:Timekeeper.__init__")
 
     def init_ahead(self: Timekeeper, *args: Any, **rest: Any) -> None:
         init(self, *args, **rest)
@@ -27,8 +28,8 @@ def timers_fire_early() -> None:
             self._bus.publish(tx, timekeeper._event("timer.fired", timer, late_ms=late_ms))
             self._handlers[timer.kind](tx, timer, tx.now)
 
-    Timekeeper.__init__ = init_ahead
-    Timekeeper._fire = fire
+    patch("wakeful.timers.timekeeper:Timekeeper.__init__", init_ahead)
+    patch("wakeful.timers.timekeeper:Timekeeper._fire", fire)
 
 
 class _Ahead(SystemClock):
@@ -38,7 +39,7 @@ class _Ahead(SystemClock):
 
 def timer_fires_twice() -> None:
     """Set a timer again in the transaction that fires it, as if it had not."""
-    take = timers.take
+    take = original("wakeful.timers.timers:take")
     again: set[str] = set()
 
     def take_once_more(tx: Tx, timer: Timer) -> bool:
@@ -48,4 +49,4 @@ def timer_fires_twice() -> None:
             timers.put(tx, timer)
         return taken
 
-    timers.take = take_once_more
+    patch("wakeful.timers.timers:take", take_once_more)
