@@ -6,11 +6,11 @@ MINUTES ?=
 UPGRADE ?=
 
 RUN := .venv/bin/python
-export PYTHON UPGRADE
+export PYTHON UPGRADE SEED
 
 .DEFAULT_GOAL := help
 .PHONY: help install up test check unit conformance integration acceptance browser coverage \
-	bench chaos docs format lock clean
+	steady bench chaos docs format lock clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -21,7 +21,7 @@ install: ## Build .venv from the lock files (nothing to do when they have not ch
 up: install ## Install, then start the server (Ctrl-C stops it)
 	@$(RUN) -m wakeful up
 
-test: install ## Install, then run every check and every test
+test: install ## Install, then run every check and every test (SEED=n repeats an order)
 	@$(RUN) scripts/checks.py check conformance integration acceptance browser
 
 check: install ## Format, lint, types, import contracts, unit tests
@@ -42,6 +42,9 @@ acceptance: install ## Tests that kill and restart the real process
 browser: install ## Tests in a real Chromium (scripts/install-test-tools installs it)
 	@$(RUN) scripts/checks.py browser
 
+steady: install ## Run all of it five times: plain, busy, as a background job, elsewhere
+	@$(RUN) scripts/steady.py
+
 coverage: install ## Unit, conformance and integration tests with branch coverage
 	@$(RUN) -m coverage run -m pytest $(wildcard tests/unit tests/conformance tests/integration)
 	@$(RUN) -m coverage combine --quiet && $(RUN) -m coverage report
@@ -50,7 +53,7 @@ bench: install ## Measure (ONLY=name for one row)
 	@$(RUN) -m bench $(if $(ONLY),--only '$(ONLY)')
 
 chaos: install ## Kill at random under load and check (SEED=n MINUTES=n)
-	@$(RUN) -m wakeful.testing.chaos $(if $(SEED),--seed '$(SEED)') $(if $(MINUTES),--minutes '$(MINUTES)')
+	@$(RUN) -m tests.proofs.chaos $(if $(SEED),--seed '$(SEED)') $(if $(MINUTES),--minutes '$(MINUTES)')
 
 docs: install ## Write the generated pages of docs/reference
 	@$(RUN) scripts/reference.py

@@ -48,9 +48,12 @@ def leave(home: Path, lanes: int) -> None:
 
 
 def memory_mb(process: int | str = "self") -> float:
-    """Return the resident memory of a process."""
-    pages = int(Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / KB / KB
+    """Return the most memory that a process has had resident.
+
+    Not by `ru_maxrss`: a child inherits that of whoever started it.
+    """
+    status = Path(f"/proc/{process}/status").read_text(encoding="ascii", errors="replace")
+    return int(status.partition("VmHWM:")[2].split()[0]) / KB
 
 
 async def start_here(home: Path) -> Start:

@@ -50,7 +50,7 @@ def number(value: float | None) -> str:
 
 
 def _cells(figure: Figure) -> tuple[str, ...]:
-    goal = "-" if figure.goal is None else f"{figure.sense.value} {number(figure.goal)}"
+    goal = "none" if figure.goal is None else f"{figure.sense.value} {number(figure.goal)}"
     return (
         figure.name,
         number(figure.value),

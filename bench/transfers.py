@@ -5,7 +5,6 @@
 
 import asyncio
 import json
-import resource
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from bench.figures import Figure, Sense
+from bench.fresh import memory_mb
 from wakeful.bus.bus import Bus
 from wakeful.store.opening import open_store
 from wakeful.transcript.jsonl.exporting import export, source
@@ -41,7 +41,7 @@ def measure(folder: Path) -> list[Figure]:
         done = subprocess.run(
             command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True, timeout=TIMEOUT_S
         )
-        rate, memory_mb = json.loads(done.stdout)
+        rate, most_mb = json.loads(done.stdout)
         figures += [
             Figure(
                 name=f"transfers.{act}",
@@ -53,7 +53,7 @@ def measure(folder: Path) -> list[Figure]:
             ),
             Figure(
                 name=f"transfers.{act}_memory",
-                value=memory_mb,
+                value=most_mb,
                 unit="MB",
                 floor=None,
                 floor_is="",
@@ -127,7 +127,7 @@ def _main(act: str, home: str, file: str) -> None:
     started = time.perf_counter()
     count = asyncio.run((_import if act == "import" else _export)(Path(home), Path(file)))
     rate = count / (time.perf_counter() - started)
-    print(json.dumps([rate, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
+    print(json.dumps([rate, memory_mb()]))
 
 
 if __name__ == "__main__":

@@ -2,10 +2,12 @@
 
 The binaries are copied out first: PostgreSQL refuses to run as root, and the user it runs as
 instead may not be able to read the folder that this project lies in.
+
+`python -m tests.postgres_server` starts one for several test runs: it says its address on a line
+and ends with its standard input.
 """
 
 import asyncio
-import ctypes
 import fcntl
 import importlib.util
 import os
@@ -13,21 +15,27 @@ import pwd
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
+import sys
 import tempfile
-from collections.abc import Coroutine
+from collections.abc import Generator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import asyncpg
 
-T = TypeVar("T")
+from tests.children import die_with_parent, heed_signals
+from tests.ports import reserved_port
+from wakeful.store.opening import open_store
+from wakeful.vocabulary.clock import SystemClock
 
 USER = "wakeful"
 PLACE = "/tmp"  # rather than $TMPDIR: every folder above must be open to the other user
+IN_MEMORY = "/dev/shm"  # where making a database takes a tenth of the time
+ROOM = 1 << 30  # bytes that must be free there
 PREFIX = "wakeful-postgres-"
-START_TRIES = 3  # the port that was free may have been taken meanwhile
+SHARED = "WAKEFUL_TEST_POSTGRES"  # the address of one that was started for the whole run
 CONNECT_TRIES = 200
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
@@ -36,19 +44,63 @@ SETTINGS = {
     "shared_buffers": "32MB",
     "max_connections": "100",
     "deadlock_timeout": "100ms",
+    "autovacuum": "off",
     "log_min_messages": "fatal",
 }
-_PR_SET_PDEATHSIG = 1
+
+
+class Databases:
+    """The databases of a server: each test has one of its own."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address  # without a database
+        self._runner = asyncio.Runner()
+        self._template: str | None = None
+
+    def url(self, database: str) -> str:
+        return f"{self._address}/{database}"
+
+    def create(self, *, is_migrated: bool = False) -> str:
+        """Return the name of a new database: an empty one, or one with our tables."""
+        if is_migrated and self._template is None:
+            template = self.create()
+            self._runner.run(self._migrate(template))
+            self._template = template
+        name = f"test_{secrets.token_hex(8)}"
+        template = f"TEMPLATE {self._template}" if is_migrated else ""
+        self._execute(f"CREATE DATABASE {name} {template} STRATEGY FILE_COPY")
+        return name
+
+    def drop(self, name: str) -> None:
+        self._execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+    def close(self) -> None:
+        if self._template is not None:
+            self.drop(self._template)
+        self._runner.close()
+
+    async def _migrate(self, name: str) -> None:
+        await (await open_store(self.url(name), clock=SystemClock())).close()
+
+    def _execute(self, sql: str) -> None:
+        async def execute() -> None:
+            connection = await asyncpg.connect(self.url("postgres"))
+            try:
+                await connection.execute(sql)
+            finally:
+                await connection.close()
+
+        self._runner.run(execute())
 
 
 class PostgresServer:
     """One server with a random password, which proves that whoever answers is ours."""
 
     def __init__(self) -> None:
-        self._runner = asyncio.Runner()
         self._password = secrets.token_hex(16)
         _remove_leftovers()
         self._folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=PLACE))
+        self._data = (_in_memory(self._folder.name) or self._folder) / "data"
         self._lock = _locked(self._folder / "lock", os.O_CREAT)
         self._as_user = _unprivileged()
         self._process: subprocess.Popen[Any] | None = None
@@ -61,17 +113,9 @@ class PostgresServer:
             self.stop()
             raise
 
-    def url(self, database: str) -> str:
-        return f"postgresql://{USER}:{self._password}@127.0.0.1:{self.port}/{database}"
-
-    def create_database(self) -> str:
-        """Return the name of a new, empty database."""
-        name = f"test_{secrets.token_hex(8)}"
-        self._run(self._execute(f"CREATE DATABASE {name} STRATEGY FILE_COPY"))
-        return name
-
-    def drop_database(self, name: str) -> None:
-        self._run(self._execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)"))
+    @property
+    def address(self) -> str:
+        return f"postgresql://{USER}:{self._password}@127.0.0.1:{self.port}"
 
     def stop(self) -> None:
         if self._process is not None and self._process.poll() is None:
@@ -81,8 +125,7 @@ class PostgresServer:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
-        self._runner.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        _remove(self._folder)
         if self._lock is not None:
             os.close(self._lock)
 
@@ -101,7 +144,6 @@ class PostgresServer:
             if not path.is_symlink():
                 path.chmod(0o755)
         self._bin = target / "bin"
-        self._data = self._folder / "data"
         self._data.mkdir(mode=0o700)
         self._give_away(self._data)
 
@@ -127,45 +169,51 @@ class PostgresServer:
             os.chown(path, self._as_user["user"], self._as_user["group"])
 
     def _start(self) -> None:
-        for _ in range(START_TRIES):
-            self.port = _free_port()
-            settings = [f"--{name}={value}" for name, value in SETTINGS.items()]
-            process: subprocess.Popen[Any] = subprocess.Popen(
+        self.port = reserved_port()
+        settings = [f"--{name}={value}" for name, value in SETTINGS.items()]
+        with (self._folder / "log").open("wb") as log:
+            self._process = subprocess.Popen(
                 [self._bin / "postgres", "-D", self._data, "-p", str(self.port), *settings],
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
                 cwd="/",
-                preexec_fn=_die_with_parent,
+                preexec_fn=die_with_parent,
                 **self._as_user,
             )
-            self._process = process
-            if self._run(self._answers(process)):
-                return
-        raise RuntimeError("PostgreSQL did not start")
+        asyncio.run(self._answered(self._process))
 
-    async def _answers(self, process: subprocess.Popen[Any]) -> bool:
+    async def _answered(self, process: subprocess.Popen[Any]) -> None:
         for _ in range(CONNECT_TRIES):
             if process.poll() is not None:
-                return False
+                break
             try:
-                await (await asyncpg.connect(self.url("postgres"))).close()
+                await (await asyncpg.connect(f"{self.address}/postgres")).close()
             except (OSError, asyncpg.CannotConnectNowError):
                 await asyncio.sleep(0.02)  # noqa: TID251 - a real process needs real time
-            except asyncpg.InvalidPasswordError:
-                return False  # somebody else's server
             else:
-                return True
-        return False
+                return
+        raise RuntimeError(f"PostgreSQL did not start: {(self._folder / 'log').read_text()}")
 
-    async def _execute(self, sql: str) -> None:
-        connection = await asyncpg.connect(self.url("postgres"))
+
+@contextmanager
+def databases() -> Generator[Databases, None, None]:
+    """Use the server of the whole run, or have one for as long as the block lasts."""
+    shared = os.environ.get(SHARED)
+    with nullcontext(shared) if shared else _own_server() as address:
+        found = Databases(address)
         try:
-            await connection.execute(sql)
+            yield found
         finally:
-            await connection.close()
+            found.close()
 
-    def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        return self._runner.run(coroutine)
+
+@contextmanager
+def _own_server() -> Generator[str, None, None]:
+    server = PostgresServer()
+    try:
+        yield server.address
+    finally:
+        server.stop()
 
 
 def _unprivileged() -> dict[str, Any]:
@@ -192,16 +240,31 @@ def _remove_leftovers() -> None:
     """Remove the folders of test runs that were killed: nobody holds their lock."""
     for folder in Path(PLACE).glob(f"{PREFIX}*"):
         if (descriptor := _locked(folder / "lock")) is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove(folder)
             os.close(descriptor)
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+def _remove(folder: Path) -> None:
+    shutil.rmtree(Path(IN_MEMORY, folder.name), ignore_errors=True)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
-def _die_with_parent() -> None:
-    # A test run that is killed must not leave a server behind.
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGINT)
+def _in_memory(name: str) -> Path | None:
+    """Return a new folder in memory, if there is room."""
+    if not os.access(IN_MEMORY, os.W_OK) or shutil.disk_usage(IN_MEMORY).free < ROOM:
+        return None
+    folder = Path(IN_MEMORY, name)
+    folder.mkdir()
+    folder.chmod(0o755)
+    return folder
+
+
+def main() -> None:
+    heed_signals()
+    with _own_server() as address:
+        print(address, flush=True)  # noqa: T201
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

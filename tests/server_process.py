@@ -4,20 +4,20 @@ import asyncio
 import json
 import os
 import signal
-import socket
 import sqlite3
-import sys
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager, closing, suppress
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
 import httpx2
 
+from tests.children import Partner, partner
+from tests.patience import patience
+from tests.ports import reserved_port
 from wakeful.access.credentials import FILE_NAME
 
-PATIENCE_S = 20.0
-FIRST_PORT, LAST_PORT = 20_000, 32_000  # below those that outgoing connections are given
+PATIENCE_S = patience(20)
 
 
 class ServerProcess:
@@ -25,28 +25,23 @@ class ServerProcess:
 
     def __init__(self, folder: Path, **environ: str) -> None:
         self.folder = folder
-        self.port = free_port()
+        self.port = reserved_port()
         self.url = f"http://127.0.0.1:{self.port}"
         kept = {name: value for name, value in os.environ.items() if "WAKEFUL" not in name}
         self.environ = {**kept, "WAKEFUL_HOME": str(folder), **environ}
         self.errors = folder.parent / f"{folder.name}.stderr"
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: Partner | None = None
 
     async def start(self, *, wrap: Sequence[str] = ()) -> None:
         """Start a process and return when it serves."""
-        command = (sys.executable, "-m", "wakeful", "up", "--port", str(self.port), "--json")
-        with self.errors.open("ab") as errors:
-            self._process = await asyncio.create_subprocess_exec(
-                *wrap,
-                *command,
-                env=self.environ,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=errors,
-                start_new_session=True,
-            )
-        assert self._process.stdout is not None
+        process = self._process = await partner(
+            ["-m", "wakeful", "up", "--port", str(self.port), "--json"],
+            environ=self.environ,
+            errors=self.errors,
+            wrap=wrap,
+        )
         async with asyncio.timeout(PATIENCE_S):
-            line = await self._process.stdout.readline()
+            line = await process.reader.readline()
         assert line, self.errors.read_text()
         # It listens, and it says so on a pipe that is ours: nobody else can have the port.
         assert json.loads(line)["url"] == self.url
@@ -58,14 +53,13 @@ class ServerProcess:
         return await self._end(signal.SIGTERM)
 
     async def _end(self, number: signal.Signals) -> int:
-        """Signal the whole group, so that nothing outlives a tracer, and wait for its end."""
         process = self._process
         assert process is not None
-        if process.returncode is None:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, number)
+        process.signal_all(number)
         async with asyncio.timeout(PATIENCE_S):
-            return await process.wait()
+            code = await process.wait()
+        process.writer.close()
+        return code
 
     @property
     def pid(self) -> int:
@@ -83,7 +77,7 @@ class ServerProcess:
 
     def client(self, **options: Any) -> httpx2.AsyncClient:
         headers = options.pop("headers", self.headers)
-        return httpx2.AsyncClient(base_url=self.url, headers=headers, timeout=10, **options)
+        return httpx2.AsyncClient(base_url=self.url, headers=headers, timeout=PATIENCE_S, **options)
 
     async def say(self, text: str, session: str = "main") -> None:
         """Send a message and wait for its answer."""
@@ -127,17 +121,3 @@ async def serving(
     finally:
         await server.kill()
     assert server.leaks() == []
-
-
-def free_port() -> int:
-    """Return a port that no connection is given by chance while the server is away."""
-    start = FIRST_PORT + os.getpid() % 10_000
-    for port in range(start, LAST_PORT):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
-    raise AssertionError("no port is free")

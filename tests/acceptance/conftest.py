@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from wakeful.testing.process import Place
+from tests.proofs.process import Place
 
 HERE = Path(__file__).parent
 TIMEOUT_S = 90  # real processes on a machine that may be busy; every wait inside is shorter

@@ -11,7 +11,7 @@ from typing import Any
 
 import apsw
 
-from wakeful.testing import rig
+from tests.proofs import rig
 
 VARIABLE = "WAKEFUL_DURABLE"
 FILES = ("wakeful.db", "wakeful.db-wal")

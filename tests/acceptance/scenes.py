@@ -2,9 +2,9 @@
 
 import asyncio
 
+from tests.proofs.client import OUT, Client, Load, gather
+from tests.proofs.process import Gone, Place, RigProcess, running
 from wakeful.testing.checker.check import Report
-from wakeful.testing.client import OUT, Client, Load, gather
-from wakeful.testing.process import Gone, Place, RigProcess, running
 
 
 async def everything(rig: RigProcess, client: Client) -> None:
@@ -41,13 +41,13 @@ async def live_and_die(
         return True
 
 
-async def killed_under_load(place: Place, client: Client, load: Load, *, after_s: float) -> None:
-    """Live under load for a while, then die."""
+async def killed_under_load(place: Place, client: Client, load: Load, *, after: int) -> None:
+    """Live under load until so many messages were accepted, then die."""
     try:
         async with running(place) as rig, asyncio.TaskGroup() as group:
             group.create_task(client.come_back(rig))
             group.create_task(load.run(rig, 400))
-            await asyncio.sleep(after_s)
+            await client.has_sent(after)
             rig.kill()
     except Gone:
         pass

@@ -124,6 +124,7 @@ def traces(secret: str, where: dict[str, bytes]) -> list[str]:
 
 
 async def test_no_secret_is_in_any_answer_event_metric_log_or_file(tmp_path: Path):
+    """T6: canaries are looked for in everything that leaves."""
     home, ear, began = tmp_path / "home", Ear(), asyncio.Event()
     home.mkdir()
     (home / "wakeful.yaml").write_text(SETTINGS)

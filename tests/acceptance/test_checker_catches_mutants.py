@@ -11,14 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import patience
+from tests.proofs.client import OUT, Client, gather
+from tests.proofs.mutants import MUTANTS
+from tests.proofs.process import Gone, Place, RigProcess, running
+from tests.proofs.trial import come_to_rest, judged
 from wakeful.testing.checker.check import Report
-from wakeful.testing.client import OUT, Client, gather
-from wakeful.testing.mutants import MUTANTS
-from wakeful.testing.process import Gone, Place, RigProcess, running
-from wakeful.testing.trial import come_to_rest, judged
 
-PATIENCE_S = 3.0  # a broken build may never come to rest
-STILL_S = 1.0
+PATIENCE_S = patience(3)  # a broken build may never come to rest
+STILL_S = patience(1)
 LANE = "agent:main:a"
 
 Play = Callable[[RigProcess, Client], Awaitable[None]]

@@ -3,11 +3,11 @@
 import pytest
 
 from tests.acceptance.scenes import assert_kept
+from tests.proofs.client import OUT, Client
+from tests.proofs.process import Gone, Place, running
+from tests.proofs.trial import come_to_rest, judged
 from wakeful.testing import ledger
 from wakeful.testing.checker.history import read_sqlite
-from wakeful.testing.client import OUT, Client
-from wakeful.testing.process import Gone, Place, running
-from wakeful.testing.trial import come_to_rest, judged
 from wakeful.turns.tool_calls import CallState
 from wakeful.turns.turns import TurnState
 
@@ -29,6 +29,7 @@ async def die_of(place: Place, client: Client, plan: str) -> None:
 async def test_a_cut_tool_runs_again_only_if_that_does_no_harm(
     place: Place, tool: str, how: str, state: CallState, runs: int
 ) -> None:
+    """F6: killed before, inside and after its effect."""
     client = Client(place)
 
     await die_of(place, client, f"{tool}.{how},look")
@@ -62,6 +63,7 @@ async def test_calls_before_a_cut_one_keep_their_results_and_those_after_it_run(
 
 @pytest.mark.parametrize("plan", ["die+say", "slow+die+say", "look,die+look", "look,slow+die+say"])
 async def test_a_cut_model_call_is_repeated_and_answered_once(place: Place, plan: str) -> None:
+    """F4: the question is repeated, one answer counts."""
     client = Client(place)
 
     await die_of(place, client, plan)

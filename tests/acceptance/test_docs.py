@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import patience
+
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SNIPPETS = [
@@ -22,7 +24,11 @@ def test_a_snippet_runs(snippet: str, tmp_path: Path):
     script.write_text(snippet.replace("~/.wakeful", str(tmp_path / "home")))
 
     answer = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, check=False, timeout=20
+        [sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=patience(20),
     )
 
     assert answer.returncode == 0, answer.stderr

@@ -13,8 +13,8 @@ import pytest
 import requests_sse
 from httpx_sse import connect_sse
 
-from tests.integration.http.serving import eventually
 from tests.server_process import PATIENCE_S, ServerProcess, serving
+from tests.waiting import eventually
 
 LIVES = 2
 MESSAGES = 8  # sent in each life

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import patience
+
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*.py"))
 LONGEST = 60  # lines
@@ -44,7 +46,11 @@ SAYS = {
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_an_example_runs_and_says_what_it_should(example: Path):
     answer = subprocess.run(
-        [sys.executable, str(example)], capture_output=True, text=True, check=True, timeout=20
+        [sys.executable, str(example)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=patience(20),
     )
 
     for sentence in SAYS[example.name]:

@@ -14,14 +14,17 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.children import die_with_parent
 from tests.integration.cli.shell import COMMAND, Home, Server
-from wakeful.vocabulary.clock import SystemClock, time_limit
+from tests.patience import patience
+from tests.waiting import eventually
+from wakeful.vocabulary.clock import SystemClock
 
 FILES = 64
 FLOOD = 150
 HEADROOM = 24 * 1024 * 1024  # bytes of address space beyond what an idle server has
 LARGE = "x" * 900_000
-PATIENCE_S = 30.0
+PATIENCE_S = patience(30)
 
 
 @pytest.fixture
@@ -38,6 +41,7 @@ def up_with_few_files(home: Home) -> Generator[Server, None, None]:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
+        preexec_fn=die_with_parent,
     ) as process:
         assert process.stdout is not None
         try:
@@ -71,6 +75,7 @@ def open_files(pid: int) -> int:
 
 
 async def test_a_flood_of_connections_leaves_room_for_health_for_stop_and_for_files(home: Home):
+    """F34: descriptors run out, health and stop do not."""
     with up_with_few_files(home) as server, ExitStack() as stack:
         pid, port = server.process.pid, int(server.told["url"].rpartition(":")[2])
         async with client(home, server) as old:
@@ -96,6 +101,8 @@ async def test_a_flood_of_connections_leaves_room_for_health_for_stop_and_for_fi
 
 
 async def test_what_was_accepted_before_memory_ran_out_reaches_its_end(home: Home):
+    """F34: memory runs out, and nothing that was accepted is lost."""
+
     async def send(number: int) -> str | None:
         try:
             answer = await http.post(f"/api/sessions/s{number}/messages", json={"text": LARGE})
@@ -112,8 +119,8 @@ async def test_what_was_accepted_before_memory_ran_out_reaches_its_end(home: Hom
             assert (await http.get("/readyz")).status_code == 200
             resource.prlimit(pid, resource.RLIMIT_AS, (size + HEADROOM, size + HEADROOM))
             ids = set(await asyncio.gather(*(send(number) for number in range(60)))) - {None}
-        if server.process.poll() is None:
-            assert server.stop() == 0
+        # It may be dying of it, by any error or by a crash of a library: nobody promises how.
+        server.stop()
 
     with home.up():
         states = await settled(home.folder / "wakeful.db")
@@ -124,11 +131,10 @@ async def test_what_was_accepted_before_memory_ran_out_reaches_its_end(home: Hom
 
 async def settled(database: Path) -> dict[str, str]:
     """Return the state of every stimulus once all have reached their end."""
-    clock = SystemClock()
-    async with time_limit(clock, PATIENCE_S):
-        while True:
-            with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
-                states = dict(connection.execute("SELECT id, state FROM stimuli").fetchall())
-            if not {"pending", "claimed", "parked"}.intersection(states.values()):
-                return states
-            await clock.sleep(0.2)
+
+    def states() -> dict[str, str]:
+        with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
+            return dict(connection.execute("SELECT id, state FROM stimuli").fetchall())
+
+    await eventually(lambda: not {"pending", "claimed", "parked"} & set(states().values()))
+    return states()

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.scenes import assert_kept, everything
+from tests.proofs.client import Client
+from tests.proofs.process import Failed, Gone, Place, RigProcess, running
+from tests.proofs.trial import come_to_rest, judged
 from wakeful.testing import ledger
-from wakeful.testing.client import Client
-from wakeful.testing.process import Failed, Gone, Place, RigProcess, running
-from wakeful.testing.trial import come_to_rest, judged
 
 pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 
@@ -33,6 +33,7 @@ async def play(rig: RigProcess, client: Client) -> None:
 async def test_a_failed_sync_ends_the_process_and_nothing_is_acknowledged_after_it(
     place: Place, tmp_path: Path, number: int
 ) -> None:
+    """F11: nobody carries on after a sync that failed."""
     client = Client(place)
     wrap = strace(place, tmp_path, "fdatasync", f"error=EIO:when={number}")  # once, then fine
 
@@ -50,6 +51,7 @@ async def test_a_failed_sync_ends_the_process_and_nothing_is_acknowledged_after_
 
 
 async def test_a_full_disk_refuses_and_recovers_by_itself(place: Place, tmp_path: Path) -> None:
+    """F12: refused while it is full, and nothing to mend afterwards."""
     client = Client(place)
     wrap = strace(place, tmp_path, "pwrite64", "error=ENOSPC:when=60..75")
 

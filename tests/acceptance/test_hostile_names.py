@@ -127,6 +127,7 @@ def is_inside(path: Path, *folders: Path) -> bool:
 
 
 async def test_no_name_leads_out_of_the_home(tmp_path: Path, tracing: tuple[str, ...]):
+    """T13: strace sees every file that is opened."""
     home, trace = tmp_path / "place" / "home", tmp_path / "trace"
     home.parent.mkdir()
     async with serving(home, wrap=tracing) as server:

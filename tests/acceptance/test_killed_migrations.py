@@ -80,6 +80,7 @@ def test_the_first_start_may_be_killed_at_any_statement(tmp_path: Path):
 
 @pytest.mark.timeout(120)
 def test_an_upgrade_may_be_killed_at_any_statement(tmp_path: Path):
+    """F33: the old schema or the new one."""
     path = tmp_path / "home" / "wakeful.db"
     asyncio.run(opened(path, packaged()))
 

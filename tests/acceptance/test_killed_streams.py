@@ -3,27 +3,38 @@
 import asyncio
 import json
 import os
+import signal
 import sqlite3
-import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from tests.children import Partner, partner
+from tests.patience import patience
 from wakeful.testing.providers.plan import PlannedCall, Step, Tokens
 from wakeful.testing.providers.process import providers
 
 pytestmark = pytest.mark.timeout(90)  # the library is loaded twice
 
 SCRIPT = Path(__file__).with_name("provider_process.py")
-PATIENCE_S = 40
+PATIENCE_S = patience(40)
+
+
+async def started(folder: Path, environ: Mapping[str, str], *words: str) -> Partner:
+    return await partner(
+        [str(SCRIPT), str(folder / "home"), *words],
+        environ=environ,
+        errors=folder / "process.stderr",
+        has_libraries=True,
+    )
 
 
 async def test_a_turn_killed_in_the_middle_of_an_answer_is_asked_once_more(tmp_path: Path):
-    """I6, I8, I13: one answer per step, every call with its result, every token counted once."""
+    """F4: one answer per step, every call with its result, every token counted once."""
     home = tmp_path / "home"
     with providers(tmp_path) as stand_in:
         environ = {**os.environ, **stand_in.environment}
-        command = (sys.executable, str(SCRIPT), str(home))
         stand_in.plan(
             cut=[
                 Step(text="", calls=(PlannedCall(name="current_time"),), tokens=Tokens(input=7)),
@@ -31,11 +42,11 @@ async def test_a_turn_killed_in_the_middle_of_an_answer_is_asked_once_more(tmp_p
                 Step(text="an answer", tokens=Tokens(input=11, output=3, cache_read=4)),
             ]
         )
-        one = await asyncio.create_subprocess_exec(*command, "{cut}", env=environ)
+        one = await started(tmp_path, environ, "{cut}")
         await stand_in.saw("silent", "cut", patience_s=PATIENCE_S)
-        one.kill()
+        one.signal_all(signal.SIGKILL)
         await one.wait()
-        two = await asyncio.create_subprocess_exec(*command, env=environ)
+        two = await started(tmp_path, environ)
         async with asyncio.timeout(PATIENCE_S):
             assert await two.wait() == 0
 

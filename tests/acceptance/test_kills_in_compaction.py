@@ -3,10 +3,10 @@
 import pytest
 
 from tests.acceptance.scenes import assert_kept
+from tests.proofs.client import Client
+from tests.proofs.process import Gone, Place, RigProcess, running
+from tests.proofs.trial import come_to_rest, judged
 from wakeful.testing.checker.history import read_sqlite
-from wakeful.testing.client import Client
-from wakeful.testing.process import Gone, Place, RigProcess, running
-from wakeful.testing.trial import come_to_rest, judged
 from wakeful.vocabulary.entry import EntryKind
 
 
@@ -40,6 +40,7 @@ async def check(place: Place, client: Client) -> None:
 async def test_a_kill_around_any_commit_leaves_one_view(
     place: Place, number: int, where: str
 ) -> None:
+    """F27: the old view or the new one, never a mix."""
     client = Client(place)
 
     await talk_and_die(place, client, "", ("--die", f"{where}:{number}"))

@@ -1,27 +1,19 @@
 """The process is killed while an MCP server acts for it."""
 
+import os
 import sqlite3
-import subprocess
-import sys
-import time
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from tests.children import talk
 from tests.integration.tools.mcp_serving import lying
+from tests.patience import patience
+from tests.waiting import eventually_holds
 
-PATIENCE_S = 30.0
+PATIENCE_S = patience(30)
 SCRIPT = Path(__file__).with_name("mcp_process.py")
-
-
-def eventually(look: Callable[[], bool]) -> None:
-    """Return once something holds that no event tells of."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not look():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def is_gone(process_id: int) -> bool:
@@ -45,16 +37,18 @@ def test_a_call_cut_off_by_a_kill_is_repeated_only_if_that_does_no_harm(
     home.mkdir()
     marks.touch()
     command = lying("mark", file=str(marks))
-    argv = [sys.executable, str(SCRIPT), str(home), effect, *command]
+    arguments = [str(SCRIPT), str(home), effect, *command]
 
-    with subprocess.Popen(argv, stdout=subprocess.DEVNULL) as first:
-        eventually(lambda: marks.read_text().endswith("\n"))
-        server = int(marks.read_text())
-        first.kill()
-    eventually(lambda: is_gone(server))
-    second = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60)
+    first = talk(arguments, environ=os.environ, has_libraries=True)
+    eventually_holds(lambda: marks.read_text().endswith("\n"))
+    server = int(marks.read_text())
+    first.kill()
+    first.communicate()
+    eventually_holds(lambda: is_gone(server))
+    second = talk(arguments, environ=os.environ, has_libraries=True)
+    told, errors = second.communicate(timeout=PATIENCE_S)
 
-    assert second.stdout.strip() == said
+    assert (told.strip(), second.returncode) == (said, 0), errors
     assert len(marks.read_text().split()) == (1 if effect == "effect" else 2)
     with closing(sqlite3.connect(home / "wakeful.db")) as database:
         assert database.execute("SELECT name, state FROM tool_calls").fetchall() == [

@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from tests.acceptance.scenes import assert_kept
+from tests.proofs.client import OUT, Client, gather
+from tests.proofs.process import Place, running
+from tests.proofs.trial import come_to_rest, judged
 from wakeful.testing.checker.history import Database, read_sqlite
-from wakeful.testing.client import OUT, Client, gather
-from wakeful.testing.process import Place, running
-from wakeful.testing.trial import come_to_rest, judged
 from wakeful.turns.turns import TurnState
 from wakeful.vocabulary.stimulus import State
 
@@ -26,6 +26,7 @@ def stored(place: Place) -> Database:
 async def test_a_jump_ahead_fires_what_it_passes_once_and_ends_no_turn(
     place: Place, jump_ms: int
 ) -> None:
+    """F15: late, once, and with its lateness."""
     client = Client(place)
     async with running(place) as rig:
         await client.say(rig, "a", "look.gate=g,transient+act", route=OUT)
@@ -52,6 +53,7 @@ async def test_a_jump_ahead_fires_what_it_passes_once_and_ends_no_turn(
 
 
 async def test_a_jump_back_holds_up_no_turn_and_fires_nothing_early(place: Place) -> None:
+    """F15: neither early nor twice."""
     client = Client(place)
     async with running(place) as rig:
         await client.say(rig, "a", "look.gate=g,transient+act", route=OUT)
@@ -96,6 +98,7 @@ async def test_a_clock_moved_back_while_nobody_ran_holds_up_nothing(place: Place
 
 
 async def test_after_a_suspend_each_timer_fires_once_and_a_noisy_one_is_held(place: Place) -> None:
+    """F16: what was due meanwhile comes by policy, not as a burst."""
     client = Client(place)
     async with running(place, options=("--watchdog-s", "1")) as rig:
         for hour in range(1, 8):

@@ -5,11 +5,11 @@ import signal
 import pytest
 
 from tests.acceptance.scenes import assert_kept
+from tests.proofs.client import Client
+from tests.proofs.process import Place, running
+from tests.proofs.trial import come_to_rest, judged
 from wakeful.operations.watchdog import STALLED
 from wakeful.testing.checker.history import read_sqlite
-from wakeful.testing.client import Client
-from wakeful.testing.process import Place, running
-from wakeful.testing.trial import come_to_rest, judged
 from wakeful.turns.tool_calls import CallState
 from wakeful.turns.turns import TurnState
 
@@ -26,6 +26,7 @@ WATCHED = ("--watchdog-s", "1")
 async def test_a_tool_that_hangs_the_process_costs_a_restart_and_nothing_else(
     place: Place, manner: str, code: int, told: str
 ) -> None:
+    """F18: the watchdog ends what no longer answers."""
     client = Client(place)
     async with running(place, options=WATCHED) as rig:
         await client.say(rig, "b", "look.gate=g,put")

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.scenes import assert_kept
+from tests.patience import patience
+from tests.proofs.client import OUT, Client, Load
+from tests.proofs.process import Gone, Place, running
+from tests.proofs.trial import come_to_rest, judged
 from wakeful.testing.checker.history import Database, read_sqlite
-from wakeful.testing.client import OUT, Client, Load
-from wakeful.testing.process import Gone, Place, running
-from wakeful.testing.trial import come_to_rest, judged
 from wakeful.turns.tool_calls import CallState
 from wakeful.turns.turns import TurnState
 
@@ -33,6 +34,7 @@ def only_turn_of(place: Place, session_key: str) -> TurnState:
 
 @pytest.mark.parametrize("seed", [21, 22, 23])
 async def test_a_stop_at_a_random_time_under_load_is_clean(place: Place, seed: int) -> None:
+    """F9: nothing is lost by stopping, whenever it comes."""
     chance = random.Random(seed)
     client = Client(place, seed)
     load = Load(client, seed)
@@ -41,7 +43,7 @@ async def test_a_stop_at_a_random_time_under_load_is_clean(place: Place, seed: i
         async with running(place) as rig, asyncio.TaskGroup() as group:
             group.create_task(client.come_back(rig))
             group.create_task(load.run(rig, 300))
-            await asyncio.sleep(chance.uniform(0.05, 0.6))
+            await client.has_sent(chance.randrange(1, 200))
             assert await rig.stop() == 0
     await come_to_rest(place, client)
 
@@ -77,7 +79,7 @@ async def test_the_second_signal_leaves_at_once_and_loses_nothing(place: Place) 
         rig.terminate()
         await rig.ask("open_later", gate="g")
         rig.terminate()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(patience(5)):
             code = await rig.ended()
 
     assert code == 0
@@ -109,6 +111,7 @@ async def test_what_is_not_done_when_the_patience_ends_goes_on_at_the_next_start
 
 
 async def test_a_tool_that_stops_its_own_process_is_finished_first(place: Place) -> None:
+    """F9: SIGTERM from inside a tool."""
     client = Client(place)
     async with running(place) as rig:
         await client.say(rig, "a", "act.term,put", route=OUT)

@@ -8,6 +8,7 @@ from pathlib import Path
 import asyncpg
 
 from tests.integration.cli.shell import Home
+from tests.patience import patience
 from wakeful.cli.exits import ExitCode
 from wakeful.testing.checker.history import Database, read_sqlite
 from wakeful.testing.providers.plan import PlannedCall, Step
@@ -22,11 +23,11 @@ agents:
     model: openai:stand-in
     tools: [shell]
 """
-PATIENCE_S = 10.0
+PATIENCE_S = patience(10)
 
 
 def at_home(folder: Path, stand_ins: Providers) -> Home:
-    home = Home(folder / "home", **stand_ins.environment)
+    home = Home(folder / "home", has_libraries=True, **stand_ins.environment)
     home.folder.mkdir(mode=0o700)
     (home.folder / "wakeful.yaml").write_text(SETTINGS)
     return home

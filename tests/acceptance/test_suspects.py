@@ -3,10 +3,10 @@
 from collections.abc import Awaitable, Callable
 
 from tests.acceptance.scenes import assert_kept
+from tests.proofs.client import Client
+from tests.proofs.process import Gone, Place, RigProcess, running
+from tests.proofs.trial import judged
 from wakeful.testing.checker.history import read_sqlite
-from wakeful.testing.client import Client
-from wakeful.testing.process import Gone, Place, RigProcess, running
-from wakeful.testing.trial import judged
 from wakeful.vocabulary.stimulus import State
 
 INNOCENTS = ("b", "c", "d")

@@ -7,11 +7,14 @@ from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import pytest
-from playwright.async_api import BrowserContext, Page, async_playwright
+from playwright.async_api import Browser, BrowserContext, Page, Playwright, async_playwright
 
+from tests.patience import patience
 from tests.server_process import ServerProcess
 
-PATIENCE_S = 30.0  # EventSource waits three seconds between its tries
+PATIENCE_S = patience(30)  # EventSource waits three seconds between its tries
+
+_running: list[tuple[Playwright, Browser]] = []
 
 
 def executable() -> str:
@@ -23,16 +26,32 @@ def executable() -> str:
 
 
 @asynccontextmanager
-async def chromium(*flags: str) -> AsyncGenerator[BrowserContext, None]:
-    """Run a browser without a past, and without its sandbox, which refuses to be root's."""
+async def chromium() -> AsyncGenerator[BrowserContext, None]:
+    """Have a browser without a past: a context of the one that all tests share."""
+    if not _running:
+        _running.append(await _started())
+    context = await _running[0][1].new_context()
+    try:
+        yield context
+    finally:
+        await context.close()
+
+
+async def close() -> None:
+    """Close the browser that the tests have shared, if one was started."""
+    for playwright, browser in _running:
+        await browser.close()
+        await playwright.stop()
+    _running.clear()
+
+
+async def _started() -> tuple[Playwright, Browser]:
+    """Start it without a sandbox, which refuses to be root's."""
     path = executable()
-    own = "--disable-dev-shm-usage"  # it is scarce in containers
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=path, args=[own, *flags])
-        try:
-            yield await browser.new_context()
-        finally:
-            await browser.close()
+    playwright = await async_playwright().start()
+    # Shared memory is scarce in containers; a name is made to point here, as an attacker would.
+    flags = ["--disable-dev-shm-usage", "--host-resolver-rules=MAP rebound.test 127.0.0.1"]
+    return playwright, await playwright.chromium.launch(executable_path=path, args=flags)
 
 
 async def console(context: BrowserContext, server: ServerProcess) -> Page:

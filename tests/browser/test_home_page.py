@@ -25,6 +25,7 @@ def watch(page: Page) -> list[str]:
 
 
 async def test_a_link_signs_in_once_and_the_agent_answers_in_the_page():
+    """T17: what a model says is text, and never a tag."""
     async with house(lambda _: HOSTILE) as home, chromium() as context:
         page = await context.new_page()
         wrong = watch(page)

@@ -1,6 +1,6 @@
 """The only way in: whatever may wake an agent is accepted here, in one commit.
 
-From: doors, triggers, tools, timers.
-To: gate, broker, turns, transcript, sleeps, bus.
+From: doors, commands, triggers, tools, lanes, turn, timers; operations, which clean up.
+To: gate, broker, turns, transcript, timers, sleeps.
 Never: waits for a turn, or keeps anything in memory.
 """

@@ -1,6 +1,6 @@
 """Voices: the model protocol and the models that ship.
 
-From: turn.
+From: turn; tools, for what a model is told.
 To: vocabulary.
 Never: knows a ledger.
 """

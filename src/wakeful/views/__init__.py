@@ -1,6 +1,6 @@
 """Read only: answers about turns, stimuli and sessions.
 
-From: runtime, doors.
-To: the ledgers.
+From: runtime, doors, commands, tools.
+To: the ledgers, gate.
 Never: writes.
 """

@@ -7,7 +7,7 @@
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Mapping
 
 VARIABLE = "WAKEFUL_FAIL"
 
@@ -16,38 +16,36 @@ class FailpointRaised(Exception):
     """A failpoint was told to raise."""
 
 
-def _plan(text: str) -> dict[str, tuple[str, int]]:
-    plan: dict[str, tuple[str, int]] = {}
-    for item in filter(None, text.split(",")):
+def failpoint(name: str) -> None:
+    """Pass a point: nothing, unless a test has armed it."""
+    if _armed:
+        _pass(name)
+
+
+def arm(environ: Mapping[str, str]) -> None:
+    """Arm the points that the variable names, and no others."""
+    _passages.clear()
+    _armed.clear()
+    for item in filter(None, environ.get(VARIABLE, "").split(",")):
         name, action, *rest = item.split(":")
-        plan[name] = (action, int(rest[0]) if rest else 1)
-    return plan
+        _armed[name] = (action, int(rest[0]) if rest else 1)
 
 
-def _armed(plan: dict[str, tuple[str, int]]) -> Callable[[str], None]:
-    passages: dict[str, int] = {}
-
-    def pass_point(name: str) -> None:
-        if name not in plan:
-            return
-        action, wanted = plan[name]
-        passages[name] = passages.get(name, 0) + 1
-        if passages[name] != wanted:
-            return
-        if action == "kill":
-            os.kill(os.getpid(), signal.SIGKILL)
-        if action == "raise":
-            raise FailpointRaised(name)
-        while True:  # hang: the thread stays here, as a stuck disk or a stuck call would
-            time.sleep(3600)
-
-    return pass_point
+def _pass(name: str) -> None:
+    if name not in _armed:
+        return
+    action, wanted = _armed[name]
+    _passages[name] = _passages.get(name, 0) + 1
+    if _passages[name] != wanted:
+        return
+    if action == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if action == "raise":
+        raise FailpointRaised(name)
+    while True:  # hang: the thread stays here, as a stuck disk or a stuck call would
+        time.sleep(3600)
 
 
-def _nothing(name: str) -> None:
-    pass
-
-
-failpoint: Callable[[str], None] = (
-    _armed(_plan(os.environ[VARIABLE])) if os.environ.get(VARIABLE) else _nothing
-)
+_armed: dict[str, tuple[str, int]] = {}
+_passages: dict[str, int] = {}
+arm(os.environ)

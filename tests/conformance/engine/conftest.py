@@ -22,7 +22,7 @@ def on(request: pytest.FixtureRequest, tmp_path: Path) -> SettingsFor:
             home = tmp_path / "home"
             return lambda *, drain_s=30.0: Settings(home=home, drain_s=drain_s)
         case _:
-            url: str = request.getfixturevalue("postgres_url")
+            url: str = request.getfixturevalue("migrated_url")
             return lambda *, drain_s=30.0: Settings(database=url, drain_s=drain_s)
 
 

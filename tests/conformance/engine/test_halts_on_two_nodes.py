@@ -50,9 +50,9 @@ class Held:
 
 
 @pytest.fixture
-async def nodes(postgres_url: str) -> AsyncIterator[tuple[Node, Node]]:
+async def nodes(migrated_url: str) -> AsyncIterator[tuple[Node, Node]]:
     clock = SystemClock()
-    stores = [await open_postgres(postgres_url, clock=clock, exclusive=False) for _ in range(2)]
+    stores = [await open_postgres(migrated_url, clock=clock, exclusive=False) for _ in range(2)]
     pair = Node(stores[0], "first"), Node(stores[1], "second")
     for node in pair:
         await node.bus.start()

@@ -104,10 +104,10 @@ class Node:
 
 
 @pytest.fixture
-async def nodes(postgres_url: str) -> AsyncIterator[tuple[Node, Node]]:
+async def nodes(migrated_url: str) -> AsyncIterator[tuple[Node, Node]]:
     clock = SystemClock()
-    first = await open_postgres(postgres_url, clock=clock, exclusive=False)
-    second = await open_postgres(postgres_url, clock=clock, exclusive=False)
+    first = await open_postgres(migrated_url, clock=clock, exclusive=False)
+    second = await open_postgres(migrated_url, clock=clock, exclusive=False)
     pair = Node(first, "first"), Node(second, "second")
     await pair[0].bus.start()
     await pair[1].bus.start()
@@ -184,6 +184,7 @@ async def test_a_lane_that_ends_while_another_node_accepts_is_never_left_for_dea
 
 
 async def test_a_late_owner_changes_nothing(nodes: tuple[Node, Node]):
+    """F30: the late one's writes change no row."""
     await nodes[0].accept("work")
     late = await nodes[0].claim()
     assert late is not None
@@ -201,11 +202,11 @@ async def test_a_late_owner_changes_nothing(nodes: tuple[Node, Node]):
 
 
 async def test_a_transaction_held_open_delays_only_its_own_lane(
-    nodes: tuple[Node, Node], postgres_url: str
+    nodes: tuple[Node, Node], migrated_url: str
 ):
     first, second = nodes
     # A third node, since the writer of the second one will wait for the lock.
-    other = await open_postgres(postgres_url, clock=SystemClock(), exclusive=False)
+    other = await open_postgres(migrated_url, clock=SystemClock(), exclusive=False)
     third = Node(other, "third")
     await third.bus.start()
     await first.accept("make the lane", kind=Kind.SYSTEM_EVENT)

@@ -31,6 +31,7 @@ def replace_note(tx: Tx, body: str) -> str:
 @many_examples
 @given(body=HOSTILE)
 async def test_text_comes_back_as_it_was_or_is_refused_by_name(store: Store, body: str) -> None:
+    """T18: whatever is said is data, in every statement."""
     stored, neighbour = await together(
         store,
         store.write(lambda tx: replace_note(tx, body)),

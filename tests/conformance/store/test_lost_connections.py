@@ -9,7 +9,6 @@ import pytest
 from tests.conformance.store.conftest import Opener
 from tests.conformance.store.proxy import Cut, Proxy, proxy_to
 from tests.conformance.store.tables import TABLES, Hold, add_note, names_of
-from tests.postgres_server import PostgresServer
 from wakeful.store import postgres_session
 from wakeful.store.database import Store, Tx
 from wakeful.store.postgres import open_postgres
@@ -43,6 +42,7 @@ async def admin(postgres_url: str) -> AsyncIterator[asyncpg.Connection]:
 async def test_a_connection_cut_at_commit_neither_loses_nor_repeats_a_write(
     through_proxy: tuple[Store, Proxy], cut: Cut, runs_expected: int
 ) -> None:
+    """F29: cut after COMMIT was sent."""
     store, proxy = through_proxy
     runs: list[str] = []
 
@@ -147,6 +147,7 @@ async def test_sessions_ended_while_idle_are_replaced(
 async def test_a_server_that_is_gone_makes_callers_busy_until_it_is_back(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """F29: a restart of the database is waited for."""
     monkeypatch.setattr(postgres_session, "RECONNECT_S", 0.1)
     async with proxy_to(postgres_url) as (proxy, url):
         store = await open_postgres(url, clock=SystemClock(), migrations=[TABLES])
@@ -172,7 +173,7 @@ async def together_without_hold(store: Store) -> list[object]:
     )
 
 
-async def test_the_database_cannot_be_reached_at_all(postgres_server: PostgresServer) -> None:
+async def test_the_database_cannot_be_reached_at_all() -> None:
     with pytest.raises(StoreBusy, match="cannot be reached"):
         await open_postgres("postgresql://nobody@127.0.0.1:1/none", clock=SystemClock())
 

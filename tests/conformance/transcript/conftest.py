@@ -18,7 +18,7 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str | Path | None
         case "sqlite":
             return tmp_path / "wakeful.db"
         case _:
-            return request.getfixturevalue("postgres_url")
+            return request.getfixturevalue("migrated_url")
 
 
 @pytest.fixture

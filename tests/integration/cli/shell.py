@@ -10,15 +10,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.children import Talker, die_with_parent, talk
+from tests.patience import patience
+
 COMMAND = (sys.executable, "-m", "wakeful")
-PATIENCE_S = 15.0
+PATIENCE_S = patience(15)
 
 
 class Home:
     """A home folder, and the commands that are run in it."""
 
-    def __init__(self, folder: Path, **environ: str) -> None:
+    def __init__(self, folder: Path, *, has_libraries: bool = False, **environ: str) -> None:
         self.folder = folder
+        self._has_libraries = has_libraries  # its server speaks to a provider, or to MCP servers
         kept = {
             name: value
             for name, value in os.environ.items()
@@ -29,15 +33,10 @@ class Home:
 
     def run(self, *arguments: str, said: str | None = None) -> subprocess.CompletedProcess[str]:
         """Run a command to its end."""
-        return subprocess.run(
-            [*COMMAND, *arguments],
-            env=self.environ,
-            input=said or "",
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_S,
-            check=False,
-        )
+        process = talk(["-m", "wakeful", *arguments], environ=self.environ, has_input=True)
+        told, errors = process.communicate(said, timeout=PATIENCE_S)
+        assert process.returncode is not None
+        return subprocess.CompletedProcess(arguments, process.returncode, told, errors)
 
     def ok(self, *arguments: str, said: str | None = None) -> str:
         """Run a command that must work, and return what it printed."""
@@ -49,18 +48,13 @@ class Home:
     def json(self, *arguments: str) -> Any:
         return json.loads(self.ok(*arguments, "--json"))
 
-    def start(
-        self, *arguments: str, umask: int = -1, stdin: int = subprocess.DEVNULL
-    ) -> "subprocess.Popen[str]":
+    def start(self, *arguments: str, umask: int = -1) -> "Talker | subprocess.Popen[str]":
         """Start a command that goes on."""
-        return subprocess.Popen(
-            [*COMMAND, *arguments],
-            env=self.environ,
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
+        return talk(
+            ["-m", "wakeful", *arguments],
+            environ=self.environ,
             umask=umask,
+            has_libraries=self._has_libraries and arguments[0] == "up",
         )
 
     @contextmanager
@@ -85,6 +79,7 @@ class Home:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
+            preexec_fn=die_with_parent,
         ) as following:
             assert following.stdout is not None
             try:
@@ -98,7 +93,7 @@ class Home:
 class Server:
     """A running `wakeful up`."""
 
-    def __init__(self, process: "subprocess.Popen[str]", told: dict[str, Any]) -> None:
+    def __init__(self, process: "Talker | subprocess.Popen[str]", told: dict[str, Any]) -> None:
         self.process = process
         self.told = told
 

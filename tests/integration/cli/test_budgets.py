@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.children import die_with_parent
+from tests.patience import patience
+
 MEMORY_MB = 80  # about 58 are used
 MODULES = 950  # about 750 are loaded
 # Loaded by whoever first needs them; pydantic is not among them, since Typer reads options by it.
@@ -27,7 +30,7 @@ HEAVY = (
     "rich",
     "tiktoken",
 )
-EXIT_S = 15
+EXIT_S = patience(15)
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Started:
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
+            preexec_fn=die_with_parent,
         )
     try:
         assert process.stdout is not None

@@ -6,6 +6,7 @@ import httpx2
 import pytest
 
 from tests.integration.cli.shell import Home
+from tests.patience import patience
 from wakeful.access.credentials import FILE_NAME
 from wakeful.cli import running
 from wakeful.cli.exits import ExitCode
@@ -18,7 +19,7 @@ def api(awake: Home) -> Generator[httpx2.Client, None, None]:
     assert found is not None
     token = (awake.folder / FILE_NAME).read_text(encoding="ascii").strip()
     headers = {"Authorization": f"Bearer {token}"}
-    with httpx2.Client(base_url=found.url, headers=headers, timeout=15) as client:
+    with httpx2.Client(base_url=found.url, headers=headers, timeout=patience(15)) as client:
         yield client
 
 

@@ -6,6 +6,7 @@ import signal
 import stat
 import subprocess
 
+from tests.children import die_with_parent
 from tests.integration.cli.shell import COMMAND, PATIENCE_S, Home, each
 
 
@@ -116,6 +117,7 @@ def test_a_terminal_has_a_prompt_and_a_history(awake: Home):
         stdin=inside,
         stdout=inside,
         stderr=inside,
+        preexec_fn=die_with_parent,
     )
     os.close(inside)
     try:
@@ -176,6 +178,7 @@ def test_a_conversation_outlives_what_the_server_refuses(awake: Home):
         stdin=inside,
         stdout=inside,
         stderr=inside,
+        preexec_fn=die_with_parent,
     )
     os.close(inside)
     try:

@@ -12,12 +12,13 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.children import Talker, die_with_parent
 from tests.integration.cli.shell import COMMAND, Home, each
 
 STRONG = "3f9c1b7a5e2d4860a1b2c3d4e5f607183f9c1b7a5e2d4860"
 
 
-def until_finished(following: "subprocess.Popen[str]") -> list[dict[str, Any]]:
+def until_finished(following: "Talker | subprocess.Popen[str]") -> list[dict[str, Any]]:
     """Return the frames that a follower prints up to the end of a turn."""
     assert following.stdout is not None
     frames = each([following.stdout.readline()])
@@ -92,7 +93,11 @@ def test_what_is_no_terminal_is_not_told_how_to_sign_in(home: Home):
 def test_a_terminal_is_told_a_link_that_signs_in(home: Home):
     terminal, inside = pty.openpty()
     starting = subprocess.Popen(
-        [*COMMAND, "up", "--port", "0"], env=home.environ, stdout=inside, stderr=inside
+        [*COMMAND, "up", "--port", "0"],
+        env=home.environ,
+        stdout=inside,
+        stderr=inside,
+        preexec_fn=die_with_parent,
     )
     os.close(inside)
     told = ""

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable
 
+from tests.patience import patience
 from wakeful.models.model import Delta, Reply, Request
 from wakeful.models.scripted import Scripted
 from wakeful.runtime import Runtime
@@ -12,7 +13,7 @@ from wakeful.tools.tool import Tool, tool
 from wakeful.vocabulary.clock import Alarm, ManualClock
 
 CYCLES = 50  # of the event loop, or of the store: more than anything that is ready needs
-PATIENCE_S = 10.0
+PATIENCE_S = patience(10)
 
 
 class Gate:

@@ -83,6 +83,7 @@ async def test_a_duplicate_with_another_body_says_so():
 
 
 async def test_one_source_cannot_storm_a_session_and_delays_no_other():
+    """F26: the breaker trips for the source alone."""
     clock = ManualClock()
     options = Settings(storm=StormSettings(turns=3, window_s=60))
     async with in_memory(Scripted(says_ok), settings=options, clock=clock) as runtime:
@@ -105,6 +106,7 @@ async def test_one_source_cannot_storm_a_session_and_delays_no_other():
 
 
 async def test_a_causal_chain_that_is_too_long_is_cut_with_one_notice():
+    """F26: a loop ends, with one notice."""
     async with in_memory(Scripted(says_ok)) as runtime:
         for depth in (16, 17, 18):
             await runtime.accept(

@@ -65,7 +65,7 @@ async def until(url: str, value: str) -> None:
 @asynccontextmanager
 async def read_only(server: PostgresServer) -> AsyncGenerator[None, None]:
     """Let nobody write, in open sessions neither, as on a standby in a failover."""
-    url, reload = server.url("postgres"), "SELECT pg_reload_conf()"
+    url, reload = f"{server.address}/postgres", "SELECT pg_reload_conf()"
     await executed(url, f"ALTER SYSTEM SET {READ_ONLY} = on", reload)
     try:
         await until(url, "on")
@@ -133,7 +133,7 @@ async def test_a_database_that_is_read_only_for_a_while_strands_no_turn(own_serv
     clock = CountingClock()
     pause = Pause("lost")
     script = [pause, "answered", "the next answer"]
-    settings = Settings(database=own_server.url("postgres"))
+    settings = Settings(database=f"{own_server.address}/postgres")
     async with in_memory(script, clock=clock, settings=settings) as runtime:
         receipt = await runtime.send("one")
         await pause.reached.wait()

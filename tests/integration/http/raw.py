@@ -4,7 +4,9 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-PATIENCE_S = 15.0
+from tests.patience import patience
+
+PATIENCE_S = patience(15)
 
 
 @asynccontextmanager

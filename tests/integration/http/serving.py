@@ -10,6 +10,7 @@ from typing import Any
 import httpx2
 import msgspec
 
+from tests.patience import patience
 from wakeful.access.tokens import NewToken
 from wakeful.doors.http.door import HttpDoor
 from wakeful.doors.http.endpoint import Row
@@ -25,7 +26,7 @@ from wakeful.turn.agent import Agent
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.stimulus import Trust
 
-PATIENCE_S = 10.0
+PATIENCE_S = patience(10)
 
 
 @dataclass
@@ -50,7 +51,10 @@ class House:
         """Return a client that shows a token, or none."""
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         return httpx2.AsyncClient(
-            base_url=self.url, headers=headers | options.pop("headers", {}), timeout=10, **options
+            base_url=self.url,
+            headers=headers | options.pop("headers", {}),
+            timeout=PATIENCE_S,
+            **options,
         )
 
 
@@ -136,13 +140,6 @@ async def take(source: AsyncIterator[Frame | str], count: int) -> list[Frame]:
             if isinstance(one, Frame):
                 found.append(one)
     return found
-
-
-async def eventually(look: Callable[[], bool]) -> None:
-    """Return once something holds that no event tells of."""
-    async with asyncio.timeout(PATIENCE_S):
-        while not look():  # noqa: ASYNC110 (of a socket, a file or a gauge)
-            await asyncio.sleep(0.005)
 
 
 def is_time(text: str) -> bool:

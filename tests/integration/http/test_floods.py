@@ -8,6 +8,7 @@ import pytest
 
 from tests.integration.http.raw import connected, exchange
 from tests.integration.http.serving import House, house
+from tests.patience import patience
 from wakeful.doors.http.connection import CONNECTIONS_EACH, HEADER_SECONDS, LARGEST_HEAD
 from wakeful.doors.http.guard import BODY_SECONDS
 from wakeful.vocabulary.clock import ManualClock
@@ -36,12 +37,13 @@ async def stimuli(home: House) -> int:
 
 
 async def test_a_body_that_drips_is_cut_off_by_its_whole_time():
+    """T10: a slow body has no more time than any other."""
     clock = ManualClock()
     async with (
         house(clock=clock) as home,
         home.client() as client,
         connected(home.port) as (reader, writer),
-        asyncio.timeout(10),
+        asyncio.timeout(patience(10)),
         asyncio.TaskGroup() as group,
     ):
         answer = group.create_task(reader.readline())
@@ -64,7 +66,7 @@ async def test_headers_that_drip_are_cut_off():
         house(clock=clock) as home,
         home.client() as client,
         connected(home.port) as (reader, writer),
-        asyncio.timeout(10),
+        asyncio.timeout(patience(10)),
     ):
         for drop in (b"GET /healthz HTTP/1.1\r\n", b"Host: ", b"local"):
             writer.write(drop)
@@ -77,11 +79,12 @@ async def test_headers_that_drip_are_cut_off():
 
 @pytest.mark.parametrize("path", ["/api/halt", "/api/sessions/main/messages"])
 async def test_a_gibibyte_in_chunks_is_refused_in_bounded_memory(path: str):
+    """T10: what is too large is not gathered first."""
     async with house() as home:
         before = resident_mb()
         chunk = b"%x\r\n%b\r\n" % (MEBIBYTE, b"x" * MEBIBYTE)
         sent = 0
-        async with connected(home.port) as (reader, writer), asyncio.timeout(15):
+        async with connected(home.port) as (reader, writer), asyncio.timeout(patience(15)):
             writer.write(head(home, path, "Transfer-Encoding: chunked"))
             try:
                 while sent < 1024:
@@ -160,7 +163,7 @@ async def test_headers_that_are_too_long_are_refused():
 
 
 async def test_one_address_has_only_so_many_connections():
-    async with house() as home, asyncio.timeout(15):
+    async with house() as home, asyncio.timeout(patience(15)):
         held = [
             await asyncio.open_connection("127.0.0.1", home.port) for _ in range(CONNECTIONS_EACH)
         ]

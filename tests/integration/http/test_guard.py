@@ -87,6 +87,7 @@ OTHERS = (
 
 @pytest.mark.parametrize("token", ["none", "empty", "wrong", "expired", "revoked", "basic"])
 async def test_no_route_but_the_public_ones_answers_without_a_valid_token(token: str):
+    """T1: every route of the app's own table is tried, with no, empty, wrong and expired tokens."""
     clock = ManualClock()
     async with house(clock=clock, door=door_with(*OTHERS)) as home:
         headers: dict[str, str] = {}
@@ -153,11 +154,13 @@ async def test_unknown_paths_and_methods_are_problems():
     ],
 )
 async def test_forged_proxy_headers_grant_nothing(headers: dict[str, str]):
+    """T2: where somebody says he comes from makes him nobody else."""
     async with house() as home, home.client(headers=headers) as client:
         assert (await client.get("/api/sessions")).status_code == 401
 
 
 async def test_another_address_needs_a_token_before_it_is_opened():
+    """T2: nothing but this machine is served without a token of at least 128 bits."""
     with pytest.raises(Permanent, match="needs a token"):
         async with house(options=HttpOptions(host="0.0.0.0", port=0)):
             pass
@@ -168,6 +171,7 @@ async def test_another_address_needs_a_token_before_it_is_opened():
     ["evil.test", "127.0.0.1.evil.test", "evil@127.0.0.1", "localhost.", "[::1]x", "", "127.1"],
 )
 async def test_a_foreign_host_is_not_served(host: str):
+    """T4: a name that was made to point here is not ours."""
     async with house() as home:
         for path in ("/healthz", "/api/events", "/api/sessions"):
             answer = await exchange(
@@ -227,6 +231,7 @@ async def logged_in(home: House) -> str:
 async def test_what_another_site_can_send_with_the_cookie_is_refused(
     headers: dict[str, str], body: bytes, status: int
 ):
+    """T5: a cookie alone acts for nobody."""
     async with house() as home:
         cookie = await logged_in(home)
         async with home.client(headers={"Cookie": cookie}) as client:
@@ -251,6 +256,7 @@ async def test_a_console_may_use_its_cookie_from_its_own_page():
 
 
 async def test_a_token_in_the_address_is_refused():
+    """T6: an address is written into logs and histories."""
     async with house() as home, home.client(home.operator) as client:
         for name in ("token", "access_token", "Authorization", "API_KEY", "code"):
             answer = await client.get(f"/api/sessions?{name}=x")
@@ -258,6 +264,7 @@ async def test_a_token_in_the_address_is_refused():
 
 
 async def test_too_many_wrong_tokens_must_wait_and_a_right_one_passes_all_the_same():
+    """T7: guessing is slow, and costs nobody else anything."""
     clock = ManualClock()
     async with (
         house(clock=clock) as home,
@@ -300,6 +307,7 @@ async def refused(home: House, token: str, scope: str) -> set[int]:
 
 
 async def test_a_reader_may_not_administer():
+    """T23: reading is no right to act."""
     async with house() as home:
         reader, sender = await home.token("read"), await home.token("send")
 

@@ -11,7 +11,9 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from tests.children import die_with_parent
 from tests.integration.http.serving import PATIENCE_S, Frame, following
+from tests.patience import patience
 from wakeful.access.credentials import FILE_NAME
 from wakeful.store.sqlite import open_sqlite
 from wakeful.vocabulary.clock import SystemClock
@@ -50,13 +52,17 @@ class Server:
 @asynccontextmanager
 async def serving(home: Path) -> AsyncGenerator[Server, None]:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", SERVER, str(home), stdout=asyncio.subprocess.PIPE
+        *(sys.executable, "-c", SERVER, str(home)),
+        stdout=asyncio.subprocess.PIPE,
+        preexec_fn=die_with_parent,
     )
     assert process.stdout is not None
     port = int(await process.stdout.readline())
     token = (home / FILE_NAME).read_text(encoding="ascii").strip()
     headers = {"Authorization": f"Bearer {token}"}
-    client = httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=10)
+    client = httpx2.AsyncClient(
+        base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=patience(10)
+    )
     try:
         yield Server(process, client)
     finally:

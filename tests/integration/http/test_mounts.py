@@ -17,8 +17,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.integration.http.raw import exchange
-from tests.integration.http.serving import PATIENCE_S, House, door_with, eventually, house
+from tests.integration.http.serving import PATIENCE_S, House, door_with, house
 from tests.integration.http.test_guard import METHODS
+from tests.waiting import eventually
 from wakeful.doors.http.door import HttpDoor
 from wakeful.doors.http.endpoint import PUBLIC
 from wakeful.doors.http.mounts import Mount

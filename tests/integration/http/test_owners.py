@@ -85,6 +85,7 @@ def routes_to(ids: dict[str, str]) -> list[tuple[str, str, Any]]:
 
 
 async def test_every_id_of_one_owner_is_unknown_to_another_on_every_route():
+    """T19: forbidden and unknown look alike."""
     async with house(speaks, tools=[tell_all]) as home:
         async with (
             home.client(await home.token("send", name="a")) as a,
@@ -256,6 +257,7 @@ async def test_a_session_that_the_operator_forks_off_another_s_is_the_operator_s
     ["main", "agent:main:main", "system:activity", "agent:main:subagent:x", "agent:nobody:api:x"],
 )
 async def test_an_owner_makes_sessions_only_where_it_may(key: str):
+    """T12: not the caller chooses where its words land."""
     async with house() as home, home.client(await home.token("send")) as client:
         for path in (f"/api/sessions/{key}/messages", f"/api/sessions/{key}/stream"):
             assert (await client.post(path, json={"text": "a"})).status_code == 404
@@ -277,6 +279,7 @@ async def test_what_an_owner_sends_has_the_trust_and_name_of_its_token():
 
 
 async def test_a_stream_carries_nothing_of_another_owner():
+    """T19: nor does a stream tell."""
     async with (
         house() as home,
         home.client(await home.token("send", name="a")) as a,

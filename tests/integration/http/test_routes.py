@@ -327,9 +327,9 @@ async def test_every_route_is_in_the_openapi_document():
 ELSEWHERE = ("/api/outputs/{id}", "/api/stimuli/{id}/attachments/{hash}")
 
 
-async def test_every_route_that_looks_answers_on_postgresql_too(postgres_url: str):
+async def test_every_route_that_looks_answers_on_postgresql_too(migrated_url: str):
     async with (
-        house(settings=Settings(database=postgres_url, drain_s=1)) as home,
+        house(settings=Settings(database=migrated_url, drain_s=1)) as home,
         home.client(home.operator) as client,
         home.client(await home.token("send", name="a")) as owner,
     ):

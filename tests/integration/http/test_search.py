@@ -19,7 +19,6 @@ async def found(client: httpx2.AsyncClient, count: int, **query: str) -> list[tu
                     (one["session_key"], one["role"], "".join(p["text"] for p in one["snippet"]))
                     for one in items
                 ]
-            await asyncio.sleep(0.02)
 
 
 async def test_what_people_and_agents_said_is_found_in_what_one_may_see():

@@ -73,6 +73,7 @@ async def test_no_secret_is_in_any_log_file_answer_event_or_metric(
 
 
 async def test_a_home_is_private_whatever_the_umask(tmp_path: Path):
+    """T24: files at rest are their owner's alone."""
     before = os.umask(0)
     try:
         folder = tmp_path / "home"
@@ -106,6 +107,7 @@ async def test_the_operators_token_is_the_same_after_a_restart(tmp_path: Path):
 
 
 async def test_control_characters_reach_neither_logs_nor_names(caplog: pytest.LogCaptureFixture):
+    """T16: no text pretends to be another line."""
     listen(caplog)
     async with house() as home, home.client(home.operator) as client:
         body = {"text": HOSTILE, "source": "a\x1b[31m\nb"}

@@ -7,6 +7,7 @@ import httpx2
 import pytest
 
 from tests.integration.http.serving import House, following, house, take
+from tests.waiting import eventually
 from wakeful.access.credentials import FILE_NAME
 from wakeful.bus.bus import Subscription
 from wakeful.doors.http.server import HttpOptions, is_loopback
@@ -81,9 +82,7 @@ async def test_a_wait_for_a_turn_is_answered_when_the_server_stops():
 
 async def held(home: House) -> None:
     registry = home.runtime.metrics.registry
-    async with asyncio.timeout(10):
-        while registry.get_sample_value("wakeful_http_lasting") != 1:  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
+    await eventually(lambda: registry.get_sample_value("wakeful_http_lasting") == 1)
 
 
 async def test_a_stream_that_breaks_is_cut_and_the_server_goes_on(monkeypatch: pytest.MonkeyPatch):

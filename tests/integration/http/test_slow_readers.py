@@ -10,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.http.serving import House, eventually, following, house, take
+from tests.children import die_with_parent
+from tests.integration.http.serving import House, following, house, take
 from tests.integration.http.test_events import deaf, publish, start_of
 from tests.integration.http.test_floods import resident_mb
+from tests.patience import patience
+from tests.waiting import eventually
 from wakeful.doors.http.lasting import LASTING_EACH
 from wakeful.doors.http.sse import KEEP_ALIVE_S, SEND_S
 from wakeful.settings.settings import Settings
@@ -53,6 +56,7 @@ async def curl(
     process = await asyncio.create_subprocess_exec(
         *(curl_program(), "--silent", "--no-buffer", "--output", str(file), "--header", header),
         *(*options, f"{home.url}/api/events?since={since}"),
+        preexec_fn=die_with_parent,
     )
     try:
         await eventually(file.exists)
@@ -64,6 +68,7 @@ async def curl(
 
 
 async def test_a_stopped_reader_delays_nobody_and_loses_nothing(tmp_path: Path):
+    """F19: on return everything that was missed comes by its id."""
     clock, file = ManualClock(), tmp_path / "told"
     settings = Settings(home=tmp_path / "home", drain_s=1)
     async with house(clock=clock, settings=settings) as home, home.client(home.operator) as client:
@@ -113,6 +118,7 @@ async def test_a_slow_reader_gets_everything_while_others_are_far_ahead(tmp_path
 
 @pytest.mark.parametrize("is_replay", [True, False], ids=["replay", "live"])
 async def test_a_stopped_reader_holds_little_memory(tmp_path: Path, is_replay: bool):
+    """T22: what nobody reads is not kept for them."""
     settings = Settings(home=tmp_path / "home", drain_s=1)
     async with house(settings=settings) as home, home.client(home.operator) as client:
         query = f"?since={await start_of(home)}" if is_replay else ""
@@ -134,7 +140,8 @@ async def test_a_stopped_reader_holds_little_memory(tmp_path: Path, is_replay: b
 
 
 async def test_a_thousand_streams_all_get_an_event():
-    async with house() as home, asyncio.timeout(45):
+    """T22: many readers are no reason to fail one."""
+    async with house() as home, asyncio.timeout(patience(45)):
         wanted = range(STREAMS // LASTING_EACH + 1)
         secrets = [await home.token("read", name=f"reader {number}") for number in wanted]
         opened: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []

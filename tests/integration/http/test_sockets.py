@@ -15,6 +15,7 @@ UPGRADE = (
 @pytest.mark.parametrize("path", ["/", "/ws", "/api/events", "/docs"])
 @pytest.mark.parametrize("origin", ["", "Origin: http://evil.test", "Origin: http://localhost"])
 async def test_no_upgrade_is_granted(path: str, origin: str):
+    """T3: as long as nothing here speaks WebSocket, nobody is let in by one."""
     async with house() as home:
         lines = [f"GET {path} HTTP/1.1", "Host: localhost", "Connection: Upgrade, close", *UPGRADE]
         lines += [origin] if origin else []

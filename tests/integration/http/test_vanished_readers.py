@@ -10,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.http.serving import House, eventually, house
+from tests.children import die_with_parent
+from tests.integration.http.serving import House, house
 from tests.integration.http.test_events import publish
 from tests.integration.http.test_slow_readers import PADDING, curl_program, open_streams
+from tests.patience import patience
+from tests.waiting import eventually
 from wakeful.doors.http import server
 from wakeful.doors.http.server import HttpOptions
 from wakeful.doors.http.sse import KEEP_ALIVE_S, SEND_S
@@ -77,9 +80,10 @@ async def follow_from(elsewhere: Elsewhere, home: House) -> asyncio.subprocess.P
         *("--header", f"Authorization: Bearer {home.operator}"),
         f"http://{elsewhere.our_address}:{home.port}/api/events",
         stdout=asyncio.subprocess.PIPE,
+        preexec_fn=die_with_parent,
     )
     assert process.stdout is not None
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(patience(10)):
         assert await process.stdout.readline() == b": wakeful\n"
     return process
 
@@ -92,6 +96,7 @@ async def end(process: asyncio.subprocess.Process) -> None:
 async def test_a_quiet_stream_to_nobody_ends(
     elsewhere: Elsewhere, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
+    """F19: a half-open connection is noticed."""
     monkeypatch.setattr(server, "UNHEARD_S", 1)
     clock = ManualClock()
     async with open_house(elsewhere, tmp_path / "home", clock) as home:

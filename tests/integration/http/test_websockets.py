@@ -11,9 +11,10 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 
 from tests.integration.http.raw import connected, exchange
-from tests.integration.http.serving import PATIENCE_S, House, door_with, eventually, house
+from tests.integration.http.serving import PATIENCE_S, House, door_with, house
 from tests.integration.http.test_floods import resident_mb
 from tests.integration.http.test_guard import logged_in
+from tests.waiting import eventually
 from wakeful.access.gatekeeper import FAILURES
 from wakeful.doors.http import connection, lasting, sockets
 from wakeful.doors.http.door import HttpDoor

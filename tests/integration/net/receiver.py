@@ -10,9 +10,10 @@ from typing import Any
 import httpcore2
 import msgspec
 
+from tests.patience import patience
 from wakeful.net.wire import Connect
 
-PATIENCE_S = 10.0
+PATIENCE_S = patience(10)
 PUBLIC = "93.184.215.14"  # stands for any public address; nothing here ever dials it
 
 

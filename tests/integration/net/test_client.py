@@ -87,6 +87,7 @@ async def test_a_name_is_resolved_once_and_that_very_address_is_dialed():
 
 
 async def test_a_name_that_turns_to_loopback_is_never_followed_there():
+    """T14: resolved once, judged, and dialed at that very address."""
     resolver, log = Resolver([PUBLIC], ["127.0.0.1"]), Log()
     async with receiving() as receiver:
         network = Network(**{AT_PUBLIC: receiver.port, "at_127_0_0_1": receiver.port})
@@ -137,6 +138,7 @@ async def test_a_url_that_is_refused_is_neither_resolved_nor_dialed():
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_a_redirect_to_the_metadata_of_a_cloud_is_an_answer_and_never_followed(status: int):
+    """T14: no redirect is followed."""
     log = Log()
     there = "http://169.254.169.254/latest/meta-data/"
     async with receiving(answers(status, headers=f"location: {there}\r\n")) as receiver:

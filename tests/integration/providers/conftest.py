@@ -1,4 +1,4 @@
-"""One process of stand-in providers for all tests of a module."""
+"""One process of stand-in providers for all tests; only those here are led to it."""
 
 from collections.abc import Iterator
 
@@ -9,15 +9,18 @@ from wakeful.models.library import Connection
 from wakeful.testing.providers.process import Providers, providers
 
 
+@pytest.fixture(scope="session")
+def shared_stand_ins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Providers]:
+    with providers(tmp_path_factory.mktemp("stand in")) as running:
+        yield running
+
+
 @pytest.fixture(scope="module")
-def stand_in(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Providers]:
+def stand_in(shared_stand_ins: Providers) -> Iterator[Providers]:
     """Stand-ins, with an environment that leads to them and the library that speaks to them."""
-    with (
-        providers(tmp_path_factory.mktemp("stand in")) as running,
-        pytest.MonkeyPatch.context() as patch,
-    ):
-        for name, value in running.environment.items():
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in shared_stand_ins.environment.items():
             patch.setenv(name, value)
         for name in WIRES:
             Connection(name)  # takes seconds, which no test should wait for
-        yield running
+        yield shared_stand_ins

@@ -19,6 +19,7 @@ from tests.integration.providers.scenes import (
     left,
     talking,
 )
+from tests.patience import patience
 from wakeful.models.library import Connection
 from wakeful.testing.kit import ManualClock, wait_for
 from wakeful.testing.providers.plan import PlannedCall, Step, Tokens
@@ -28,7 +29,7 @@ from wakeful.vocabulary.agent import Limits
 
 pytestmark = pytest.mark.timeout(60)  # the first test also waits for the library
 
-SOON_S = 3.0  # milliseconds, on a machine that has nothing else to do
+SOON_S = patience(3)  # milliseconds, on a machine that has nothing else to do
 OK = Step(text="better now")
 EVENT = "event: content_block_delta\ndata: "
 
@@ -389,7 +390,7 @@ async def test_a_stop_closes_the_connection_at_once(stand_in: Providers):
     async with talking() as runtime:
         receipt = await runtime.send("{stopped}")
         await stand_in.saw("silent", "stopped")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(patience(5)):
             await runtime.stop()
             (asked,) = stand_in.lines("silent", "stopped")
             stopping = asyncio.get_running_loop().time()

@@ -1,6 +1,7 @@
 """A database that cannot be trusted is refused with the reason, and left as it is."""
 
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -56,6 +57,7 @@ async def test_a_spoiled_list_of_tables_is_refused(path: Path) -> None:
 
 
 async def test_a_spoiled_inner_page_is_refused_with_its_table(path: Path) -> None:
+    """F14: the damaged table is named."""
     await made(path)
     flip(path, PAGE * _root_page(path, "notes") - PAGE, 12)
 
@@ -126,6 +128,7 @@ async def test_an_empty_file_is_refused(path: Path) -> None:
 
 
 async def test_a_database_that_is_gone_is_not_replaced(path: Path) -> None:
+    """F14: an empty one is never put in its place."""
     remove(await made(path))
 
     await refused(path, StoreDamaged, "is gone")
@@ -157,7 +160,7 @@ async def test_a_database_closed_well_needs_no_log(path: Path) -> None:
     await store.close()
 
 
-@pytest.mark.parametrize("content", [b"hello\n", b"\0" * 8192, os.urandom(100)])
+@pytest.mark.parametrize("content", [b"hello\n", b"\0" * 8192, random.Random(1).randbytes(100)])
 async def test_a_file_that_is_no_database_is_refused(path: Path, content: bytes) -> None:
     put(path, content)
 

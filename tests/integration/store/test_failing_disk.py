@@ -14,6 +14,7 @@ from typing import Any
 import apsw
 import pytest
 
+from tests.children import die_with_parent
 from tests.integration.store.databases import add_note, names_of, opened
 from tests.integration.store.faulty_disk import (
     FaultyDisk,
@@ -122,6 +123,7 @@ async def test_a_full_disk_is_told_to_the_callers_and_passes(path: Path) -> None
 async def test_a_disk_full_while_checkpointing_disturbs_nobody(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """F12: full in the middle of a checkpoint."""
     monkeypatch.setattr(sqlite, "CHECKPOINT_BYTES", 0)
     disk = FaultyDisk()
     store = await opened(path, vfs=disk.name)
@@ -175,6 +177,7 @@ async def test_a_database_held_by_somebody_else_is_waited_for(path: Path) -> Non
 
 
 async def test_a_database_held_for_too_long_makes_callers_busy(path: Path) -> None:
+    """F13: waited for up to a limit, then told, and nothing lost."""
     store = await opened(path, busy_timeout_s=0.1)
     other: Any = apsw.Connection(str(path))
     other.execute("BEGIN IMMEDIATE")
@@ -252,6 +255,7 @@ def killed_after(count: int, prefix: Sequence[str], path: Path, tag: str) -> set
         cwd=WRITER.parents[3],
         text=True,
         start_new_session=True,
+        preexec_fn=die_with_parent,
     ) as process:
         assert process.stdout is not None
         for line in process.stdout:

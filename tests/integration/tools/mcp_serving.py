@@ -2,13 +2,14 @@
 
 import asyncio
 import json
-import socket
 import sys
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.patience import patience
+from tests.waiting import eventually
 from wakeful.tools.mcp.options import McpServerSettings
 from wakeful.tools.mcp.server import McpServer
 from wakeful.tools.running import run
@@ -18,7 +19,7 @@ from wakeful.vocabulary.message import ToolCall
 
 HERE = Path(__file__).parent
 HONEST = (sys.executable, str(HERE / "mcp_server.py"))
-PATIENCE_S = 40.0
+PATIENCE_S = patience(40)
 
 
 def lying(*tools: str, **plan: Any) -> tuple[str, ...]:
@@ -59,18 +60,5 @@ async def call(server: McpServer, name: str, /, **arguments: Any) -> ToolResult:
     return await run(tool, ToolCall(id="c", name=tool.name, arguments=arguments), context)
 
 
-async def eventually(look: Callable[[], bool]) -> None:
-    """Return once something holds that no event tells of."""
-    async with asyncio.timeout(PATIENCE_S):
-        while not look():  # noqa: ASYNC110 (of a process, or of a connection)
-            await asyncio.sleep(0.01)
-
-
 def is_up(server: McpServer) -> bool:
     return server.status().state == "up"
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])

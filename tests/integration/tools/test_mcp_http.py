@@ -11,14 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.children import die_with_parent
 from tests.integration.tools.mcp_serving import (
     HONEST,
     call,
-    eventually,
-    free_port,
     is_up,
     serving,
 )
+from tests.ports import reserved_port
+from tests.waiting import eventually
 
 # Real processes, which load a large library, on a machine that may be busy.
 pytestmark = pytest.mark.timeout(90)
@@ -26,7 +27,9 @@ pytestmark = pytest.mark.timeout(90)
 
 @contextmanager
 def listening(port: int) -> Generator[subprocess.Popen[bytes], None, None]:
-    with subprocess.Popen([*HONEST, str(port)], stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen(
+        [*HONEST, str(port)], stderr=subprocess.DEVNULL, preexec_fn=die_with_parent
+    ) as process:
         try:
             yield process
         finally:
@@ -34,7 +37,7 @@ def listening(port: int) -> Generator[subprocess.Popen[bytes], None, None]:
 
 
 async def test_a_server_that_dies_in_a_call_and_comes_back(tmp_path: Path):
-    port = free_port()
+    port = reserved_port()
     url = f"http://127.0.0.1:{port}/mcp"
     with listening(port) as process:
         async with serving(url=url, allow_private=True) as server:
@@ -61,7 +64,7 @@ async def test_a_server_that_dies_in_a_call_and_comes_back(tmp_path: Path):
 
 
 async def test_a_name_that_leads_to_this_machine_is_not_followed_unless_it_may():
-    async with serving(url=f"http://localhost:{free_port()}/mcp") as server:
+    async with serving(url=f"http://localhost:{reserved_port()}/mcp") as server:
         status = server.status()
 
     assert status.state == "down"

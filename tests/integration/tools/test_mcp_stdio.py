@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.tools.mcp_serving import HONEST, call, eventually, is_up, serving
+from tests.integration.tools.mcp_serving import HONEST, call, is_up, serving
+from tests.waiting import eventually
 from wakeful.tools.mcp.options import RemoteEffect, RemoteTool
 from wakeful.tools.tool import Effect
 

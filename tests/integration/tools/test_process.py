@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.children import die_with_parent
 from wakeful.tools import process
 from wakeful.tools.process import Finished
 from wakeful.tools.supervised import CLEANUP_LIMIT_S
@@ -182,6 +183,7 @@ async def test_a_command_that_ignores_being_asked_is_killed(tmp_path: Path, mark
 async def test_a_double_fork_into_another_session_is_found(
     tmp_path: Path, mark: str, wrapper: str
 ) -> None:
+    """F24: whatever a tool leaves behind is ended."""
     hiding = "os.fork() and os._exit(0); os.setsid(); os.fork() and os._exit(0)"
     ignoring = f"signal.signal(signal.SIGTERM, signal.SIG_IGN); {hiding}"
 
@@ -287,7 +289,9 @@ asyncio.run(
     )
 )
 """
-    runtime = await asyncio.create_subprocess_exec(sys.executable, "-c", program)
+    runtime = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", program), preexec_fn=die_with_parent
+    )
     (process_id,) = await ready(tmp_path)
 
     runtime.kill()
@@ -297,6 +301,7 @@ asyncio.run(
 
 
 async def test_a_flood_is_cut_and_counted_in_bounded_memory(tmp_path: Path) -> None:
+    """F24: output is cut and marked."""
     before = new_peak_bytes()
 
     finished = await run(f"head -c {GIBIBYTE} /dev/zero", tmp_path, output_limit=100_000)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.children import die_with_parent
 from wakeful.tools import supervisor
 
 IGNORING = "trap '' TERM; echo ready; while :; do sleep 0.02; done"
@@ -19,6 +20,7 @@ def start(*argv: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        preexec_fn=die_with_parent,
     )
 
 

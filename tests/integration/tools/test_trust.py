@@ -46,6 +46,7 @@ def test_every_tool_that_a_stranger_may_not_have_is_tried() -> None:
 
 @pytest.mark.parametrize("name", HARMFUL)
 async def test_a_turn_opened_from_outside_cannot_reach_it(tmp_path: Path, name: str):
+    """T15: with a model that obeys every word it reads."""
     (tmp_path / "kept.txt").write_text("kept")
     model = Scripted([says("", call(name, **HARMFUL[name])), "I did as I was told"])
     agent = Agent(

@@ -25,6 +25,10 @@ def test_a_missed_goal_is_seen_at_a_glance() -> None:
     assert verdicts == [["a", "bare", "loop"], ["NO", "a", "commit"]]
 
 
+def test_a_figure_without_a_goal_says_so() -> None:
+    assert table([PLAIN]).splitlines()[1].split()[-2:] == ["none", "-"]
+
+
 def test_the_columns_of_a_table_are_aligned() -> None:
     lines = table([FAST, SLOW, PLAIN]).splitlines()
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.children import die_with_parent
 from wakeful.cli import running
 from wakeful.cli.running import Running
 
@@ -22,7 +23,7 @@ def test_a_note_of_a_living_process_is_found_and_private(tmp_path: Path):
 
 
 def test_a_note_of_a_dead_process_is_not_believed(tmp_path: Path):
-    child = subprocess.Popen([sys.executable, "-c", ""])
+    child = subprocess.Popen([sys.executable, "-c", ""], preexec_fn=die_with_parent)
     child.wait()
 
     running.note(tmp_path, Running(pid=child.pid, url="http://127.0.0.1:1", started_at=1))

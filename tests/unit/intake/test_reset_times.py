@@ -68,6 +68,7 @@ def test_nothing_is_over_where_nobody_spoke_or_no_rule_is_on():
 def test_the_last_time_is_the_one_that_looking_at_every_minute_finds(
     zone: str, at: time, moment: datetime
 ):
+    """F17: over every change of every zone."""
     where, now = ZoneInfo(zone), round(moment.replace(tzinfo=UTC).timestamp()) * 1000
 
     found = last_time(at, where, now)

@@ -2,8 +2,8 @@
 
 from wakeful.testing.checker.finding import Finding
 from wakeful.testing.checker.history import History, grouped, key_of
+from wakeful.testing.checker.marks import digest_of_reply
 from wakeful.testing.ledger import Line
-from wakeful.testing.stand_in import digest_of_reply
 from wakeful.turns.asks import Purpose
 from wakeful.turns.tool_calls import Call, CallState
 from wakeful.turns.turns import Turn

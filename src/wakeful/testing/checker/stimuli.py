@@ -2,8 +2,8 @@
 
 from wakeful.testing.checker.finding import Finding
 from wakeful.testing.checker.history import EventRow, History, grouped
+from wakeful.testing.checker.marks import marks_in
 from wakeful.testing.ledger import Line
-from wakeful.testing.plans import marks_in
 from wakeful.turns.turns import TurnState
 from wakeful.vocabulary.queueing import Mode
 from wakeful.vocabulary.stimulus import TERMINAL, Place, State, Stimulus

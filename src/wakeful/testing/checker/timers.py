@@ -2,8 +2,8 @@
 
 from wakeful.testing.checker.finding import Finding
 from wakeful.testing.checker.history import EventRow, History, grouped
+from wakeful.testing.checker.marks import marks_in
 from wakeful.testing.ledger import Line
-from wakeful.testing.plans import marks_in
 from wakeful.vocabulary.stimulus import Stimulus
 
 LATE_MS = 60_000  # the timekeeper looks by itself every minute

@@ -2,7 +2,7 @@
 
 from wakeful.testing.checker.finding import Finding
 from wakeful.testing.checker.history import History, grouped
-from wakeful.testing.stand_in import digest
+from wakeful.testing.checker.marks import digest
 from wakeful.transcript.resets import PastTranscript
 from wakeful.transcript.sessions import Session
 from wakeful.turn.context import build, in_view

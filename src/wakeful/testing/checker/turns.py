@@ -5,8 +5,8 @@ from itertools import pairwise
 
 from wakeful.testing.checker.finding import Finding
 from wakeful.testing.checker.history import EventRow, History, grouped, key_of
+from wakeful.testing.checker.marks import marks_in
 from wakeful.testing.ledger import Line
-from wakeful.testing.plans import marks_in
 from wakeful.turns.turns import TurnState
 from wakeful.vocabulary.stimulus import State
 

@@ -1,6 +1,7 @@
 """What a message tells the stand-in model."""
 
-from wakeful.testing.plans import LAST_WORD, Planned, Step, marked, marks_in, situation
+from tests.proofs.plans import LAST_WORD, Planned, Step, marked, situation
+from wakeful.testing.checker.marks import marks_in
 from wakeful.vocabulary.message import (
     AssistantMessage,
     Message,

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from wakeful.vocabulary.clock import SystemClock
 
+FILE = "clock"  # beside the ledgers: how far the clock of the process was moved
+
 _OFFSET = struct.Struct("<q")  # milliseconds
 
 

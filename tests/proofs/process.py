@@ -3,25 +3,23 @@
 import asyncio
 import os
 import signal
-import sys
-from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from wakeful.testing import moved_clock
+from tests.children import ROOT, Partner, partner
+from tests.patience import patience
+from tests.proofs import moved_clock
 from wakeful.testing.ledger import Ledger
 from wakeful.vocabulary.clock import SystemClock, time_limit
 
-START_S = 20.0
-ANSWER_S = 10.0
-EXIT_S = 20.0
-STILL_S = 5.0  # longer than any wait for another try that the stand-ins cause
-LONGEST_LINE = 16 * 1024 * 1024
-CLOCK = "clock"  # the file that says how far the clock of the process was moved
+START_S = patience(20)
+ANSWER_S = patience(10)
+EXIT_S = patience(20)
+STILL_S = patience(5)  # longer than any wait for another try that the stand-ins cause
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
@@ -54,13 +52,13 @@ class Place:
     def move_clock(self, to_ms: int) -> None:
         """Put the wall clock of the process so far ahead of the machine's, or behind it."""
         self.faults.note("clock", to_ms=to_ms)
-        moved_clock.move(self.ledgers / CLOCK, to_ms)
+        moved_clock.move(self.ledgers / moved_clock.FILE, to_ms)
 
 
 class RigProcess:
     """One life of the rig."""
 
-    def __init__(self, process: Process, faults: Ledger) -> None:
+    def __init__(self, process: Partner, faults: Ledger) -> None:
         self._process = process
         self._faults = faults
         self._clock = SystemClock()
@@ -84,10 +82,9 @@ class RigProcess:
         self._last_id += 1
         answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._waiting[self._last_id] = answer
-        assert self._process.stdin is not None
         try:
-            self._process.stdin.write(_encode({"id": self._last_id, "do": do, **fields}) + b"\n")
-            await self._process.stdin.drain()
+            self._process.writer.write(_encode({"id": self._last_id, "do": do, **fields}) + b"\n")
+            await self._process.writer.drain()
         except (BrokenPipeError, ConnectionResetError):
             raise Gone from None
         async with time_limit(self._clock, ANSWER_S):
@@ -125,13 +122,7 @@ class RigProcess:
     def _signal(self, number: signal.Signals) -> None:
         if self._process.returncode is None:
             self._faults.note("signal", signal=number.name, pid=self.pid)
-            self._end(number)
-
-    def _end(self, number: signal.Signals) -> None:
-        # Not by the process object: it would reap the child that the event loop waits for. The
-        # whole group, so that nothing outlives a tracer that stands between.
-        with suppress(ProcessLookupError):
-            os.killpg(self.pid, number)
+            self._process.signal_all(number)
 
     async def ended(self) -> int:
         """Return the exit code once the process has ended."""
@@ -149,8 +140,7 @@ class RigProcess:
 
     async def read_answers(self) -> None:
         """Hand answers to whoever waits for them, until the process ends."""
-        assert self._process.stdout is not None
-        while line := await self._process.stdout.readline():
+        while line := await self._process.reader.readline():
             said = _decode(line)
             if "ready" in said:
                 self._ready.set_result(said)
@@ -164,8 +154,9 @@ class RigProcess:
 
     async def discard(self) -> None:
         """Make sure that nothing of the process is left."""
-        self._end(signal.SIGKILL)
+        self._process.signal_all(signal.SIGKILL)
         await self._process.wait()
+        self._process.writer.close()
 
 
 @asynccontextmanager
@@ -174,28 +165,23 @@ async def running(
     *,
     env: Mapping[str, str] | None = None,
     wrap: Sequence[str] = (),
-    program: Sequence[str] = ("-m", "wakeful.testing.rig"),
+    program: Sequence[str] = ("-m", "tests.proofs.rig"),
     options: Sequence[str] = (),
 ) -> AsyncGenerator[RigProcess, None]:
     """Run one life of the rig for as long as the block lasts; Gone if it dies while starting."""
-    command = [
-        *wrap,
-        *(sys.executable, *program),
+    arguments = [
+        *program,
         *("--home", str(place.home), "--ledgers", str(place.ledgers)),
         *("--database", place.database, *options),
     ]
     armed = {name: (env or {}).get(name, "") for name in ("WAKEFUL_FAIL", "WAKEFUL_MUTANT")}
     place.faults.note("armed", **armed, options=options)
-    with (place.ledgers / "stderr.log").open("ab") as errors:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=errors,
-            env={**os.environ, **(env or {})},
-            limit=LONGEST_LINE,
-            start_new_session=True,
-        )
+    process = await partner(
+        arguments,
+        environ={**os.environ, "PYTHONPATH": str(ROOT), **(env or {})},
+        errors=place.ledgers / "stderr.log",
+        wrap=wrap,
+    )
     rig = RigProcess(process, place.faults)
     failure: Exception | None = None
     async with asyncio.TaskGroup() as group:

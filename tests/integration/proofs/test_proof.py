@@ -1,6 +1,7 @@
 """The proof itself works: rig, client, checker and chaos, in a few seconds."""
 
 import asyncio
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,10 +9,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from wakeful.testing import chaos
-from wakeful.testing.client import OUT, Client, Load
-from wakeful.testing.process import Gone, Place, Refused, running
-from wakeful.testing.trial import come_to_rest, judged
+from tests.children import ROOT, die_with_parent
+from tests.proofs import chaos
+from tests.proofs.client import OUT, Client, Load
+from tests.proofs.process import Gone, Place, Refused, running
+from tests.proofs.trial import come_to_rest, judged
 
 pytestmark = pytest.mark.timeout(90)
 
@@ -84,9 +86,11 @@ async def test_whoever_asks_a_dead_process_is_told_so(place: Place) -> None:
 
 async def test_chaos_writes_its_report(tmp_path: Path) -> None:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "wakeful.testing.chaos", "--seed", "3", "--minutes", "0.01"),
+        *(sys.executable, "-m", "tests.proofs.chaos", "--seed", "3", "--minutes", "0.01"),
         cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=asyncio.subprocess.PIPE,
+        preexec_fn=die_with_parent,
     )
     out, _ = await process.communicate()
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Mapping
 
+from tests.proofs.client import Client
+from tests.proofs.process import STILL_S, Gone, Place, running
 from wakeful.testing.checker.check import Report, check_place
-from wakeful.testing.client import Client
-from wakeful.testing.process import STILL_S, Gone, Place, running
 
 LIVES_UNTIL_REST = 8  # a crash loop ends before: a poisonous turn is given up after three
 

@@ -1,6 +1,6 @@
 """Chaos: load and random deaths for as long as wanted, then the checker, then a report.
 
-`python -m wakeful.testing.chaos --seed N --minutes M [--database URL]` writes chaos-report.json
+`python -m tests.proofs.chaos --seed N --minutes M [--database URL]` writes chaos-report.json
 and exits with 1 if a promise was broken. The same seed gives the same load and the same deaths,
 though never the same moments.
 """
@@ -16,10 +16,10 @@ from pathlib import Path
 
 import msgspec
 
+from tests.proofs.client import Client, Load
+from tests.proofs.process import Gone, Place, RigProcess, running
+from tests.proofs.trial import come_to_rest, judged
 from wakeful.testing.checker.check import Report
-from wakeful.testing.client import Client, Load
-from wakeful.testing.process import Gone, Place, RigProcess, running
-from wakeful.testing.trial import come_to_rest, judged
 from wakeful.vocabulary.clock import SystemClock
 from wakeful.vocabulary.record import Record
 
@@ -146,7 +146,7 @@ class Chaos:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m wakeful.testing.chaos", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.proofs.chaos", description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=2.0)
     parser.add_argument("--database", default="sqlite")

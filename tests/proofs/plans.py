@@ -6,13 +6,11 @@ tool calls of its reply, parted by `&`, each with a manner of its own after a do
 without calls. When the steps are used up the model says its last word.
 """
 
-import re
 from collections.abc import Sequence
 
+from wakeful.testing.checker.marks import MARK
 from wakeful.vocabulary.message import AssistantMessage, Message, UserMessage
 from wakeful.vocabulary.record import Record
-
-_PLAN = re.compile(r"\{(\w+)(?::([\w=.+&,-]*))?\}")
 
 
 class Planned(Record):
@@ -44,10 +42,6 @@ def marked(mark: str, plan: str = "") -> str:
     return f"Please {{{mark}:{plan}}}" if plan else f"Please {{{mark}}}"
 
 
-def marks_in(text: str) -> tuple[str, ...]:
-    return tuple(match[1] for match in _PLAN.finditer(text))
-
-
 def situation(messages: Sequence[Message]) -> Situation:
     """Return whose plans count, those after the last final reply, and the step that is next."""
     marks: list[str] = []
@@ -55,7 +49,7 @@ def situation(messages: Sequence[Message]) -> Situation:
     done = 0
     for message in messages:
         if isinstance(message, UserMessage):
-            for match in _PLAN.finditer(message.text):
+            for match in MARK.finditer(message.text):
                 marks.append(match[1])
                 steps += [_step(text) for text in (match[2] or "").split(",") if text]
         elif isinstance(message, AssistantMessage):

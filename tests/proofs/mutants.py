@@ -1,7 +1,8 @@
 """Mutants: deliberately broken builds, each of which the checker must catch.
 
 The rig applies one when WAKEFUL_MUTANT names it. Every mutant breaks one promise by patching the
-place that keeps it.
+place that keeps it, which it names as `module:Class.attribute`; a place that is not there any more
+is an error, since a mutant that patches nothing proves nothing.
 """
 # A mutant must reach into what is private: that is where promises are kept.
 # pyright: reportPrivateUsage=false, reportAttributeAccessIssue=false
@@ -16,36 +17,38 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from wakeful.broker import lanes, stimuli
+from tests.proofs.mutants_of_time import timer_fires_twice, timers_fire_early
+from tests.proofs.patching import original, patch
+from wakeful.broker import stimuli
 from wakeful.bus.bus import Bus
 from wakeful.doors.sender import Sender
 from wakeful.intake import dedup
-from wakeful.lanes import opening
 from wakeful.lanes.dispatcher import Dispatcher
-from wakeful.lanes.interrupts import Interrupts
 from wakeful.models.model import Reply, Request, as_message
 from wakeful.outbox.outbox import Delivery, DeliveryState
-from wakeful.store import opening as store_opening
 from wakeful.store.database import Tx
 from wakeful.store.grouped import GroupedStore
 from wakeful.store.sqlite import SqliteBackend
 from wakeful.telemetry.metrics import Metrics
-from wakeful.testing.mutants_of_time import timer_fires_twice, timers_fire_early
 from wakeful.tools.tool import Effect
-from wakeful.transcript import entries, sessions
-from wakeful.turn import calls, next_step
-from wakeful.turn import commit as commits
+from wakeful.turn import next_step
 from wakeful.turn.attempt import StepResult, StepState, TurnAttempt
 from wakeful.turn.commit import TurnCommit
 from wakeful.turn.ending import Ending
 from wakeful.turn.turn import TurnRunner
-from wakeful.turns import tool_calls, turns
 from wakeful.turns.tool_calls import Call, CallState
 from wakeful.turns.turns import End, Interrupt, Turn, TurnState
 from wakeful.vocabulary.failpoints import failpoint
 from wakeful.vocabulary.message import ToolMessage
 from wakeful.vocabulary.stimulus import Draft, Stimulus
 
+BEGIN, COMMIT = (
+    "wakeful.store.sqlite:SqliteBackend.begin",
+    "wakeful.store.sqlite:SqliteBackend.commit",
+)
+PUBLISH = "wakeful.bus.bus:Bus.publish"
+IS_HELD = "wakeful.broker.lanes:is_held"
+SEND = "P12"  # the failpoint before a delivery leaves
 LEAKED_FILES = 200
 
 Mutant = Callable[[], None]
@@ -58,7 +61,7 @@ def apply(name: str) -> None:
 
 def acknowledge_before_commit() -> None:
     """Answer a group that wakes nobody at once, and commit it only when the next one begins."""
-    begin, commit = SqliteBackend.begin, SqliteBackend.commit
+    begin, commit = original(BEGIN), original(COMMIT)
 
     def begin_late(self: SqliteBackend) -> None:
         if self._connection.in_transaction:
@@ -69,27 +72,27 @@ def acknowledge_before_commit() -> None:
         if self.notes or not self.acts:
             commit(self)
 
-    SqliteBackend.begin = begin_late
-    SqliteBackend.commit = commit_some
+    patch(BEGIN, begin_late)
+    patch(COMMIT, commit_some)
 
 
 def commits_not_synced() -> None:
     """Leave it to the kernel when a commit reaches the disk."""
-    start = SqliteBackend.start
+    start = original("wakeful.store.sqlite:SqliteBackend.start")
 
     def start_unsynced(self: SqliteBackend, *args: Any, **rest: Any) -> None:
         start(self, *args, **rest)
         self._live_cursor.execute("PRAGMA synchronous = OFF")
 
-    SqliteBackend.start = start_unsynced
+    patch("wakeful.store.sqlite:SqliteBackend.start", start_unsynced)
 
 
 def no_fencing() -> None:
-    lanes.is_held = lambda *_: True
+    patch(IS_HELD, lambda *_: True)
 
 
 def event_outside_the_transaction() -> None:
-    publish = Bus.publish
+    publish = original(PUBLISH)
 
     def publish_later(self: Bus, tx: Tx, event: Any) -> None:
         def alone(other: Tx) -> None:
@@ -97,7 +100,7 @@ def event_outside_the_transaction() -> None:
 
         tx.after_commit(lambda: _write(self, alone))
 
-    Bus.publish = publish_later
+    patch(PUBLISH, publish_later)
 
 
 def dedup_in_memory() -> None:
@@ -112,12 +115,12 @@ def dedup_in_memory() -> None:
         )
         return None
 
-    dedup.claim = claim
+    patch("wakeful.intake.dedup:claim", claim)
 
 
 def notify_before_commit() -> None:
     """Hand out events and wake listeners while the transaction is still open."""
-    commit, start = SqliteBackend.commit, GroupedStore.start
+    commit, start = original(COMMIT), original("wakeful.store.grouped:GroupedStore.start")
     loops: list[asyncio.AbstractEventLoop] = []
 
     async def start_and_remember(self: GroupedStore) -> None:
@@ -130,13 +133,14 @@ def notify_before_commit() -> None:
             loops[-1].call_soon_threadsafe(act)
         commit(self)
 
-    GroupedStore.start = start_and_remember
-    SqliteBackend.commit = commit_late
+    patch("wakeful.store.grouped:GroupedStore.start", start_and_remember)
+    patch(COMMIT, commit_late)
 
 
 def intent_after_the_tool() -> None:
     """Write a call down when its result is there, not before it runs."""
-    add, settle = tool_calls.add, tool_calls.settle
+    add = original("wakeful.turns.tool_calls:add")
+    settle = original("wakeful.turns.tool_calls:settle")
     unwritten: dict[tuple[str, int, str], Call] = {}
 
     def add_later(tx: Tx, calls: Sequence[Call]) -> None:
@@ -152,12 +156,14 @@ def intent_after_the_tool() -> None:
             add(tx, [call])
         settle(tx, turn_id, step, call_id, **rest)
 
-    tool_calls.add, tool_calls.settle = add_later, add_and_settle
+    patch("wakeful.turns.tool_calls:add", add_later)
+    patch("wakeful.turns.tool_calls:settle", add_and_settle)
 
 
 def result_after_the_next_ask() -> None:
     """Ask the model about results that are not committed yet."""
-    advance, ask = TurnRunner._advance, TurnRunner._ask
+    advance = original("wakeful.turn.turn:TurnRunner._advance")
+    ask = original("wakeful.turn.turn:TurnRunner._ask")
     early: dict[str, Reply] = {}
 
     async def advance_late(self: TurnRunner, attempt: TurnAttempt, news: StepResult) -> Any:
@@ -183,11 +189,12 @@ def result_after_the_next_ask() -> None:
             return await ask(self, attempt)
         return await advance(self, attempt, StepResult(reply=as_message(reply)))
 
-    TurnRunner._advance, TurnRunner._ask = advance_late, ask_nobody
+    patch("wakeful.turn.turn:TurnRunner._advance", advance_late)
+    patch("wakeful.turn.turn:TurnRunner._ask", ask_nobody)
 
 
 def double_settle() -> None:
-    settle = Ending._settle
+    settle = original("wakeful.turn.ending:Ending._settle")
 
     def settle_twice(self: Ending, tx: Tx, turn: Turn, how: End) -> list[str]:
         settled = settle(self, tx, turn, how)
@@ -195,11 +202,11 @@ def double_settle() -> None:
             self._publish(tx, "stimulus.failed", turn, stimulus_id, {})
         return settled
 
-    Ending._settle = settle_twice
+    patch("wakeful.turn.ending:Ending._settle", settle_twice)
 
 
 def settled_outside_the_closing_transaction() -> None:
-    settle = Ending._settle
+    settle = original("wakeful.turn.ending:Ending._settle")
 
     def settle_later(self: Ending, tx: Tx, turn: Turn, how: End) -> list[str]:
         def alone(other: Tx) -> None:
@@ -208,7 +215,7 @@ def settled_outside_the_closing_transaction() -> None:
         tx.after_commit(lambda: _write(self._bus, alone, delay_s=0.2))
         return []
 
-    Ending._settle = settle_later
+    patch("wakeful.turn.ending:Ending._settle", settle_later)
 
 
 def steer_lost() -> None:
@@ -220,11 +227,11 @@ def steer_lost() -> None:
         for stimulus in joining:
             commit.publish("stimulus.claimed", stimulus.id, how="steered")
 
-    next_step._take_steers = take_silently
+    patch("wakeful.turn.next_step:_take_steers", take_silently)
 
 
 def entry_rewritten() -> None:
-    append = entries.append
+    append = original("wakeful.transcript.entries:append")
 
     def append_and_tidy(tx: Tx, session: Any, lines: Sequence[Any]) -> Any:
         tx.run(
@@ -235,21 +242,21 @@ def entry_rewritten() -> None:
         )
         return append(tx, session, lines)
 
-    entries.append = append_and_tidy
+    patch("wakeful.transcript.entries:append", append_and_tidy)
 
 
 def tool_rerun_on_resume() -> None:
-    opening._RERUNS = frozenset(effect.value for effect in Effect)
+    patch("wakeful.lanes.opening:_RERUNS", frozenset(effect.value for effect in Effect))
 
 
 def reply_asked_twice() -> None:
-    stream = TurnRunner._stream
+    stream = original("wakeful.turn.turn:TurnRunner._stream")
 
     async def stream_twice(self: TurnRunner, attempt: TurnAttempt) -> Any:
         await stream(self, attempt)
         return await stream(self, attempt)
 
-    TurnRunner._stream = stream_twice
+    patch("wakeful.turn.turn:TurnRunner._stream", stream_twice)
 
 
 def answer_forgotten_on_resume() -> None:
@@ -259,54 +266,57 @@ def answer_forgotten_on_resume() -> None:
         attempt.step = StepState()
         return False
 
-    opening.load_step = forget
-    commits.load_step = forget
+    patch("wakeful.lanes.opening:load_step", forget)
+    patch("wakeful.turn.commit:load_step", forget)
 
 
 def delivery_settled_before_sent() -> None:
     async def note_and_send(self: Sender, delivery: Delivery) -> None:
         await self._note(delivery, DeliveryState.ACKNOWLEDGED, None)
-        failpoint("P12")
+        failpoint(SEND)
         await self._doors[delivery.route.door](delivery)
 
-    Sender._attempt = note_and_send
+    patch("wakeful.doors.sender:Sender._attempt", note_and_send)
 
 
 def order_ignored() -> None:
-    waiting = stimuli.waiting
+    waiting = original("wakeful.broker.stimuli:waiting")
 
     def newest_first(tx: Tx, session_key: str, limit: int) -> list[Stimulus]:
         return waiting(tx, session_key, limit)[::-1]
 
-    stimuli.waiting = newest_first
+    patch("wakeful.broker.stimuli:waiting", newest_first)
 
 
 def stop_ignored() -> None:
     """Look at an interrupt only when the turn ends."""
-    Interrupts.raise_on = lambda *_: None
-    go_on = next_step.go_on
+    patch("wakeful.lanes.interrupts:Interrupts.raise_on", lambda *_: None)
+    go_on = original("wakeful.turn.next_step:go_on")
 
     def go_on_regardless(commit: TurnCommit) -> Any:
         commit.turn = replace(commit.turn, interrupt=Interrupt.NONE)
         return go_on(commit)
 
-    next_step.go_on = go_on_regardless
+    patch("wakeful.turn.next_step:go_on", go_on_regardless)
 
 
 def counted_before_commit() -> None:
-    publish = Bus.publish
+    publish = original(PUBLISH)
 
     def publish_and_count(self: Bus, tx: Tx, event: Any) -> None:
         self._metrics._events.labels(event.kind).inc()
         publish(self, tx, event)
 
-    Bus.publish = publish_and_count
-    Metrics.committed = lambda self, kinds, position: self._position.set(position)
+    def position_alone(self: Metrics, kinds: Any, position: int) -> None:
+        self._position.set(position)
+
+    patch(PUBLISH, publish_and_count)
+    patch("wakeful.telemetry.metrics:Metrics.committed", position_alone)
 
 
 def two_turns_at_once() -> None:
     """Leave a lane free while a turn of it runs."""
-    claim = lanes.claim
+    claim = original("wakeful.broker.lanes:claim")
 
     def claim_and_forget(tx: Tx, lane: Any, **rest: Any) -> int:
         epoch = claim(tx, lane, **rest)
@@ -320,33 +330,33 @@ def two_turns_at_once() -> None:
         pool.take("nobody")
         group.create_task(self._run_lane(session_key))
 
-    lanes.claim = claim_and_forget
-    lanes.is_held = lambda *_: True
-    Dispatcher._start = start_always
+    patch("wakeful.broker.lanes:claim", claim_and_forget)
+    patch(IS_HELD, lambda *_: True)
+    patch("wakeful.lanes.dispatcher:Dispatcher._start", start_always)
 
 
 def skipped_calls_left_open() -> None:
-    calls.skip_open = lambda *_: None
+    patch("wakeful.turn.calls:skip_open", lambda *_: None)
 
 
 def replay_skips_one() -> None:
-    page = Bus.page
+    page = original("wakeful.bus.bus:Bus.page")
 
     async def page_without_first(self: Bus, *args: Any) -> Any:
         return (await page(self, *args))[1:]
 
-    Bus.page = page_without_first
+    patch("wakeful.bus.bus:Bus.page", page_without_first)
 
 
 def store_replaced_by_an_empty_one() -> None:
-    open_sqlite = store_opening.open_sqlite
+    open_sqlite = original("wakeful.store.opening:open_sqlite")
 
     async def start_anew(path: Path | None, **rest: Any) -> Any:
         assert path is not None
         shutil.rmtree(path.parent, ignore_errors=True)
         return await open_sqlite(path, **rest)
 
-    store_opening.open_sqlite = start_anew
+    patch("wakeful.store.opening:open_sqlite", start_anew)
 
 
 def files_leaked() -> None:
@@ -355,17 +365,17 @@ def files_leaked() -> None:
 
 
 def stopped_turn_left_open() -> None:
-    end = turns.end
+    end = original("wakeful.turns.turns:end")
 
     def end_unless_stopped(tx: Tx, turn: Turn, how: End) -> bool:
         return True if how.state is TurnState.STOPPED else end(tx, turn, how)
 
-    turns.end = end_unless_stopped
+    patch("wakeful.turns.turns:end", end_unless_stopped)
 
 
 def folded_without_a_view() -> None:
     """Write the entry of a compaction, and leave the session's view as it was."""
-    sessions.note_compaction = lambda *_, **__: None
+    patch("wakeful.transcript.sessions:note_compaction", lambda *_, **__: None)
 
 
 MUTANTS: dict[str, Mutant] = {

@@ -5,9 +5,9 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
+from tests.proofs.plans import marked
+from tests.proofs.process import Failed, Gone, Place, Refused, RigProcess
 from wakeful.testing.ledger import Ledger
-from wakeful.testing.plans import marked
-from wakeful.testing.process import Failed, Gone, Place, Refused, RigProcess
 from wakeful.vocabulary.clock import SystemClock
 
 PLANS = (
@@ -75,7 +75,8 @@ class Client:
         self._seed = seed
         self._count = 0
         self._unknown: list[Sent] = []
-        self.accepted = 0
+        self._accepted = 0
+        self._wanted: list[tuple[int, asyncio.Event]] = []
         self._may_be_halted = False
 
     def draft(self, session: str, plan: str = "", mode: object = None, **fields: object) -> Sent:
@@ -106,7 +107,10 @@ class Client:
             self._unknown.append(draft)
             return None
         self._lines.note("answer", do="send", draft=draft, ok=receipt)
-        self.accepted += 1
+        self._accepted += 1
+        for count, reached in self._wanted:
+            if count <= self._accepted:
+                reached.set()
         return receipt
 
     async def say(
@@ -121,6 +125,12 @@ class Client:
         draft = self.draft(session, plan, **{"kind": "automation.bound", **fields})
         name = f"timer-{draft['dedup_key']}"
         return await self.tell(rig, "timer", timer=name, in_ms=in_ms, draft=draft)
+
+    async def has_sent(self, count: int) -> None:
+        """Return when so many more messages were accepted."""
+        reached = asyncio.Event()
+        self._wanted.append((self._accepted + count, reached))
+        await reached.wait()
 
     async def come_back(self, rig: RigProcess) -> None:
         """Do after a kill what a client does: repeat what was never answered, lift its halt."""

@@ -5,6 +5,7 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from tests.proofs.patching import original, patch
 from wakeful.store.database import Tx
 from wakeful.timers import timekeeper, timers
 from wakeful.timers.timekeeper import Due, Timekeeper
@@ -16,7 +17,7 @@ AHEAD_MS = 3_600_000
 
 def timers_fire_early() -> None:
     """Take every timer for due an hour before it is."""
-    init = Timekeeper.__init__
+    init = original("wakeful.timers.timekeeper:Timekeeper.__init__")
 
     def init_ahead(self: Timekeeper, *args: Any, **rest: Any) -> None:
         init(self, *args, **rest)
@@ -30,8 +31,8 @@ def timers_fire_early() -> None:
             self._kinds[due.timer.kind].fire(tx, [due])
         return [due.timer.id in taken for due in dues]
 
-    Timekeeper.__init__ = init_ahead
-    Timekeeper._fire = fire
+    patch("wakeful.timers.timekeeper:Timekeeper.__init__", init_ahead)
+    patch("wakeful.timers.timekeeper:Timekeeper._fire", fire)
 
 
 class _Ahead(SystemClock):
@@ -41,7 +42,7 @@ class _Ahead(SystemClock):
 
 def timer_fires_twice() -> None:
     """Set a timer again in the transaction that fires it, as if it had not."""
-    take = timers.take
+    take = original("wakeful.timers.timers:take")
     again: set[str] = set()
 
     def take_once_more(tx: Tx, due: Collection[Timer]) -> set[str]:
@@ -52,4 +53,4 @@ def timer_fires_twice() -> None:
                 timers.put(tx, timer)
         return taken
 
-    timers.take = take_once_more
+    patch("wakeful.timers.timers:take", take_once_more)

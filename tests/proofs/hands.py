@@ -6,8 +6,8 @@ import signal
 import threading
 from collections.abc import Awaitable, Callable
 
+from tests.proofs.gates import Gates
 from wakeful.testing import ledger
-from wakeful.testing.gates import Gates
 from wakeful.testing.ledger import Ledger
 from wakeful.tools.tool import Effect, LedgerContext, Tool, ToolContext
 from wakeful.vocabulary.clock import Clock

@@ -1,6 +1,6 @@
 """The rig: a real process with a runtime, a stand-in model and test tools, driven over a pipe.
 
-`python -m wakeful.testing.rig --home DIR --ledgers DIR` reads one JSON command per line from its
+`python -m tests.proofs.rig --home DIR --ledgers DIR` reads one JSON command per line from its
 standard input and answers each on its standard output, in any order, by its id. It stops like the
 product does: the first SIGTERM drains, the second leaves at once. The end of its input counts as
 SIGTERM, so it never outlives whoever started it.
@@ -20,6 +20,12 @@ from typing import Any
 
 import msgspec
 
+from tests.proofs import deaths, moved_clock
+from tests.proofs.gates import Gates
+from tests.proofs.hands import Hands
+from tests.proofs.moved_clock import MovedClock
+from tests.proofs.stand_in import StandIn
+from tests.proofs.witnesses import Receiver, Sampler, Watcher
 from wakeful.broker import lanes
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import Settings
@@ -27,14 +33,8 @@ from wakeful.store.backend import Backend
 from wakeful.store.database import Tx
 from wakeful.store.opening import is_postgres
 from wakeful.store.sqlite import SqliteBackend
-from wakeful.testing import deaths, ledger
-from wakeful.testing.gates import Gates
-from wakeful.testing.hands import Hands
+from wakeful.testing import ledger
 from wakeful.testing.ledger import Ledger
-from wakeful.testing.moved_clock import MovedClock
-from wakeful.testing.process import CLOCK
-from wakeful.testing.stand_in import StandIn
-from wakeful.testing.witnesses import Receiver, Sampler, Watcher
 from wakeful.timers import timers
 from wakeful.timers.timers import Timer
 from wakeful.turn.agent import Agent
@@ -220,7 +220,7 @@ async def serve(options: argparse.Namespace) -> None:
     lives = folder / "lives.jsonl"
     life = f"life{sum(line['what'] == 'start' for line in ledger.read(lives)) + 1}"
     journal = Ledger(lives, life=life)
-    gates, clock = Gates(folder / "gates"), MovedClock(folder / CLOCK)
+    gates, clock = Gates(folder / "gates"), MovedClock(folder / moved_clock.FILE)
     hands = Hands(Ledger(folder / "tools.jsonl", life=life, clock=clock), gates, clock)
     model = StandIn(Ledger(folder / "model.jsonl", life=life, clock=clock), gates, clock)
     runtime = Runtime(
@@ -284,7 +284,7 @@ def _backend(options: argparse.Namespace) -> type[Backend]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m wakeful.testing.rig", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.proofs.rig", description=__doc__)
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--ledgers", type=Path, required=True)
     parser.add_argument("--database", default="sqlite")
@@ -296,7 +296,7 @@ def main() -> None:
     if options.die:  # before any mutant: what a broken build does too early, it has done by then
         deaths.arm(options.die, _backend(options), Ledger(options.ledgers / "faults.jsonl"))
     if mutant := os.environ.get(MUTANT):
-        import_module("wakeful.testing.mutants").apply(mutant)
+        import_module("tests.proofs.mutants").apply(mutant)
     asyncio.run(serve(options))
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from wakeful.testing.stand_in import unpaired
+from tests.proofs.stand_in import unpaired
 from wakeful.vocabulary.message import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 
 ASK = UserMessage(text="look twice")

@@ -1,6 +1,5 @@
 """A stand-in model: does what the plan in a message says, and refuses what real ones refuse."""
 
-import hashlib
 import os
 import signal
 from collections import Counter
@@ -8,13 +7,14 @@ from collections.abc import AsyncIterator, Sequence
 
 from msgspec.structs import replace
 
+from tests.proofs.gates import Gates
+from tests.proofs.plans import LAST_WORD, Planned, Situation, situation
 from wakeful.models.model import Delta, Reply, Request
 from wakeful.models.scripted import says
 from wakeful.prompts.compaction import headings
 from wakeful.testing import ledger
-from wakeful.testing.gates import Gates
+from wakeful.testing.checker.marks import digest, digest_of_reply
 from wakeful.testing.ledger import Ledger
-from wakeful.testing.plans import LAST_WORD, Planned, Situation, situation
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import Permanent, Transient
 from wakeful.vocabulary.message import (
@@ -135,15 +135,6 @@ def unpaired(messages: Sequence[Message]) -> str | None:
         if isinstance(message, AssistantMessage):
             open_calls = [call.id for call in message.tool_calls]
     return f"the last calls {open_calls!r} have no result" if open_calls else None
-
-
-def digest(messages: Sequence[Message]) -> str:
-    """Return the hash of the very bytes that were sent."""
-    return hashlib.sha256(b"\n".join(map(encode_message, messages))).hexdigest()[:32]
-
-
-def digest_of_reply(reply: Reply | AssistantMessage) -> str:
-    return hashlib.sha256(encode_message(reply.content)).hexdigest()[:32]
 
 
 def _tokens(request: Request) -> int:
