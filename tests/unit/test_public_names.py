@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import wakeful
+from tests.patience import patience
 
 IMPORT_BUDGET_S = 0.6  # CPU time; a quiet machine needs about a third of it
 MEMORY_BUDGET_MB = 45
@@ -45,6 +46,6 @@ def test_importing_the_package_is_cheap_and_loads_nothing_heavy():
     )
     cpu_s, resident_mb, modules = json.loads(answer.stdout)
 
-    assert cpu_s < IMPORT_BUDGET_S
+    assert cpu_s < patience(IMPORT_BUDGET_S)
     assert resident_mb < MEMORY_BUDGET_MB
     assert not [name for name in HEAVY if name in modules]

@@ -1,6 +1,6 @@
 """Read only: answers about turns, stimuli and sessions.
 
-From: runtime, doors, commands, tools.
+From: runtime, doors, commands, tools, services.
 To: the ledgers, gate.
 Never: writes.
 """
