@@ -29,7 +29,7 @@ agents:
   quoted: {{model: "openai-chat:talkative", limits: {{retries: 0}}}}
 """
 # Bugs at the door, in a lane, in a turn and between a turn and its tools; each logs a traceback.
-FAILURES = "P1:raise:2,P3:raise:3,P5:raise:3,P8:raise:1"
+FAILURES = "accept:raise:2,claim:raise:3,ask:raise:3,tool-acts:raise:1"
 
 
 @asynccontextmanager

@@ -21,7 +21,7 @@ def entries_in(home: Home) -> int:
         return database.execute("SELECT COUNT(*) FROM entries").fetchone()[0]
 
 
-@pytest.mark.parametrize("point", ["D1:kill", "D2:kill:2"])
+@pytest.mark.parametrize("point", ["session-deleted:kill", "entries-removed:kill:2"])
 def test_a_kill_in_a_deletion_leaves_nothing_that_comes_back(tmp_path: Path, point: str):
     home = Home(tmp_path / "a home", WAKEFUL_FAIL=point)
     with home.up() as server:

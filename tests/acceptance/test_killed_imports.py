@@ -27,7 +27,8 @@ def put(client: httpx2.Client) -> httpx2.Response:
 
 
 @pytest.mark.parametrize(
-    ("point", "is_there"), [("I1:kill:2", False), ("I2:kill", False), ("I3:kill", True)]
+    ("point", "is_there"),
+    [("import-page:kill:2", False), ("import-written:kill", False), ("import-done:kill", True)],
 )
 def test_a_kill_in_an_import_leaves_nothing_or_all(tmp_path: Path, point: str, is_there: bool):
     home = Home(tmp_path / "a home", WAKEFUL_FAIL=point)

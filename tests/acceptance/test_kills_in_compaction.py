@@ -52,7 +52,7 @@ async def test_a_kill_around_any_commit_leaves_one_view(
 
 
 @pytest.mark.parametrize("passage", [2, 4])
-@pytest.mark.parametrize("point", ["P5", "P6"])
+@pytest.mark.parametrize("point", ["ask", "reply"])
 async def test_a_kill_around_the_question_for_a_summary_leaves_one_view(
     place: Place, point: str, passage: int
 ) -> None:

@@ -16,7 +16,21 @@ def place(tmp_path: Path, postgres_url: str) -> Place:
     return Place(tmp_path, postgres_url)
 
 
-@pytest.mark.parametrize("point", ["P1", "P2", "P4", "P6", "P7", "P8", "P9", "P10", "P11", "P13"])
+@pytest.mark.parametrize(
+    "point",
+    [
+        "accept",
+        "accepted",
+        "opened",
+        "reply",
+        "intended",
+        "tool-acts",
+        "result",
+        "close",
+        "closed",
+        "sent",
+    ],
+)
 async def test_nothing_is_lost_or_done_twice_when_killed_at_a_failpoint(
     place: Place, point: str
 ) -> None:

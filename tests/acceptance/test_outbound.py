@@ -75,7 +75,7 @@ async def test_killed_before_sending_only_what_was_under_way_comes_again(
     """F8: one delivery per receiver is under way at a time, so no more may come twice."""
     async with receiving() as crm, receiving() as ops:
         home = Home(tmp_path / "home", crm=crm, ops=ops)
-        died = await home.live(*TEXTS, fail=f"P12:kill:{passage}")
+        died = await home.live(*TEXTS, fail=f"send:kill:{passage}")
         ended = await home.live(*TEXTS[passage:])
 
     assert (died, ended) == (-signal.SIGKILL, 0)
@@ -90,7 +90,7 @@ async def test_killed_after_sending_one_webhook_comes_again_under_its_id(
 ):
     async with receiving() as crm, receiving() as ops:
         home = Home(tmp_path / "home", crm=crm, ops=ops)
-        died = await home.live(*TEXTS, fail=f"P13:kill:{passage}")
+        died = await home.live(*TEXTS, fail=f"sent:kill:{passage}")
         ended = await home.live(*TEXTS[passage:])
 
     assert (died, ended) == (-signal.SIGKILL, 0)
@@ -104,8 +104,8 @@ async def test_killed_after_sending_one_webhook_comes_again_under_its_id(
 async def test_killed_again_and_again_nothing_is_lost(tmp_path: Path):
     async with receiving() as crm:
         home = Home(tmp_path / "home", crm=crm)
-        codes = [await home.live("first", fail="P13:kill")]
-        codes += [await home.live(fail=fail) for fail in ("P12:kill", "P13:kill", "P12:kill")]
+        codes = [await home.live("first", fail="sent:kill")]
+        codes += [await home.live(fail=fail) for fail in ("send:kill", "sent:kill", "send:kill")]
         codes.append(await home.live())
 
     assert codes == [-signal.SIGKILL] * 4 + [0]
@@ -117,7 +117,7 @@ async def test_a_receiver_that_was_away_gets_it_from_the_next_life(tmp_path: Pat
     async with receiving(answers(503)) as crm:
         home = Home(tmp_path / "home", crm=crm)
         async with asyncio.TaskGroup() as group:
-            life = group.create_task(home.live("hello", fail="P12:kill:2"))
+            life = group.create_task(home.live("hello", fail="send:kill:2"))
             await crm.next()
             died = await life
         crm.manner = answers(200)

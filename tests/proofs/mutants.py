@@ -48,7 +48,7 @@ BEGIN, COMMIT = (
 )
 PUBLISH = "wakeful.bus.bus:Bus.publish"
 IS_HELD = "wakeful.broker.lanes:is_held"
-SEND = "P12"  # the failpoint before a delivery leaves
+SEND = "send"  # the failpoint before a delivery leaves
 LEAKED_FILES = 200
 
 Mutant = Callable[[], None]

@@ -150,10 +150,10 @@ class Sender:
             door = self._doors.get(delivery.route.door)
             if door is None:
                 raise Transient(f"no door {delivery.route.door!r} is open")
-            failpoint("P12")
+            failpoint("send")
             async with time_limit(self._clock, TIMEOUT_S):
                 await door(delivery)
-            failpoint("P13")
+            failpoint("sent")
         except (Permanent, InvalidInput) as error:
             await self._note(delivery, DeliveryState.FAILED, told(error))
         except Exception as error:

@@ -103,7 +103,7 @@ class Deletion:
             deleted = await write_in_lanes(
                 self._store, [key], lambda tx: self._step(tx, key, is_confirmed=is_confirmed)
             )
-        failpoint("D1")
+        failpoint("session-deleted")
         if deleted.deleted:
             await self._try_to_finish()
         return deleted
@@ -123,7 +123,7 @@ class Deletion:
             while after is not None and await self._store.write(
                 lambda tx, transcript_id=after: discards.sweep(tx, transcript_id)
             ):
-                failpoint("D2")
+                failpoint("entries-removed")
 
     async def _try_to_finish(self) -> None:
         """Finish, or leave it for later: the session is gone for everybody all the same."""

@@ -95,9 +95,9 @@ class Intake:
 
     async def _accept(self, draft: Draft, beside: Beside | None) -> Receipt:
         draft = self.checked(draft)
-        failpoint("P1")
+        failpoint("accept")
         receipt = await self._store.batch(self._verb, (draft, beside))
-        failpoint("P2")
+        failpoint("accepted")
         return receipt
 
     def _accept_all(self, tx: Tx, items: Sequence[tuple[Draft, Beside | None]]) -> list[Receipt]:

@@ -48,7 +48,7 @@ class LaneRunner:
 
     async def run(self, session_key: str) -> None:
         """Run the lane's next turn, if there is one, and leave the lane free."""
-        failpoint("P3")
+        failpoint("claim")
         try:
             opened = await self._open(session_key)
         except (StoreFailed, *STORE_NOT_READY):
@@ -110,7 +110,7 @@ class LaneRunner:
     async def _until_rest(self, attempt: TurnAttempt, next: Next) -> Next:
         """Think until the lane was given back, however that ends."""
         try:
-            failpoint("P4")
+            failpoint("opened")
             return await self._within_limits(attempt, next)
         except StoreFailed:
             raise  # nothing can be written any more: the next start finds the turn as it is

@@ -80,13 +80,13 @@ class TurnRunner:
         while True:
             match next:
                 case Ask():
-                    failpoint("P5")
+                    failpoint("ask")
                     next = await self._ask(attempt)
                 case Act():
-                    failpoint("P7")
+                    failpoint("intended")
                     next = await self._act(attempt, next.calls)
                 case Compact():
-                    failpoint("P5")
+                    failpoint("ask")
                     next = await self._compact(attempt, next.purpose)
                 case _:
                     return next
@@ -131,11 +131,11 @@ class TurnRunner:
             log.exception("the model %r raised", attempt.agent.model.name)
             sentence = f"The model failed: {type(error).__name__}: {told(error)}"
             return await self._end(attempt, TurnState.FAILED, "provider", sentence)
-        failpoint("P6" if reply.tool_calls else "P10")
+        failpoint("reply" if reply.tool_calls else "close")
         next = await self._advance(attempt, StepResult(reply=reply))
         attempt.partial.clear()
         if not reply.tool_calls:
-            failpoint("P11")
+            failpoint("closed")
         return next
 
     async def _stream(self, attempt: TurnAttempt) -> AssistantMessage:
@@ -242,7 +242,7 @@ class TurnRunner:
                 return await self._commit(
                     attempt, lambda commit: compaction_commits.skipped(commit, purpose)
                 )
-            failpoint("P6")
+            failpoint("reply")
             return await self._commit(
                 attempt, lambda commit: compaction_commits.compacted(commit, *made, purpose)
             )
@@ -261,11 +261,11 @@ class TurnRunner:
                 for call in calls:
                     beside = self._run_call(own, attempt, call)
                     group.create_task(beside, name=f"tool {call.name}")
-        failpoint("P8")
+        failpoint("tool-acts")
         order = [call.id for call in calls]
         outcomes = sorted(attempt.finished, key=lambda outcome: order.index(outcome.call.id))
         next = await self._advance(attempt, StepResult(outcomes=tuple(outcomes)))
-        failpoint("P9")
+        failpoint("result")
         return next
 
     async def _run_call(

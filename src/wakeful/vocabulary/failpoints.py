@@ -1,7 +1,8 @@
 """Named points where a test may kill, hang or fail the process.
 
-`WAKEFUL_FAIL=P6:kill` kills at the first passage of P6, `P6:kill:3` at the third; `hang` and
-`raise` likewise, several points separated by commas. Without the variable a point does nothing.
+`WAKEFUL_FAIL=reply:kill` kills at the first passage of `reply`, `reply:kill:3` at the third;
+`hang` and `raise` likewise, several points separated by commas. Without the variable a point does
+nothing.
 """
 
 import os

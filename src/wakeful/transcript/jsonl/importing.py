@@ -90,10 +90,10 @@ class Importer:
             raise _taken(key)
 
     async def _finish(self, key: SessionKey, work: "Work") -> None:
-        failpoint("I2")
+        failpoint("import-written")
         if not await self._store.write(lambda tx: self._show(tx, key, work)):
             raise _taken(key)
-        failpoint("I3")
+        failpoint("import-done")
 
     def _show(self, tx: Tx, key: SessionKey, work: "Work") -> bool:
         """Let everybody see the session; False if somebody made one of this name meanwhile."""
@@ -201,7 +201,7 @@ class Work:
 
         await self._store.write(write)
         self._last = entries[-1]
-        failpoint("I1")
+        failpoint("import-page")
 
     async def _hashes_above(self, found: Sequence[Found]) -> dict[int, str]:
         """Return the hashes of lines above these that an earlier write added."""
