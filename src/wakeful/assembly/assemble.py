@@ -28,7 +28,7 @@ from wakeful.lanes.interrupts import Interrupts
 from wakeful.lanes.lane import LaneRunner
 from wakeful.lanes.opening import Opening
 from wakeful.lanes.recovery import Recovery
-from wakeful.models.catalog import find, voice
+from wakeful.models.catalog import find, resolve_model
 from wakeful.operations.janitor import Janitor
 from wakeful.outbox import outbox
 from wakeful.services import Services
@@ -154,7 +154,7 @@ def _followers(
     """Build what thinks, sends and sweeps by what was chosen."""
     clock, store, bus = plan.clock, services.views.store, services.views.bus
     ready_agents = ReadyAgents(
-        chosen.ready_agents, lambda name, limits: voice([name], limits, clock)
+        chosen.ready_agents, lambda name, limits: resolve_model([name], limits, clock)
     )
     turns = TurnRunner(store, deps, clock, Random(), plan.metrics, chosen.settings.timezone)
     interrupts, owner = Interrupts(), deps.ids.new("node")

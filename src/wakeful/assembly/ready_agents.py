@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from wakeful.assembly.plan import Plan
-from wakeful.models.catalog import voice
+from wakeful.models.catalog import resolve_model
 from wakeful.tools.builtin import default_tools
 from wakeful.tools.mcp.server import McpServer
 from wakeful.tools.toolbox import Toolbox
@@ -50,7 +50,7 @@ def ready_agent(agent: Agent, servers: Mapping[str, McpServer], clock: Clock) ->
     tools = [*agent.tools, *(tool for tool in builtin if tool.name not in own)]
     toolbox = Toolbox(tools, [servers[name] for name in agent.mcp])
     models = (agent.model, *agent.fallback_models)
-    return ReadyAgent(agent, voice(models, agent.config.limits, clock), toolbox)
+    return ReadyAgent(agent, resolve_model(models, agent.config.limits, clock), toolbox)
 
 
 def card_of(agent: ReadyAgent) -> AgentCard:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from wakeful import __version__
-from wakeful.cli.desk import Desk
+from wakeful.cli.context import CliContext
 from wakeful.cli.exits import CommandFailed
 from wakeful.store.migrations import BINARY_VERSION, packaged
 
@@ -36,7 +36,7 @@ class Shell(StrEnum):
     FISH = "fish"
 
 
-def init(desk: Desk) -> None:
+def init(desk: CliContext) -> None:
     """Make the home folder and a settings file with comments; nothing is ever overwritten."""
     made = [str(desk.home)] if make_home(desk.home) else []
     if not desk.file.exists():
@@ -52,7 +52,7 @@ def init(desk: Desk) -> None:
     )
 
 
-def version(desk: Desk) -> None:
+def version(desk: CliContext) -> None:
     """Show the versions of wakeful and of what it stands on."""
     found = {
         "wakeful": __version__,
@@ -63,7 +63,7 @@ def version(desk: Desk) -> None:
     desk.out.data(found, [f"wakeful {__version__} (Python {found['python']})"])
 
 
-def completion(desk: Desk, shell: Shell = Shell.BASH) -> None:
+def completion(desk: CliContext, shell: Shell = Shell.BASH) -> None:
     """Print the completion script of a shell, to be sourced or installed by you."""
     answer = subprocess.run(
         [sys.executable, "-m", "wakeful"],

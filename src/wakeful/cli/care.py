@@ -7,13 +7,13 @@ from typing import Annotated
 import typer
 
 from wakeful.assembly.plan import DATABASE_NAME
-from wakeful.cli.desk import Desk
+from wakeful.cli.context import CliContext
 from wakeful.cli.exits import CommandFailed
 from wakeful.cli.output import GREEN, RED, YELLOW
 from wakeful.cli.times import size
 from wakeful.cli.verb import verb
 from wakeful.operations import backup
-from wakeful.operations.doctor import Finding, Health, Patient, examine
+from wakeful.operations.doctor import Finding, Health, TimedModel, examine
 from wakeful.settings.load import load
 from wakeful.settings.problems import BadSettings
 from wakeful.store.migrations import packaged
@@ -36,12 +36,12 @@ Force = Annotated[bool, typer.Option("--force", help="Move the present database 
 Fix = Annotated[bool, typer.Option("--fix", help="Mend what can be mended without loss.")]
 
 
-def doctor(desk: Desk, fix: Fix = False) -> None:
+def doctor(desk: CliContext, fix: Fix = False) -> None:
     """Look at everything the runtime stands on, and say what to do about it."""
     findings = [_settings(desk)]
     if findings[0].health is Health.OK:
         server = desk.server()
-        patient = Patient(
+        patient = TimedModel(
             home=desk.home,
             address=desk.loaded.settings.database,
             database=desk.database,
@@ -66,7 +66,7 @@ def doctor(desk: Desk, fix: Fix = False) -> None:
 
 @verb(backups, "create")
 def create(
-    desk: Desk, file: Annotated[Path | None, typer.Argument(help="A new file.")] = None
+    desk: CliContext, file: Annotated[Path | None, typer.Argument(help="A new file.")] = None
 ) -> None:
     """Copy the database to a new file, also while the server runs, and check the copy."""
     target = file or backup.default_file(desk.home, desk.clock)
@@ -77,7 +77,7 @@ def create(
 
 
 @verb(backups, "verify")
-def verify(desk: Desk, file: File) -> None:
+def verify(desk: CliContext, file: File) -> None:
     """Check that a backup is whole and can be put back by this release."""
     found = backup.verify(file)
     desk.out.data(
@@ -86,7 +86,7 @@ def verify(desk: Desk, file: File) -> None:
 
 
 @verb(backups, "restore")
-def restore(desk: Desk, file: File, force: Force = False) -> None:
+def restore(desk: CliContext, file: File, force: Force = False) -> None:
     """Put a backup in place of the database; the server must be stopped."""
     done = backup.restore(
         desk.loaded.settings.database,
@@ -103,7 +103,7 @@ def restore(desk: Desk, file: File, force: Force = False) -> None:
 
 
 @verb(databases, "migrate")
-def migrate(desk: Desk) -> None:
+def migrate(desk: CliContext) -> None:
     """Bring the database up to this release; a start does the same."""
     address = desk.loaded.settings.database
     where = address if is_postgres(address) else desk.home / DATABASE_NAME
@@ -121,7 +121,7 @@ def migrate(desk: Desk) -> None:
 
 
 @verb(databases, "check")
-def check_(desk: Desk) -> None:
+def check_(desk: CliContext) -> None:
     """Check the whole database; nothing is changed, and the server may be running."""
     if is_postgres(desk.loaded.settings.database):
         raise StoreRefused("the database is PostgreSQL: use pg_amcheck")
@@ -140,7 +140,7 @@ def check_(desk: Desk) -> None:
         )
 
 
-def _programs(desk: Desk) -> dict[str, str]:
+def _programs(desk: CliContext) -> dict[str, str]:
     """Return what each MCP server starts: a name to look for, or a path from where it runs."""
     servers = desk.loaded.settings.mcp_servers
     return {
@@ -152,7 +152,7 @@ def _programs(desk: Desk) -> dict[str, str]:
     }
 
 
-def _settings(desk: Desk) -> Finding:
+def _settings(desk: CliContext) -> Finding:
     try:
         loaded = load(None, desk.environ)
     except BadSettings as bad:

@@ -10,7 +10,7 @@ import typer
 import yaml
 
 from wakeful.cli import running
-from wakeful.cli.desk import Desk
+from wakeful.cli.context import CliContext
 from wakeful.cli.exits import Missing
 from wakeful.cli.verb import verb
 from wakeful.settings.edit import with_value
@@ -26,7 +26,9 @@ Key = Annotated[str, typer.Argument(help="For example agents.main.model.")]
 
 
 @verb(app, "get")
-def get(desk: Desk, key: Annotated[str, typer.Argument(help="A key; all without.")] = "") -> None:
+def get(
+    desk: CliContext, key: Annotated[str, typer.Argument(help="A key; all without.")] = ""
+) -> None:
     """Print the settings in force, or one of them; secrets are hidden."""
     shown = hidden(msgspec.to_builtins(desk.loaded.written), "")
     for name in key.split(".") if key else ():
@@ -41,7 +43,7 @@ def get(desk: Desk, key: Annotated[str, typer.Argument(help="A key; all without.
 
 
 @verb(app, "set")
-def set_(desk: Desk, key: Key, value: Annotated[str, typer.Argument(help="YAML.")]) -> None:
+def set_(desk: CliContext, key: Key, value: Annotated[str, typer.Argument(help="YAML.")]) -> None:
     """Change one key in the file, after checking all of it; a running server follows at once."""
     before = desk.file.read_text(encoding="utf-8") if desk.file.exists() else ""
     after = with_value(before, key, value, str(desk.file))
@@ -56,7 +58,7 @@ def set_(desk: Desk, key: Key, value: Annotated[str, typer.Argument(help="YAML."
 
 @verb(app, "validate")
 def validate(
-    desk: Desk, file: Annotated[Path | None, typer.Argument(help="Another file.")] = None
+    desk: CliContext, file: Annotated[Path | None, typer.Argument(help="Another file.")] = None
 ) -> None:
     """Check the settings file without using it."""
     loaded = load(file or None, desk.environ)
@@ -67,7 +69,7 @@ def validate(
 
 
 @verb(app, "schema")
-def schema(desk: Desk) -> None:
+def schema(desk: CliContext) -> None:
     """Print the JSON Schema of the settings file."""
     document = json_schema()
     desk.out.data(document, [msgspec.json.format(msgspec.json.encode(document), indent=2).decode()])

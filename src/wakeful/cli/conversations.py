@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from wakeful.cli.client import segment
-from wakeful.cli.desk import Desk
+from wakeful.cli.context import CliContext
 from wakeful.cli.exits import CommandFailed
 from wakeful.cli.look import SessionName
 from wakeful.cli.output import safe
@@ -27,7 +27,7 @@ Wish = Annotated[str, typer.Argument(help="What matters in the summary.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Delete the automations that run there, too.")]
 
 
-def reset(desk: Desk, session: SessionName) -> None:
+def reset(desk: CliContext, session: SessionName) -> None:
     """Begin a new conversation; the old one stays readable."""
     done = desk.needed_server().post(f"/api/sessions/{segment(session)}/reset")
     told = "begins anew when its turn has ended" if done["is_waiting"] else "begins anew"
@@ -35,7 +35,7 @@ def reset(desk: Desk, session: SessionName) -> None:
 
 
 def fork(
-    desk: Desk, session: SessionName, at: At = None, to: To = None, summary: Summary = None
+    desk: CliContext, session: SessionName, at: At = None, to: To = None, summary: Summary = None
 ) -> None:
     """Go on from an earlier entry: on a new branch, or in a new session."""
     body = {"at": at, "to": to, "summary": summary}
@@ -43,7 +43,7 @@ def fork(
     desk.out.data(row, [f"{row['key']} goes on after {row['entries']} entries"])
 
 
-def compact(desk: Desk, session: SessionName, wish: Wish = "") -> None:
+def compact(desk: CliContext, session: SessionName, wish: Wish = "") -> None:
     """Fold the older part of a conversation into a summary, and wait until it is done."""
     path = f"/api/sessions/{segment(session)}"
     desk.needed_server().get(path)  # a name that is no session's makes none
@@ -56,13 +56,13 @@ def compact(desk: Desk, session: SessionName, wish: Wish = "") -> None:
         raise CommandFailed("the conversation is as it was")
 
 
-def undo_compaction(desk: Desk, session: SessionName) -> None:
+def undo_compaction(desk: CliContext, session: SessionName) -> None:
     """Give back the view before the last compaction; what was said since then stays."""
     entry = desk.needed_server().post(f"/api/sessions/{segment(session)}/undo-compaction")
     desk.out.data(entry, [f"{safe(session)} shows again what was folded"])
 
 
-def remove(desk: Desk, session: SessionName, yes: Yes = False) -> None:
+def remove(desk: CliContext, session: SessionName, yes: Yes = False) -> None:
     """Delete a session and all that was said in it; what runs there is stopped first."""
     confirm = "true" if yes else None
     done: dict[str, Any] = desk.needed_server().delete(

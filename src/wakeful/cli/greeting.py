@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from wakeful import __version__
 from wakeful.assembly.plan import DATABASE_NAME
-from wakeful.cli.desk import Desk
+from wakeful.cli.context import CliContext
+from wakeful.cli.local_models import found_voices
 from wakeful.cli.output import BOLD
-from wakeful.cli.voices import found_voices
 from wakeful.doors.http.logins import login_link
 from wakeful.runtime import Runtime
 from wakeful.settings.load import Loaded
@@ -45,7 +45,7 @@ async def look_around(runtime: Runtime, loaded: Loaded, environ: Mapping[str, st
     )
 
 
-def greet(desk: Desk, awake: Awake) -> None:
+def greet(desk: CliContext, awake: Awake) -> None:
     """Tell it, to a person or to a program."""
     models = ", ".join(f"{model} ({agent})" for agent, model in awake.models.items())
     wake = "nothing is due"
@@ -63,7 +63,7 @@ def greet(desk: Desk, awake: Awake) -> None:
     desk.out.item(awake, "\n".join(lines))
 
 
-def _link(desk: Desk, awake: Awake) -> str:
+def _link(desk: CliContext, awake: Awake) -> str:
     # What is no terminal may be a journal, where others read the link before it is used.
     return awake.link if desk.out.is_terminal else f"{awake.url} (`wakeful login` signs in)"
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from wakeful.cli.desk import Desk
+from wakeful.cli.context import CliContext
 from wakeful.cli.exits import Missing
 from wakeful.cli.output import safe_lines
 from wakeful.telemetry.log import LARGEST_LOG, NAME
@@ -19,7 +19,7 @@ Lines = Annotated[int, typer.Option("--lines", "-n", min=0, help="How many of th
 Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on with new lines.")]
 
 
-def logs(desk: Desk, lines: Lines = 50, follow: Follow = False) -> None:
+def logs(desk: CliContext, lines: Lines = 50, follow: Follow = False) -> None:
     """Show the server's log."""
     file = desk.home / NAME
     if not file.exists():
@@ -30,7 +30,7 @@ def logs(desk: Desk, lines: Lines = 50, follow: Follow = False) -> None:
         asyncio.run(_follow(desk, file, desk.clock))
 
 
-async def _follow(desk: Desk, file: Path, clock: Clock) -> None:
+async def _follow(desk: CliContext, file: Path, clock: Clock) -> None:
     reader = _Reader(file)
     while True:
         await clock.sleep(LOOK_EVERY_S)

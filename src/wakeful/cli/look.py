@@ -7,7 +7,7 @@ import typer
 
 from wakeful.cli import running
 from wakeful.cli.client import segment
-from wakeful.cli.desk import Desk
+from wakeful.cli.context import CliContext
 from wakeful.cli.exits import Missing
 from wakeful.cli.output import BOLD, DIM, safe, safe_lines
 from wakeful.cli.verb import verb
@@ -27,7 +27,7 @@ AgentId = Annotated[str, typer.Argument(help="For example main.")]
 LAST = "last"
 
 
-def status(desk: Desk) -> None:
+def status(desk: CliContext) -> None:
     """Show whether a server runs, what the agents do, what waits, and what wakes next."""
     server = running.find(desk.home)
     reader = desk.reader()
@@ -56,7 +56,7 @@ def status(desk: Desk) -> None:
 
 
 @verb(sessions, "list")
-def list_sessions(desk: Desk, limit: Limit = 50) -> None:
+def list_sessions(desk: CliContext, limit: Limit = 50) -> None:
     """List the sessions, the newest first."""
     page = desk.reader().get("/api/sessions", limit=limit)
     rows = [
@@ -75,7 +75,7 @@ def list_sessions(desk: Desk, limit: Limit = 50) -> None:
 
 @verb(sessions, "show")
 def show_session(
-    desk: Desk,
+    desk: CliContext,
     session: SessionName,
     limit: Limit = 50,
     transcript: Transcript = None,
@@ -98,14 +98,14 @@ def show_session(
 
 
 @verb(agents, "list")
-def list_agents(desk: Desk) -> None:
+def list_agents(desk: CliContext) -> None:
     """List the agents and what they are doing."""
     page = desk.reader().get("/api/agents")
     desk.out.data(page, desk.out.table(_AGENT_HEAD, _agent_rows(desk, page["items"])))
 
 
 @verb(agents, "show")
-def show_agent(desk: Desk, agent: AgentId) -> None:
+def show_agent(desk: CliContext, agent: AgentId) -> None:
     """Show one agent: what it is, what it may use, when it wakes."""
     found: dict[str, Any] = desk.reader().get(f"/api/agents/{segment(agent)}")
     lines = [f"{name}: {safe(_brief(value))}" for name, value in found.items()]
@@ -113,7 +113,7 @@ def show_agent(desk: Desk, agent: AgentId) -> None:
 
 
 def why(
-    desk: Desk,
+    desk: CliContext,
     what: Annotated[str, typer.Argument(help="A turn, a stimulus, or last.")] = LAST,
 ) -> None:
     """Tell what caused a turn, back to the first cause, and what it did."""
@@ -138,7 +138,7 @@ def why(
 _AGENT_HEAD = ["agent", "model", "state", "next wake"]
 
 
-def _agent_rows(desk: Desk, found: list[dict[str, Any]]) -> list[list[object]]:
+def _agent_rows(desk: CliContext, found: list[dict[str, Any]]) -> list[list[object]]:
     return [
         [one["id"], one.get("model", ""), _agent_state(one), desk.how_long(one.get("next_wake_at"))]
         for one in found
@@ -153,7 +153,7 @@ def _agent_state(agent: dict[str, Any]) -> str:
     return ", ".join(parts) or ("asleep" if agent.get("sleep") else "idle")
 
 
-def _conversation_lines(desk: Desk, card: dict[str, Any]) -> Iterator[str]:
+def _conversation_lines(desk: CliContext, card: dict[str, Any]) -> Iterator[str]:
     ended = f", ended {desk.when(card['ended_at'])} by {card['ended_by']}"
     head = (
         f"{card['id']}, begun {desk.when(card['started_at'])}{'' if card['is_current'] else ended}"
@@ -163,7 +163,7 @@ def _conversation_lines(desk: Desk, card: dict[str, Any]) -> Iterator[str]:
         yield from _entry_lines(desk, entry)
 
 
-def _entry_lines(desk: Desk, entry: dict[str, Any]) -> Iterator[str]:
+def _entry_lines(desk: CliContext, entry: dict[str, Any]) -> Iterator[str]:
     body: dict[str, Any] = entry["body"]
     who, text = _said(body, entry["kind"])
     yield f"{desk.out.styled(safe(who), BOLD)} {desk.out.styled(desk.when(entry['at']), DIM)}"
@@ -210,7 +210,7 @@ def _brief(value: Any) -> str:
     return "–" if value is None else str(value)
 
 
-def _why_lines(desk: Desk, answer: Any) -> Iterator[str]:
+def _why_lines(desk: CliContext, answer: Any) -> Iterator[str]:
     links: list[dict[str, Any]] = answer.get("chain", [])
     for depth, link in enumerate(links):
         turn = link["turn"]

@@ -19,7 +19,7 @@ from wakeful.cli.client import answered
 from wakeful.doors.http.agents import Agents
 from wakeful.doors.http.app import App
 from wakeful.doors.http.endpoint import Endpoint
-from wakeful.doors.http.lasting import Lasting
+from wakeful.doors.http.open_streams import OpenStreams
 from wakeful.doors.http.search import Search
 from wakeful.doors.http.sessions import Sessions
 from wakeful.doors.http.stimuli import Stimuli
@@ -90,14 +90,14 @@ class Offline:
         store: Store = onlooker
         clock, ids = self._clock, Ids(self._clock)
         views = views_over(store, Bus(store, ids), clock, self._bindings(), self._cards())
-        lasting = Lasting(Gatekeeper(store, clock), CollectorRegistry())
+        streams = OpenStreams(Gatekeeper(store, clock), CollectorRegistry())
         subjects = (
             Agents(views),
             Sessions(views),
             Search(views),
             Stimuli(views),
             Tokens(Credentials(store, ids)),
-            Turns(views, lasting),
+            Turns(views, streams),
         )
         every = (endpoint for subject in subjects for endpoint in subject.endpoints())
         return [endpoint for endpoint in every if endpoint.method == "GET"]

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from wakeful.cli.desk import Desk
+from wakeful.cli.context import CliContext
 from wakeful.cli.look import Limit
 from wakeful.cli.output import BOLD, DIM, safe
 from wakeful.transcript.search import Role
@@ -17,7 +17,7 @@ Speaker = Annotated[Role | None, typer.Option("--role", help="Only what they sai
 
 
 def search(
-    desk: Desk, words: Words, session: Session = None, role: Speaker = None, limit: Limit = 20
+    desk: CliContext, words: Words, session: Session = None, role: Speaker = None, limit: Limit = 20
 ) -> None:
     """Find what was said with all these words, the newest first."""
     page = desk.reader().get(
@@ -29,13 +29,13 @@ def search(
     desk.out.data(page, lines or ["nothing was said like this"])
 
 
-def _lines(desk: Desk, hit: dict[str, Any]) -> list[str]:
+def _lines(desk: CliContext, hit: dict[str, Any]) -> list[str]:
     head = f"{safe(hit['session_key'])} {hit['role']}"
     words = "".join(_word(desk, part) for part in hit["snippet"])
     return [f"{head} {desk.out.styled(desk.when(hit['at']), DIM)}", f"  {words}"]
 
 
-def _word(desk: Desk, part: dict[str, Any]) -> str:
+def _word(desk: CliContext, part: dict[str, Any]) -> str:
     # Folded by itself: a space at the border of a mark must stay.
     text = part["text"]
     folded = safe(text)

@@ -4,19 +4,19 @@ from typing import Annotated
 
 import typer
 
-from wakeful.cli.desk import Desk
+from wakeful.cli.context import CliContext
 from wakeful.cli.output import safe
 
 Agent = Annotated[str, typer.Argument(help="An agent; without it, all of them.")]
 
 
-def halt(desk: Desk, agent: Agent = "") -> None:
+def halt(desk: CliContext, agent: Agent = "") -> None:
     """Stop every model and tool call of an agent, or of all, until `resume`."""
     answer = desk.needed_server().post("/api/halt", {"agent": agent} if agent else {})
     desk.out.data(answer, [f"{_who(agent)} halted; `wakeful resume` goes on"])
 
 
-def resume(desk: Desk, agent: Agent = "") -> None:
+def resume(desk: CliContext, agent: Agent = "") -> None:
     """Lift a halt; everything goes on where it was."""
     answer = desk.needed_server().post("/api/resume", {"agent": agent} if agent else {})
     desk.out.data(answer, [f"{_who(agent)} resumed"])

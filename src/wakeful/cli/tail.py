@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from wakeful.cli.client import Client, Frame
-from wakeful.cli.desk import Desk
+from wakeful.cli.context import CliContext
 from wakeful.cli.exits import Unreachable
 from wakeful.cli.output import DIM, safe
 
@@ -21,7 +21,7 @@ Since = Annotated[
 ]
 
 
-def tail(desk: Desk, topics: Topics = "*", since: Since = None) -> None:
+def tail(desk: CliContext, topics: Topics = "*", since: Since = None) -> None:
     """Follow the bus: every event after `--since`, then live ones, also across a restart."""
     follower = _Follower(desk, topics, since)
     server = desk.needed_server()
@@ -38,7 +38,7 @@ def tail(desk: Desk, topics: Topics = "*", since: Since = None) -> None:
 class _Follower:
     """Remembers its position, so that nothing is missed or shown twice."""
 
-    def __init__(self, desk: Desk, topics: str, since: str | None) -> None:
+    def __init__(self, desk: CliContext, topics: str, since: str | None) -> None:
         self._desk = desk
         self._topics = topics
         self._since = since

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from wakeful.cli.client import Client, Frame, segment
-from wakeful.cli.desk import Desk
+from wakeful.cli.context import CliContext
 from wakeful.cli.exits import CommandFailed, ExitCode, Unreachable
 from wakeful.cli.output import DIM, safe, safe_lines
 from wakeful.vocabulary.queueing import Mode
@@ -34,7 +34,7 @@ DedupKey = Annotated[
 
 
 def send(
-    desk: Desk,
+    desk: CliContext,
     text: Text,
     session: Session = "main",
     priority: Priority = "next",
@@ -64,7 +64,7 @@ def send(
 
 
 def chat(
-    desk: Desk,
+    desk: CliContext,
     message: Annotated[str, typer.Argument(help="One message; without it, a conversation.")] = "",
     session: Session = "main",
 ) -> None:
@@ -84,7 +84,7 @@ def chat(
 class Conversation:
     """One session, spoken with over the API."""
 
-    def __init__(self, desk: Desk, server: Client, session: str) -> None:
+    def __init__(self, desk: CliContext, server: Client, session: str) -> None:
         self.when = desk.when
         self._out = desk.out
         self._server = server
@@ -195,7 +195,7 @@ class Answer:
         self.is_inside_line = False
 
 
-def _converse(desk: Desk, conversation: Conversation) -> None:
+def _converse(desk: CliContext, conversation: Conversation) -> None:
     is_person = sys.stdin.isatty()
     if is_person:
         desk.out.note("Ctrl-C stops the agent, Ctrl-D ends the conversation, /help lists commands.")
@@ -211,7 +211,7 @@ def _converse(desk: Desk, conversation: Conversation) -> None:
             desk.out.complain(f"wakeful: {error}")
 
 
-def _lines(desk: Desk, *, is_person: bool) -> Iterator[str]:
+def _lines(desk: CliContext, *, is_person: bool) -> Iterator[str]:
     """Yield what is typed until its end, or until a person says goodbye."""
     while True:
         try:
@@ -245,14 +245,14 @@ def _receipt_line(receipt: dict[str, Any]) -> str:
     return safe(f"{', '.join(parts)}: {receipt.get('stimulus_id')}")
 
 
-def _load_history(desk: Desk) -> None:
+def _load_history(desk: CliContext) -> None:
     file = desk.home / HISTORY
     if file.exists():
         readline.read_history_file(file)
     readline.set_history_length(LONGEST_HISTORY)
 
 
-def _save_history(desk: Desk) -> None:
+def _save_history(desk: CliContext) -> None:
     file = desk.home / HISTORY
     if desk.home.is_dir():
         file.touch(mode=0o600)

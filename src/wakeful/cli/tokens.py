@@ -8,7 +8,7 @@ import typer
 from wakeful.access.credentials import Credentials
 from wakeful.access.tokens import NewToken
 from wakeful.cli.client import segment
-from wakeful.cli.desk import Desk
+from wakeful.cli.context import CliContext
 from wakeful.cli.output import safe
 from wakeful.cli.verb import verb
 from wakeful.store.opening import is_postgres, open_store
@@ -33,7 +33,7 @@ Trusted = Annotated[
 
 
 @verb(app, "add")
-def add(desk: Desk, name: Name, scope: Scopes, trusted: Trusted = False) -> None:
+def add(desk: CliContext, name: Name, scope: Scopes, trusted: Trusted = False) -> None:
     """Make a token; its secret is shown this once."""
     trust = Trust.OPERATOR if trusted else Trust.EXTERNAL
     server = desk.server()
@@ -47,7 +47,7 @@ def add(desk: Desk, name: Name, scope: Scopes, trusted: Trusted = False) -> None
 
 
 @verb(app, "list")
-def list_(desk: Desk) -> None:
+def list_(desk: CliContext) -> None:
     """List the tokens, without their secrets."""
     page = desk.reader().get("/api/tokens")
     rows = [
@@ -59,7 +59,7 @@ def list_(desk: Desk) -> None:
 
 
 @verb(app, "revoke")
-def revoke(desk: Desk, name: NameOrId) -> None:
+def revoke(desk: CliContext, name: NameOrId) -> None:
     """Revoke a token; whatever it has open closes at once."""
     server = desk.server()
     if server is not None:
@@ -69,7 +69,7 @@ def revoke(desk: Desk, name: NameOrId) -> None:
     desk.out.data(gone, [f"{safe(gone['name'])} is revoked"])
 
 
-def _state(desk: Desk, token: dict[str, Any]) -> str:
+def _state(desk: CliContext, token: dict[str, Any]) -> str:
     if token["revoked_at"] is not None:
         return f"revoked {desk.how_long(token['revoked_at'])}"
     if token["expires_at"] is not None:
@@ -77,7 +77,7 @@ def _state(desk: Desk, token: dict[str, Any]) -> str:
     return f"made {desk.how_long(token['created_at'])}"
 
 
-async def _add(desk: Desk, wanted: NewToken) -> dict[str, Any]:
+async def _add(desk: CliContext, wanted: NewToken) -> dict[str, Any]:
     """Make a token in the database itself; it is opened as a server would, or not at all."""
     store = await _opened(desk)
     try:
@@ -88,7 +88,7 @@ async def _add(desk: Desk, wanted: NewToken) -> dict[str, Any]:
     return {"id": token.id, "name": token.name, "scopes": token.scopes, "token": made.secret}
 
 
-async def _revoke(desk: Desk, name: str) -> dict[str, Any]:
+async def _revoke(desk: CliContext, name: str) -> dict[str, Any]:
     store = await _opened(desk)
     try:
         token = await Credentials(store, Ids(desk.clock)).revoke(name, by=BY)
@@ -97,6 +97,6 @@ async def _revoke(desk: Desk, name: str) -> dict[str, Any]:
     return {"id": token.id, "name": token.name, "scopes": token.scopes}
 
 
-async def _opened(desk: Desk) -> Any:
+async def _opened(desk: CliContext) -> Any:
     address = desk.loaded.settings.database
     return await open_store(address if is_postgres(address) else desk.database, clock=desk.clock)

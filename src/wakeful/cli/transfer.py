@@ -10,7 +10,7 @@ from typing import Annotated, Any, BinaryIO
 import typer
 
 from wakeful.cli.client import Client, segment
-from wakeful.cli.desk import Desk
+from wakeful.cli.context import CliContext
 from wakeful.cli.look import SessionName
 from wakeful.cli.output import safe
 
@@ -31,7 +31,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would bec
 
 
 def export(
-    desk: Desk, session: SessionName, transcript: Transcript = None, output: Target = STREAM
+    desk: CliContext, session: SessionName, transcript: Transcript = None, output: Target = STREAM
 ) -> None:
     """Write a session's transcript as a file of JSON lines, also while no server runs."""
     total: int = desk.reader().get(f"/api/sessions/{segment(session)}")["entries"] + 1
@@ -47,7 +47,9 @@ def export(
         desk.out.data(told, [f"{output} has {lines} lines"])
 
 
-def import_(desk: Desk, file: File, session: NewSession = None, dry_run: DryRun = False) -> None:
+def import_(
+    desk: CliContext, file: File, session: NewSession = None, dry_run: DryRun = False
+) -> None:
     """Make a session of a transcript's file; the server must be running."""
     server = desk.needed_server()
     with _source(file) as source:
@@ -69,7 +71,7 @@ def import_(desk: Desk, file: File, session: NewSession = None, dry_run: DryRun 
 
 
 def _parts(
-    desk: Desk, session: str, transcript: str | None
+    desk: CliContext, session: str, transcript: str | None
 ) -> AbstractContextManager[Iterator[bytes]]:
     reader = desk.reader()
     if isinstance(reader, Client):

@@ -13,10 +13,10 @@ import typer
 
 from wakeful.cli import running
 from wakeful.cli.begin import make_home
-from wakeful.cli.desk import Desk
+from wakeful.cli.context import CliContext
 from wakeful.cli.greeting import found_line, greet, look_around, reachable_url
+from wakeful.cli.local_models import local_voice
 from wakeful.cli.running import Running
-from wakeful.cli.voices import local_voice
 from wakeful.doors.http.connection import CONNECTIONS, OWN_FILES
 from wakeful.doors.http.door import HttpDoor
 from wakeful.doors.http.server import HttpOptions
@@ -40,7 +40,7 @@ Host = Annotated[str | None, typer.Option(help="The address to listen on.")]
 Port = Annotated[int | None, typer.Option(min=0, max=65_535, help="The port; 0: any free one.")]
 
 
-def up(desk: Desk, host: Host = None, port: Port = None) -> None:
+def up(desk: CliContext, host: Host = None, port: Port = None) -> None:
     """Start the server; Ctrl-C lets running turns finish, a second one leaves at once."""
     environ = dict(desk.environ)
     if host is not None:
@@ -62,7 +62,7 @@ def up(desk: Desk, host: Host = None, port: Port = None) -> None:
 class Server:
     """One process and its runtime, which follows the settings file while it runs."""
 
-    def __init__(self, desk: Desk, environ: dict[str, str]) -> None:
+    def __init__(self, desk: CliContext, environ: dict[str, str]) -> None:
         self._desk = desk
         self._environ = environ
         self._hangup = asyncio.Event()

@@ -9,7 +9,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from wakeful.cli.desk import Desk
+from wakeful.cli.context import CliContext
 from wakeful.cli.exits import ExitCode, code_of
 from wakeful.cli.output import Output, quiet_stdout
 from wakeful.telemetry.redaction import Redaction, secrets_in
@@ -64,7 +64,7 @@ def verb(
     return register
 
 
-def _desk(values: dict[str, Any]) -> Desk:
+def _desk(values: dict[str, Any]) -> CliContext:
     environ = dict(os.environ)
     home, config = values.pop("home"), values.pop("config")
     if home is not None:
@@ -72,10 +72,10 @@ def _desk(values: dict[str, Any]) -> Desk:
     if config is not None:
         environ["WAKEFUL_CONFIG"] = str(config)
     output = Output(is_json=values.pop("json", False), environ=environ)
-    return Desk(environ, output, is_debug=values.pop("debug"))
+    return CliContext(environ, output, is_debug=values.pop("debug"))
 
 
-def _run(desk: Desk, act: Callable[[], None]) -> None:
+def _run(desk: CliContext, act: Callable[[], None]) -> None:
     """Act, and turn what goes wrong into one sentence and an exit code."""
     try:
         act()
@@ -98,7 +98,7 @@ def _run(desk: Desk, act: Callable[[], None]) -> None:
         raise typer.Exit(ExitCode.FAILURE) from None
 
 
-def _complain(desk: Desk, error: BaseException, sentence: str) -> None:
+def _complain(desk: CliContext, error: BaseException, sentence: str) -> None:
     hide = Redaction(secrets_in(desk.environ)).hide
     if desk.is_debug:
         desk.out.complain(hide("".join(traceback.format_exception(error)).rstrip()))

@@ -8,7 +8,7 @@ from wakeful.bus.bus import Bus
 from wakeful.outbox import outbox
 from wakeful.outbox.outbox import Delivery, DeliveryState
 from wakeful.store.database import Store, Tx
-from wakeful.vocabulary.clock import Clock, Setbacks, time_limit, wait_until
+from wakeful.vocabulary.clock import Clock, ClockRollbacks, time_limit, wait_until
 from wakeful.vocabulary.errors import (
     InvalidInput,
     Permanent,
@@ -19,7 +19,7 @@ from wakeful.vocabulary.errors import (
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.failpoints import failpoint
 from wakeful.vocabulary.retrying import retrying
-from wakeful.vocabulary.text import told
+from wakeful.vocabulary.text import error_text
 
 # Returns when the receiver has it; may be called again with the same delivery id.
 Door = Callable[[Delivery], Awaitable[None]]
@@ -45,7 +45,7 @@ class Sender:
         self._filed: set[str] = set()  # targets that something was filed for just now
         self._changed = asyncio.Event()
         self._next_scan = 0
-        self._setbacks = Setbacks()  # it may have been moved while nobody ran
+        self._rollbacks = ClockRollbacks()  # it may have been moved while nobody ran
 
     def follow(self, doors: Mapping[str, Door]) -> None:
         """Send through these doors from now on."""
@@ -70,7 +70,7 @@ class Sender:
     async def _scan(self) -> None:
         """Ask the ledger, now and then, who waits; most of the time a notification says it."""
         now = self._clock.now()
-        was_moved_back = self._setbacks.was_moved_back(now)
+        was_moved_back = self._rollbacks.was_moved_back(now)
         if now < self._next_scan and not was_moved_back:
             return
         self._next_scan = now + LOOK_EVERY_MS
@@ -81,7 +81,7 @@ class Sender:
                 rows = await self._store.read(outbox.OPEN_TARGETS)
         except BaseException:
             self._next_scan = now
-            self._setbacks.suspect()
+            self._rollbacks.suspect()
             raise
         for target, due_at in rows:
             if due_at <= now:
@@ -139,7 +139,7 @@ class Sender:
                 delivery = outbox.first_of(tx, target)
             except UnreadableRow as error:
                 unreadable = outbox.first_partly(tx, target)
-                self._settle(tx, unreadable, DeliveryState.FAILED, told(error))
+                self._settle(tx, unreadable, DeliveryState.FAILED, error_text(error))
                 continue
             if delivery is None or not _is_over(delivery, tx.now):
                 return delivery
@@ -155,7 +155,7 @@ class Sender:
                 await door(delivery)
             failpoint("sent")
         except (Permanent, InvalidInput) as error:
-            await self._note(delivery, DeliveryState.FAILED, told(error))
+            await self._note(delivery, DeliveryState.FAILED, error_text(error))
         except Exception as error:
             await self._try_again(delivery, error)
         else:
@@ -165,7 +165,7 @@ class Sender:
         await self._store.write(lambda tx: self._settle(tx, delivery, state, error))
 
     async def _try_again(self, delivery: Delivery, error: Exception) -> None:
-        text = f"{type(error).__name__}: {told(error)}"
+        text = f"{type(error).__name__}: {error_text(error)}"
         log.info("the delivery %s failed and is tried again: %s", delivery.id, text)
         wait_ms = min(FIRST_WAIT_MS * 2 ** min(delivery.attempts, 20), LONGEST_WAIT_MS)
         if isinstance(error, Transient) and error.retry_after_s is not None:

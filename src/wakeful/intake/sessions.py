@@ -76,7 +76,7 @@ class SessionActs:
             sessions.set_resets(tx, key, [reset, *waiting])
             return ResetDone(transcript_id=session.transcript_id, is_waiting=True)
         fresh = resets.begin(tx, session, self._ids.new("tr"), reset)
-        self._bus.publish(tx, resets.told(session, fresh, by))
+        self._bus.publish(tx, resets.reset_event(session, fresh, by))
         return ResetDone(transcript_id=fresh.transcript_id, is_waiting=False)
 
     async def fork(

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Mapping
 
 from wakeful.broker import lanes
-from wakeful.lanes import setback
+from wakeful.lanes import clock_rollback
 from wakeful.lanes.interrupts import Interrupts
 from wakeful.lanes.lane import STORE_NOT_READY, LaneRunner
 from wakeful.lanes.pool import Pool
@@ -13,7 +13,7 @@ from wakeful.lanes.recovery import Recovery
 from wakeful.store.database import Store
 from wakeful.turns import turns
 from wakeful.vocabulary import session_key as keys
-from wakeful.vocabulary.clock import Clock, Setbacks, wait_until
+from wakeful.vocabulary.clock import Clock, ClockRollbacks, wait_until
 from wakeful.vocabulary.errors import StoreFailed
 
 POOLS: dict[str, int] = {"main": 64, "subagent": 8, "automation": 16}
@@ -52,7 +52,7 @@ class Dispatcher:
         self._idle.set()
         self._next_look = 0
         self._next_check = 0
-        self._setbacks = Setbacks()
+        self._rollbacks = ClockRollbacks()
         self._is_draining = False
 
     async def run(self) -> None:
@@ -76,7 +76,7 @@ class Dispatcher:
         """Take back what the last process held, as soon as the store lets us."""
         while True:
             try:
-                self._setbacks = Setbacks(await self._recovery.run())
+                self._rollbacks = ClockRollbacks(await self._recovery.run())
                 return
             except STORE_NOT_READY:
                 log.warning("recovery waits: the store is not ready", exc_info=True)
@@ -104,7 +104,7 @@ class Dispatcher:
             self._next_look = self._clock.now() + LOOK_EVERY_MS
             return
         now = self._clock.now()
-        if self._setbacks.was_moved_back(now):
+        if self._rollbacks.was_moved_back(now):
             await self._make_up(now)
             self._next_look = self._next_check = now
         if now >= self._next_check:
@@ -124,10 +124,10 @@ class Dispatcher:
     async def _make_up(self, now: int) -> None:
         """Let nothing wait for as long as the wall clock was moved back."""
         try:
-            count = await setback.make_up(self._store, now)
+            count = await clock_rollback.make_up(self._store, now)
         except STORE_NOT_READY:
             log.warning("lanes wait for a clock that was moved back", exc_info=True)
-            self._setbacks.suspect()  # once more at the next look
+            self._rollbacks.suspect()  # once more at the next look
         else:
             log.warning("the wall clock was moved back; %d lanes no longer wait for it", count)
 

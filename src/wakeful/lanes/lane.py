@@ -77,7 +77,7 @@ class LaneRunner:
                 )
             except LedgerToolFailed as failed:
                 log.warning("the ledger tool %r failed", failed.call.name, exc_info=True)
-                failures[failed.call.id] = failed.told
+                failures[failed.call.id] = failed.error_text
             except asyncio.CancelledError:  # it may have been committed all the same
                 await write_in_lanes(
                     self._store, [session_key], lambda tx: self._opening.undo(tx, session_key)

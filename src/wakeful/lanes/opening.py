@@ -144,7 +144,7 @@ class Opening:
         fresh = session
         if found.due is not None:
             fresh = resets.begin(tx, session, self._deps.ids.new("tr"), found.due)
-            self._deps.bus.publish(tx, resets.told(session, fresh, found.due.by))
+            self._deps.bus.publish(tx, resets.reset_event(session, fresh, found.due.by))
         return fresh, choice.only(found.together)
 
     def _open(

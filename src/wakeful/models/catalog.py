@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from wakeful.models.fallback import Fallback
 from wakeful.models.model import Model
-from wakeful.models.patience import Patient
 from wakeful.models.providers import refuse_unusable
 from wakeful.models.remote import Remote
+from wakeful.models.timed import TimedModel
 from wakeful.vocabulary.agent import Limits
 from wakeful.vocabulary.clock import Clock
 
@@ -24,9 +24,9 @@ def find(model: str | Model, field: str = "model") -> Model:
     return Remote(model)
 
 
-def voice(models: Sequence[str | Model], limits: Limits, clock: Clock) -> Model:
+def resolve_model(models: Sequence[str | Model], limits: Limits, clock: Clock) -> Model:
     """Return the model of an agent: the first, the others behind it, none waited for for ever."""
     first, *others = models
     found = [find(first), *(find(one, "fallback_models") for one in others)]
-    patient = [Patient(one, limits, clock) for one in found]
+    patient = [TimedModel(one, limits, clock) for one in found]
     return Fallback(patient, clock) if others else patient[0]

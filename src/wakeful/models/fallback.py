@@ -18,7 +18,7 @@ from wakeful.models.model import (
 )
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import Garbled, Permanent, Transient
-from wakeful.vocabulary.text import told
+from wakeful.vocabulary.text import error_text
 
 LONGEST_REST_S = 86_400.0  # whoever names a later time is asked after a day
 EARLY_S = 0.1  # who comes back at the time that was named may be early by so much
@@ -55,7 +55,7 @@ class Fallback:
                 errors.append(resting)
                 continue
             if errors:
-                yield Restart(model=model.name, failure=told(errors[-1]))
+                yield Restart(model=model.name, failure=error_text(errors[-1]))
             try:
                 async with asked(model, request) as pieces:
                     async for piece in pieces:
@@ -66,7 +66,7 @@ class Fallback:
             except (Transient, Permanent) as error:
                 if isinstance(error, Permanent) and not errors:
                     raise
-                log.warning("%s could not answer: %s", model.name, told(error))
+                log.warning("%s could not answer: %s", model.name, error_text(error))
                 errors.append(error)
                 self._note(at, error)
         raise _all_failed(errors)
@@ -81,7 +81,7 @@ class Fallback:
         wait_s = error.retry_after_s if isinstance(error, Transient) else None
         if wait_s is not None:
             until = self._clock.monotonic() + min(wait_s, LONGEST_REST_S)
-            self._rests[at] = (until, told(error))
+            self._rests[at] = (until, error_text(error))
 
     def _resting(self, at: int) -> Transient | None:
         """Return what a model said that does not want to be asked yet."""
@@ -92,7 +92,7 @@ class Fallback:
 
 def _with_failures(piece: Piece, errors: Sequence[Exception]) -> Piece:
     if isinstance(piece, Reply) and errors:
-        return replace(piece, failures=tuple(map(told, errors)))
+        return replace(piece, failures=tuple(map(error_text, errors)))
     return piece
 
 
@@ -101,4 +101,4 @@ def _all_failed(errors: Sequence[Transient | Permanent]) -> Transient:
     waits = [error.retry_after_s for error in errors if isinstance(error, Transient)]
     known = [wait for wait in waits if wait is not None]
     soonest = min(known) if len(known) == len(waits) else None
-    return Transient(" ".join(map(told, errors)), retry_after_s=soonest)
+    return Transient(" ".join(map(error_text, errors)), retry_after_s=soonest)

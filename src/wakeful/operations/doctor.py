@@ -46,7 +46,7 @@ class Finding(Record):
     told: str
 
 
-class Patient(Record):
+class TimedModel(Record):
     """What is looked at."""
 
     home: Path
@@ -58,7 +58,7 @@ class Patient(Record):
     commands: Mapping[str, str] = {}  # of MCP servers: what each of them starts
 
 
-def examine(patient: Patient, clock: Clock, *, fix: bool = False) -> Iterator[Finding]:
+def examine(patient: TimedModel, clock: Clock, *, fix: bool = False) -> Iterator[Finding]:
     """Yield one finding per subject; with `fix`, mend what can be mended without loss."""
     yield _home(patient.home, fix=fix)
     if not patient.home.is_dir():
@@ -127,7 +127,7 @@ def _space(home: Path) -> Finding:
     return _warning("disk", told) if free < LITTLE_SPACE else _ok("disk", told)
 
 
-def _database(patient: Patient, clock: Clock) -> Iterator[Finding]:
+def _database(patient: TimedModel, clock: Clock) -> Iterator[Finding]:
     database = patient.database
     if not database.exists():
         yield _clock(clock, None)
@@ -213,7 +213,7 @@ def _commands(commands: Mapping[str, str]) -> Finding:
     return _ok("mcp", f"the programs of {', '.join(commands)} are there")
 
 
-def _port(patient: Patient) -> Finding:
+def _port(patient: TimedModel) -> Finding:
     where = f"{patient.host}:{patient.port}"
     if patient.is_running:
         return _ok("server", "running")

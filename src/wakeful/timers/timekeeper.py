@@ -22,7 +22,7 @@ from wakeful.vocabulary.errors import (
 )
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.retrying import retrying
-from wakeful.vocabulary.text import told
+from wakeful.vocabulary.text import error_text
 
 LOOK_EVERY_MS = 60_000  # a lost notification costs at most this
 PAGE = 100  # timers that fire together: a commit of some 20 ms, so that nobody waits long beside it
@@ -164,7 +164,11 @@ class Timekeeper:
             wait_ms = min(FIRST_RETRY_MS * 2 ** min(timer.failures, 20), LONGEST_RETRY_MS)
             retry_at = tx.now + wait_ms
             if timers.postpone(tx, timer, retry_at):
-                rest = {"error": told(error), "failures": timer.failures + 1, "retry_at": retry_at}
+                rest = {
+                    "error": error_text(error),
+                    "failures": timer.failures + 1,
+                    "retry_at": retry_at,
+                }
                 self._bus.publish(tx, _event("timer.failed", timer, **rest))
 
 

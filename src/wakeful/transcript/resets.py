@@ -68,7 +68,7 @@ def begin(tx: Tx, session: Session, transcript_id: str, reset: Reset) -> Session
     return fresh
 
 
-def told(session: Session, fresh: Session, by: str) -> Event:
+def reset_event(session: Session, fresh: Session, by: str) -> Event:
     """Return the event that tells of a new transcript."""
     is_same = session.transcript_id == fresh.transcript_id
     past = None if is_same else session.transcript_id

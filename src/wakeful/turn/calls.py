@@ -18,7 +18,7 @@ from wakeful.turns.turns import Phase, Turn
 from wakeful.vocabulary.entry import ToolBody
 from wakeful.vocabulary.errors import InvalidInput, StoreFailed, Transient
 from wakeful.vocabulary.message import ToolCall, ToolMessage, encode_message
-from wakeful.vocabulary.text import told
+from wakeful.vocabulary.text import error_text
 
 MOST_BESIDE = 16  # reads at once: each may hold a thread, a connection and a page of the web
 
@@ -30,7 +30,7 @@ class LedgerToolFailed(Exception):
         super().__init__(str(cause))
         self.call = call
         kind = "" if isinstance(cause, InvalidInput) else f"{type(cause).__name__}: "
-        self.told = kind + told(cause)
+        self.error_text = kind + error_text(cause)
 
 
 def next_group(commit: TurnCommit) -> tuple[ToolCall, ...]:

@@ -34,7 +34,7 @@ from wakeful.turns.turns import ENDS, End, Interrupt, Phase, TurnState
 from wakeful.vocabulary.errors import Garbled, Transient
 from wakeful.vocabulary.kinds import View
 from wakeful.vocabulary.stimulus import Place, State, Stimulus
-from wakeful.vocabulary.text import told
+from wakeful.vocabulary.text import error_text
 
 STEER_LIMIT = 100  # waiting stimuli looked at by one boundary
 
@@ -164,7 +164,7 @@ def leave(
 ) -> Left:
     """Leave the turn open without a task; the attempt is given back."""
     tx, turn, is_garbled = commit.tx, commit.turn, isinstance(failure, Garbled)
-    ask_error = None if failure is None else told(failure)
+    ask_error = None if failure is None else error_text(failure)
     if ask_error is not None:
         settle = asks.garbled if is_garbled else asks.failed
         settle(tx, turn.id, turn.step, ask_error)

@@ -11,17 +11,17 @@ from wakeful.turn.agent import ReadyAgent
 from wakeful.vocabulary.agent import Limits, ThinkingLevel
 from wakeful.vocabulary.errors import InvalidInput
 
-Voice = Callable[[str, Limits], Model]  # raises InvalidInput for a name that means no model
+ResolveModel = Callable[[str, Limits], Model]  # raises InvalidInput for a name that means no model
 
 
 class ReadyAgents:
     """Which agent a turn thinks with."""
 
-    def __init__(self, agents: Mapping[str, ReadyAgent], voice: Voice) -> None:
+    def __init__(self, agents: Mapping[str, ReadyAgent], resolve_model: ResolveModel) -> None:
         self._agents = agents
-        self._voice = voice
-        self._lock = threading.Lock()  # guards the voices: turns are opened on the writer thread
-        self._voices: dict[tuple[str, str], Model] = {}  # as many as the operator ever chose
+        self._resolve_model = resolve_model
+        self._lock = threading.Lock()  # guards the models: turns are opened on the writer thread
+        self._chosen_models: dict[tuple[str, str], Model] = {}  # as many as the operator ever chose
         self._left: list[Model] = []  # of earlier agents, not closed yet
 
     def get(self, agent_id: str, chosen: Overrides = NOTHING_CHOSEN) -> ReadyAgent | None:
@@ -40,8 +40,8 @@ class ReadyAgents:
         """
         with self._lock:
             own = [agent.model for agent in self._agents.values() if agent.has_own_model]
-            left = [*own, *self._voices.values()]
-            self._agents, self._voices = agents, {}
+            left = [*own, *self._chosen_models.values()]
+            self._agents, self._chosen_models = agents, {}
         self._left += left
         return left
 
@@ -57,17 +57,17 @@ class ReadyAgents:
     async def aclose(self) -> None:
         """Close every model."""
         own = (agent.model for agent in self._agents.values())
-        await self.close([*own, *self._voices.values(), *self._left])
+        await self.close([*own, *self._chosen_models.values(), *self._left])
 
     def _chosen(self, agent: ReadyAgent, name: str) -> Model:
         key = (agent.agent_id, name)
         with self._lock:
-            if key not in self._voices:
-                self._voices[key] = self._found(agent, name)
-            return self._voices[key]
+            if key not in self._chosen_models:
+                self._chosen_models[key] = self._found(agent, name)
+            return self._chosen_models[key]
 
     def _found(self, agent: ReadyAgent, name: str) -> Model:
         try:
-            return self._voice(name, agent.config.limits)
+            return self._resolve_model(name, agent.config.limits)
         except InvalidInput as error:
             return Unusable(name, error.rule)

@@ -46,7 +46,7 @@ from wakeful.vocabulary.errors import ContextOverflow, Garbled, Permanent, Trans
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.failpoints import failpoint
 from wakeful.vocabulary.message import AssistantMessage, ToolCall
-from wakeful.vocabulary.text import told
+from wakeful.vocabulary.text import error_text
 
 log = logging.getLogger(__name__)
 
@@ -118,18 +118,18 @@ class TurnRunner:
         except Transient as error:
             return await self._ask_later(attempt, error)
         except ContextOverflow as error:
-            refusal = told(error)
+            refusal = error_text(error)
             attempt.partial.clear()  # it is asked anew, of a shorter conversation
             return await self._commit(
                 attempt, lambda commit: compaction_commits.refused(commit, refusal)
             )
         except Permanent as error:
-            return await self._end(attempt, TurnState.FAILED, "provider", told(error))
+            return await self._end(attempt, TurnState.FAILED, "provider", error_text(error))
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and is_cancelled():
                 raise
             log.exception("the model %r raised", attempt.agent.model.name)
-            sentence = f"The model failed: {type(error).__name__}: {told(error)}"
+            sentence = f"The model failed: {type(error).__name__}: {error_text(error)}"
             return await self._end(attempt, TurnState.FAILED, "provider", sentence)
         failpoint("reply" if reply.tool_calls else "close")
         next = await self._advance(attempt, StepResult(reply=reply))
@@ -194,7 +194,7 @@ class TurnRunner:
             return waiting
         if isinstance(error, Garbled):
             attempt.partial.clear()  # what cannot be read is not sent again with every question
-        return await self._end(attempt, TurnState.FAILED, "provider", told(error))
+        return await self._end(attempt, TurnState.FAILED, "provider", error_text(error))
 
     async def _wait_for_model(self, attempt: TurnAttempt, error: Transient) -> Next | None:
         """Leave the turn open until the model may answer; None after enough tries."""
@@ -203,7 +203,7 @@ class TurnRunner:
             return None
         attempt.partial.clear()
         wait_s = (resume_at - self._clock.now()) / 1000
-        log.warning("%s waits %.1f s for its model: %s", attempt.turn.id, wait_s, told(error))
+        log.warning("%s waits %.1f s for its model: %s", attempt.turn.id, wait_s, error_text(error))
         return await self._leave(
             attempt, reason="waiting for the model", resume_at=resume_at, failure=error
         )
@@ -229,14 +229,14 @@ class TurnRunner:
             waiting = await self._wait_for_model(attempt, error)
             if waiting is not None:
                 return waiting
-            why = told(error)
+            why = error_text(error)
         except Permanent as error:
-            why = told(error)
+            why = error_text(error)
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and is_cancelled():
                 raise
             log.exception("the model %r raised", attempt.agent.model.name)
-            why = f"{type(error).__name__}: {told(error)}"
+            why = f"{type(error).__name__}: {error_text(error)}"
         else:
             if made is None:
                 return await self._commit(
@@ -316,7 +316,7 @@ class TurnRunner:
                 )
             except LedgerToolFailed as failed:
                 log.warning("the ledger tool %r failed", failed.call.name, exc_info=True)
-                failures[failed.call.id] = failed.told
+                failures[failed.call.id] = failed.error_text
 
     async def _end(self, attempt: TurnAttempt, state: TurnState, kind: str, sentence: str) -> Next:
         how = End(state=state, reply=sentence, error_kind=kind, error=sentence)

@@ -90,7 +90,7 @@ class _Naps:
             self._alarm = self._nap()
 
 
-class Setbacks:
+class ClockRollbacks:
     """Notices that the wall clock was moved back since somebody looked; None: it may have been."""
 
     def __init__(self, latest: int | None = None) -> None:

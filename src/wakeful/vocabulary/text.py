@@ -18,7 +18,7 @@ def clean(text: str) -> str:
     return _UNSTORABLE.sub(REPLACEMENT, text)
 
 
-def told(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """Return what an error says, as text that can be stored and is not too long."""
     return clean(str(error))[:LONGEST_TOLD]
 

@@ -1,6 +1,6 @@
 """Files come in and go out alike on every database."""
 
-from tests.integration.transcript.files import HEADER, Desk, answer, entry, user, written
+from tests.integration.transcript.files import HEADER, CliContext, answer, entry, user, written
 from wakeful.bus.bus import Bus
 from wakeful.store.database import Store
 from wakeful.transcript.jsonl import imports
@@ -19,11 +19,11 @@ FILE = written(
 )
 
 
-async def started(store: Store) -> Desk:
+async def started(store: Store) -> CliContext:
     ids = Ids(SystemClock())
     bus = Bus(store, ids)
     await bus.start()
-    return Desk(store, Importer(store, bus, ids, "main"))
+    return CliContext(store, Importer(store, bus, ids, "main"))
 
 
 async def test_a_file_comes_out_as_it_went_in(store: Store):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from wakeful.cli.voices import found_voices, local_voice
+from wakeful.cli.local_models import found_voices, local_voice
 from wakeful.settings.load import load_text
 from wakeful.vocabulary.clock import ManualClock, SystemClock
 

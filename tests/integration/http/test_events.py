@@ -10,7 +10,7 @@ from tests.integration.http.serving import Frame, House, following, frames, hous
 from tests.patience import patience
 from tests.waiting import eventually
 from wakeful.bus import bus as bus_module
-from wakeful.doors.http.lasting import LASTING_EACH
+from wakeful.doors.http.open_streams import LASTING_EACH
 from wakeful.doors.http.server import HttpOptions
 from wakeful.doors.http.sse import KEEP_ALIVE_S, SEND_S
 from wakeful.models.scripted import Pause

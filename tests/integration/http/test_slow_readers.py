@@ -16,7 +16,7 @@ from tests.integration.http.test_events import deaf, publish, start_of
 from tests.integration.http.test_floods import resident_mb
 from tests.patience import patience
 from tests.waiting import eventually
-from wakeful.doors.http.lasting import LASTING_EACH
+from wakeful.doors.http.open_streams import LASTING_EACH
 from wakeful.doors.http.sse import KEEP_ALIVE_S, SEND_S
 from wakeful.settings.settings import Settings
 from wakeful.vocabulary.clock import ManualClock

@@ -16,7 +16,7 @@ from tests.integration.http.test_floods import resident_mb
 from tests.integration.http.test_guard import logged_in
 from tests.waiting import eventually
 from wakeful.access.gatekeeper import FAILURES
-from wakeful.doors.http import connection, lasting, sockets
+from wakeful.doors.http import connection, open_streams, sockets
 from wakeful.doors.http.door import HttpDoor
 from wakeful.doors.http.endpoint import PUBLIC
 from wakeful.doors.http.server import HttpOptions
@@ -239,7 +239,7 @@ async def status_of_or_none(home: House) -> int | None:
 
 
 async def test_open_sockets_count_for_their_credential(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(lasting, "LASTING_EACH", 2)
+    monkeypatch.setattr(open_streams, "LASTING_EACH", 2)
     async with house(door=door()) as home, AsyncExitStack() as stack:
         member, other = await home.token("hub", name="a"), await home.token("hub", name="b")
         held = [

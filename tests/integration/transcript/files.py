@@ -25,7 +25,7 @@ HEADER = {
 
 
 @dataclass
-class Desk:
+class CliContext:
     """A store, with files going in and out."""
 
     store: Store
@@ -49,13 +49,13 @@ class Desk:
 
 
 @asynccontextmanager
-async def desk() -> AsyncGenerator[Desk, None]:
+async def desk() -> AsyncGenerator[CliContext, None]:
     store = await open_sqlite(None, clock=SystemClock())
     try:
         ids = Ids(SystemClock())
         bus = Bus(store, ids)
         await bus.start()
-        yield Desk(store, Importer(store, bus, ids, "main"))
+        yield CliContext(store, Importer(store, bus, ids, "main"))
     finally:
         await store.close()
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.integration.transcript.files import Desk
+from tests.integration.transcript.files import CliContext
 from wakeful.models.scripted import Scripted
 from wakeful.runtime import Runtime
 from wakeful.store.database import Row, Store
@@ -25,9 +25,9 @@ async def said(runtime: Runtime, text: str, session: str = "main") -> None:
     await runtime.wait(await runtime.send(text, session=session))
 
 
-def on(runtime: Runtime) -> Desk:
+def on(runtime: Runtime) -> CliContext:
     importer = Importer(runtime.store, runtime.bus, Ids(SystemClock()), "main")
-    return Desk(runtime.store, importer)
+    return CliContext(runtime.store, importer)
 
 
 def texts(file: bytes) -> list[str]:
@@ -43,7 +43,7 @@ async def found(runtime: Runtime, words: str) -> list[tuple[str, str]]:
     return sorted((hit.session_key, "".join(p.text for p in hit.snippet)) for hit in hits)
 
 
-async def check_round_trip(one: Desk, keys: Sequence[str]) -> None:
+async def check_round_trip(one: CliContext, keys: Sequence[str]) -> None:
     for key in keys:
         first = await one.get(key)
         report = await one.put(first)
@@ -104,7 +104,7 @@ async def test_forks_of_forks_leave_without_asking_for_each_of_them_again_and_ag
         for _ in range(deep):
             await runtime.fork("main", summary="deeper")
         counting = Counting(runtime.store)
-        one = Desk(counting, on(runtime).importer)  # pyright: ignore[reportArgumentType]
+        one = CliContext(counting, on(runtime).importer)  # pyright: ignore[reportArgumentType]
         file = await one.get("agent:main:main")
 
     assert texts(file) == ["one", "heard one", *["deeper"] * deep]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.integration.transcript.files import (
     HEADER,
-    Desk,
+    CliContext,
     answer,
     desk,
     entry,
@@ -322,7 +322,7 @@ async def test_a_session_that_exists_is_never_written_over():
 
 
 async def test_a_session_that_somebody_made_during_an_import_stays_as_it_is():
-    async def outrun(one: Desk) -> AsyncIterator[bytes]:
+    async def outrun(one: CliContext) -> AsyncIterator[bytes]:
         yield written(HEADER, user("00000001", None))
         await one.put(written(HEADER, user("00000009", None, "first")), "agent:main:main")
 
@@ -380,7 +380,7 @@ async def test_no_file_makes_an_entry_whose_kind_and_content_disagree(ours: dict
     file = written(HEADER, {**user("00000001", None), "wakeful": ours})
 
     async with in_memory(Scripted(["well"])) as runtime:
-        one = Desk(runtime.store, _importer(runtime))
+        one = CliContext(runtime.store, _importer(runtime))
         report = await one.put(file)
         turn = await runtime.wait(await runtime.send("go on", session=report.session_key))
         await runtime.fork(report.session_key)
@@ -394,7 +394,7 @@ async def test_a_compaction_from_a_file_never_names_an_entry_of_another_session(
     folded = {"summary": "s", "tokensBefore": 1, "firstKeptEntryId": "00000001"}
 
     async with in_memory(Scripted(["well"])) as runtime:
-        one = Desk(runtime.store, _importer(runtime))
+        one = CliContext(runtime.store, _importer(runtime))
         await one.put(written(HEADER, entry("00000001", None, "compaction", **folded)))
         (other,) = (await one.store.read("SELECT id FROM entries"))[0]
         names = {"previous": other, "undoes": other}
@@ -429,7 +429,7 @@ async def test_an_import_that_nobody_finishes_is_swept_away_when_an_hour_has_pas
         transcript = Ids(clock).new("tr")
         work = Work(runtime.store, transcript, is_trial=False)
         await work.read(pieces(written(*EVERY_KIND), 1000))
-        one = Desk(runtime.store, _importer(runtime))
+        one = CliContext(runtime.store, _importer(runtime))
         janitor = Janitor(runtime.store, runtime.bus, clock, ledger_days=1, event_days=1, events=9)
         await janitor.sweep()
 
@@ -457,7 +457,7 @@ async def test_an_import_that_the_sweep_has_begun_to_undo_never_becomes_a_sessio
         with pytest.raises(Permanent, match="swept away"):
             await _importer(runtime).run(rests(), SessionKey("agent:main:x"), is_trial=False)
 
-        one = Desk(runtime.store, _importer(runtime))
+        one = CliContext(runtime.store, _importer(runtime))
         for table in ("sessions", "entries", "imports", "branches", "entry_lines"):
             assert await one.count_of(table) == 0
 
@@ -470,7 +470,7 @@ async def test_an_imported_session_goes_on_and_leaves_again_whole():
         put = _importer(runtime)
         await put.run(pieces(file, 1000), SessionKey("agent:main:old"), is_trial=False)
         turn = await runtime.wait(await runtime.send("go on", session="old"))
-        one = Desk(runtime.store, put)
+        one = CliContext(runtime.store, put)
         first = await one.get("agent:main:old")
         report = await one.put(first)
 
@@ -486,7 +486,7 @@ async def test_an_imported_session_goes_on_and_leaves_again_whole():
 
 async def test_an_imported_session_is_labelled_and_forked_before_its_first_turn():
     async with in_memory() as runtime:
-        one = Desk(runtime.store, _importer(runtime))
+        one = CliContext(runtime.store, _importer(runtime))
         key = (await one.put(written(HEADER, user("00000001", None)))).session_key
         (first,) = await runtime.entries(key)
         await runtime.label(key, first.id, "good")
@@ -538,7 +538,7 @@ async def test_names_of_eight_digits_stay_apart_when_two_ids_end_alike():
 
 
 async def add(
-    one: Desk,
+    one: CliContext,
     key: str,
     bodies: Sequence[tuple[int | None, EntryKind, Body]],
     ids: Sequence[str] | None = None,
@@ -681,7 +681,7 @@ def test_what_was_said_here_goes_out_and_in_without_any_loss():
     def holds(tree: list[tuple[int | None, EntryKind, Body]]) -> None:
         runner.run(_check(one, tree))
 
-    async def _check(one: Desk, tree: list[tuple[int | None, EntryKind, Body]]) -> None:
+    async def _check(one: CliContext, tree: list[tuple[int | None, EntryKind, Body]]) -> None:
         one.count += 1
         key = f"agent:main:own:{one.count}"
         before = await add(one, key, tree)
@@ -741,7 +741,7 @@ def test_no_file_breaks_an_import_and_what_comes_out_goes_in_again_unchanged():
     def holds(file: bytes, size: int) -> None:
         runner.run(_check(one, file, size))
 
-    async def _check(one: Desk, file: bytes, size: int) -> None:
+    async def _check(one: CliContext, file: bytes, size: int) -> None:
         try:
             report = await one.put(file, piece=size)
         except InvalidInput:

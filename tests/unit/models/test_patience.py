@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from wakeful.models.model import Delta, Piece, Reply, Request
-from wakeful.models.patience import Patient
 from wakeful.models.scripted import Scripted, says
+from wakeful.models.timed import TimedModel
 from wakeful.vocabulary.agent import Limits
 from wakeful.vocabulary.clock import ManualClock
 from wakeful.vocabulary.errors import Transient
@@ -49,7 +49,7 @@ class Scene:
 
     async def listen(self) -> None:
         try:
-            async for piece in Patient(self.model, LIMITS, self.clock).stream(REQUEST):
+            async for piece in TimedModel(self.model, LIMITS, self.clock).stream(REQUEST):
                 self.heard.append(piece)
         except Transient as error:
             self.failure = str(error)
@@ -106,7 +106,7 @@ async def test_thinking_is_a_sign_of_life_that_nobody_is_shown():
 
 async def test_a_slow_listener_is_not_the_models_fault():
     scene = Scene()
-    pieces = Patient(scene.model, LIMITS, scene.clock).stream(REQUEST)
+    pieces = TimedModel(scene.model, LIMITS, scene.clock).stream(REQUEST)
     scene.model.pieces.put_nowait(Delta(text="a"))
     scene.model.pieces.put_nowait(says("a"))
     await anext(pieces)
@@ -120,4 +120,4 @@ async def test_a_time_out_of_the_models_own_stays_what_it_is():
     model = Scripted([TimeoutError("mine")])
 
     with pytest.raises(TimeoutError, match="mine"):
-        await anext(Patient(model, LIMITS, ManualClock()).stream(REQUEST))
+        await anext(TimedModel(model, LIMITS, ManualClock()).stream(REQUEST))

@@ -12,10 +12,10 @@ from wakeful.doors.http.events import Events
 from wakeful.doors.http.forwarding import Proxies
 from wakeful.doors.http.guard import Guard, GuardRules
 from wakeful.doors.http.health import HealthRoutes, Probe
-from wakeful.doors.http.lasting import Lasting
 from wakeful.doors.http.logins import Logins
 from wakeful.doors.http.messages import Messages
 from wakeful.doors.http.mounts import Mount, Mounts
+from wakeful.doors.http.open_streams import OpenStreams
 from wakeful.doors.http.openapi import OpenApi
 from wakeful.doors.http.outputs import Outputs
 from wakeful.doors.http.problems import ErrorForm
@@ -35,22 +35,22 @@ _EVERYWHERE = frozenset({"0.0.0.0", "::", "[::]", ""})
 
 
 def rows(
-    services: Services, lasting: Lasting, probe: Probe, others: Sequence[Row]
+    services: Services, streams: OpenStreams, probe: Probe, others: Sequence[Row]
 ) -> Sequence[Row]:
     """Return every row: our own, those of others, and the document of both."""
     views = services.views
     subjects = (
-        Messages(services, lasting),
+        Messages(services, streams),
         Sessions(views),
         Transfers(services),
         Search(views),
         SessionChanges(services),
         Stimuli(views),
         Cancellations(services),
-        Turns(views, lasting),
+        Turns(views, streams),
         Aborts(services),
         Outputs(views),
-        Events(views, lasting),
+        Events(views, streams),
         Agents(views),
         Halts(services),
         Tokens(services.credentials),
@@ -96,16 +96,16 @@ class HttpDoor:
         """Build the app and take its port; the caller runs the server as a service."""
         options = self._options
         clock, registry = services.views.clock, services.metrics.registry
-        lasting = Lasting(services.gatekeeper, registry)
+        streams = OpenStreams(services.gatekeeper, registry)
         probe = Probe(services.views.store, clock)
-        self.table = Table(rows(services, lasting, probe, self._others), self._error_forms)
-        mounts, sockets = Mounts(lasting), Sockets(services.gatekeeper, lasting, clock)
+        self.table = Table(rows(services, streams, probe, self._others), self._error_forms)
+        mounts, sockets = Mounts(streams), Sockets(services.gatekeeper, streams, clock)
         others: dict[type[Row], Serve] = {Mount: mounts.serve, Socket: sockets.serve}
         app = App(self.table, registry, others)
         guard = Guard(app, self.table, services.gatekeeper, clock, _guard_rules(options))
         self._guard = guard
         return HttpServer(
-            guard, self.table, options, clock, lasting, beside=(probe.run, mounts.run)
+            guard, self.table, options, clock, streams, beside=(probe.run, mounts.run)
         )
 
 

@@ -11,7 +11,7 @@ from wakeful.access import rules
 from wakeful.access.principal import Principal
 from wakeful.bus.bus import Subscription
 from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Given, Nothing
-from wakeful.doors.http.lasting import Lasting
+from wakeful.doors.http.open_streams import OpenStreams
 from wakeful.doors.http.shapes import Cursor, time_of
 from wakeful.doors.http.sse import MEDIA_TYPE, EventStream, frame
 from wakeful.services import Views
@@ -38,9 +38,9 @@ class EventsQuery(Given):
 class Events:
     """The bus, as server-sent events."""
 
-    def __init__(self, views: Views, lasting: Lasting) -> None:
+    def __init__(self, views: Views, streams: OpenStreams) -> None:
         self._views = views
-        self._lasting = lasting
+        self._streams = streams
         self._frames = Frames()
 
     def endpoints(self) -> list[Endpoint]:
@@ -66,7 +66,7 @@ class Events:
             topics=topics, since=since or await self._views.bus.head()
         )
         source = EventSource(subscription, call.principal, self._views.sessions, self._frames)
-        return EventStream(source, call.principal, self._lasting, self._views.clock)
+        return EventStream(source, call.principal, self._streams, self._views.clock)
 
 
 class EventSource:

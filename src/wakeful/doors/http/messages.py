@@ -10,7 +10,7 @@ from starlette.responses import Response
 from wakeful.doors import messaging, stimulus_stream
 from wakeful.doors.http.endpoint import Call, Endpoint, Given, Link, Nothing, invalid
 from wakeful.doors.http.forms import read_form
-from wakeful.doors.http.lasting import Lasting
+from wakeful.doors.http.open_streams import OpenStreams
 from wakeful.doors.http.problems import Problem
 from wakeful.doors.http.shapes import (
     Answered,
@@ -78,9 +78,9 @@ class WaitQuery(Given):
 class Messages:
     """The hot route of the door, and its streaming twin."""
 
-    def __init__(self, services: Services, lasting: Lasting) -> None:
+    def __init__(self, services: Services, streams: OpenStreams) -> None:
         self._services = services
-        self._lasting = lasting
+        self._streams = streams
 
     def endpoints(self) -> list[Endpoint]:
         return [
@@ -129,18 +129,18 @@ class Messages:
         if not call.query.wait:
             return None
         try:
-            async with self._lasting.wait(call.principal):
+            async with self._streams.wait(call.principal):
                 return await self._services.views.turns.wait_for_stimulus(receipt, call.query.wait)
         except (TimeoutError, Problem):
             return None  # the server stops, or the token went: the message is on disk all the same
 
     async def stream(self, call: Call[Nothing, MessageBody]) -> Response:
-        self._lasting.check_room(call.principal)
+        self._streams.check_room(call.principal)
         stream = await _told(
             stimulus_stream.send(self._services, call.principal, call.path["key"], _message(call))
         )
         clock = self._services.views.clock
-        return EventStream(StimulusFrames(stream), call.principal, self._lasting, clock)
+        return EventStream(StimulusFrames(stream), call.principal, self._streams, clock)
 
 
 class StimulusFrames:

@@ -12,7 +12,7 @@ from wakeful.doors.http.app import Visit
 from wakeful.doors.http.connection import ABORT
 from wakeful.doors.http.endpoint import ANY_METHOD, JSON, BodyRule, Row
 from wakeful.doors.http.headers import add_defaults
-from wakeful.doors.http.lasting import Lasting
+from wakeful.doors.http.open_streams import OpenStreams
 from wakeful.doors.http.problems import Problem, note_bug
 
 
@@ -48,8 +48,8 @@ class _Opening:
 class Mounts:
     """A service: the apps live in it, since what they open must be closed where it was opened."""
 
-    def __init__(self, lasting: Lasting) -> None:
-        self._lasting = lasting
+    def __init__(self, streams: OpenStreams) -> None:
+        self._streams = streams
         self._open: dict[str, _Opening] = {}
         self._group: TaskGroup | None = None
 
@@ -68,7 +68,7 @@ class Mounts:
             app = await self._app(mount)
             passage = _Passage(visit)
             try:
-                async with self._lasting.wait(principal):
+                async with self._streams.wait(principal):
                     await app(_inner(visit), passage.receive, passage.send)
             except TimeoutError:
                 passage.problem = Problem("unavailable", "the answer was cut short")

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 from wakeful.doors.http.connection import Connections, protocol
 from wakeful.doors.http.forwarding import Proxies
 from wakeful.doors.http.headers import ALWAYS
-from wakeful.doors.http.lasting import Lasting
+from wakeful.doors.http.open_streams import OpenStreams
 from wakeful.doors.http.table import Table
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import Permanent
@@ -49,11 +49,11 @@ class HttpServer:
         table: Table,
         options: HttpOptions,
         clock: Clock,
-        lasting: Lasting,
+        streams: OpenStreams,
         *,
         beside: Sequence[Callable[[], Coroutine[Any, Any, None]]],
     ) -> None:
-        self._lasting = lasting
+        self._streams = streams
         self._beside = beside  # services that run for as long as the server
         self._socket = _bound(options)
         name = self._socket.getsockname()
@@ -100,7 +100,7 @@ class HttpServer:
             try:
                 await asyncio.Event().wait()
             finally:
-                self._lasting.close()
+                self._streams.close()
                 self._server.should_exit = True
                 await serving
                 for task in beside:

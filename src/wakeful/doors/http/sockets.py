@@ -15,7 +15,7 @@ from wakeful.doors.http.app import Visit
 from wakeful.doors.http.connection import ABORT, GROW
 from wakeful.doors.http.endpoint import SOCKET, Row
 from wakeful.doors.http.guard import refused
-from wakeful.doors.http.lasting import Lasting
+from wakeful.doors.http.open_streams import OpenStreams
 from wakeful.doors.http.problems import Problem, note_bug
 from wakeful.vocabulary.clock import Clock, time_limit
 
@@ -65,9 +65,9 @@ class Socket(Row):
 class Sockets:
     """Accepts sockets, learns who they are, and ends them with their token or the server."""
 
-    def __init__(self, gatekeeper: Gatekeeper, lasting: Lasting, clock: Clock) -> None:
+    def __init__(self, gatekeeper: Gatekeeper, streams: OpenStreams, clock: Clock) -> None:
         self._gatekeeper = gatekeeper
-        self._lasting = lasting
+        self._streams = streams
         self._clock = clock
         self._unknown: dict[str, int] = {}
 
@@ -81,7 +81,7 @@ class Sockets:
                 if principal is None:
                     principal = await self._introduced(row, visit, socket)
                 else:
-                    self._lasting.check_room(principal)
+                    self._streams.check_room(principal)
                     await _accept(visit, socket)
                 visit.scope["state"][GROW](row.largest_body)
                 call = SocketCall(principal, visit.place.path, socket)
@@ -131,14 +131,14 @@ class Sockets:
         limit = asyncio.timeout(None)
         try:
             async with limit:
-                with self._lasting.hold(call.principal, lambda: limit.reschedule(loop.time())):
-                    await self._lasting.check(call.principal)
+                with self._streams.hold(call.principal, lambda: limit.reschedule(loop.time())):
+                    await self._streams.check(call.principal)
                     await row.answer(call)
         except (WebSocketDisconnect, Problem):
             raise
         except Exception as error:
             if limit.expired():
-                is_stopping = self._lasting.is_closed
+                is_stopping = self._streams.is_closed
                 return (STOPPING, "") if is_stopping else (REFUSED, "The token is gone")
             note_bug(f"the socket at {row.path}", error)
             return BROKEN, ""

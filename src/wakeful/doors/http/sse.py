@@ -10,7 +10,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from wakeful.access.principal import Principal
 from wakeful.doors.http.connection import ABORT
-from wakeful.doors.http.lasting import Lasting
+from wakeful.doors.http.open_streams import OpenStreams
 from wakeful.doors.http.problems import note_bug
 from wakeful.vocabulary.clock import Alarm, Clock
 
@@ -48,13 +48,13 @@ class EventStream(Response):
     media_type = MEDIA_TYPE
 
     def __init__(
-        self, source: Source, principal: Principal, lasting: Lasting, clock: Clock
+        self, source: Source, principal: Principal, streams: OpenStreams, clock: Clock
     ) -> None:
         super().__init__(headers={"X-Accel-Buffering": "no"})
         del self.headers["content-length"]
         self._source = source
         self._principal = principal
-        self._lasting = lasting
+        self._streams = streams
         self._clock = clock
         self._abort: Callable[[], object] = lambda: None
         self._is_over = False
@@ -66,8 +66,8 @@ class EventStream(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._abort = scope.get("state", {}).get(ABORT, self._abort)
         try:
-            with self._lasting.hold(self._principal, self.end):
-                await self._lasting.check(self._principal)
+            with self._streams.hold(self._principal, self.end):
+                await self._streams.check(self._principal)
                 await self._serve(receive, send)
         finally:
             if self._alarm is not None:

@@ -8,7 +8,7 @@ import msgspec
 
 from wakeful.doors import naming
 from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Given, Nothing
-from wakeful.doors.http.lasting import Lasting
+from wakeful.doors.http.open_streams import OpenStreams
 from wakeful.doors.http.problems import Problem
 from wakeful.doors.http.shapes import (
     StimulusShape,
@@ -81,9 +81,9 @@ class Why(Record):
 class Turns:
     """Thoughts, running and past."""
 
-    def __init__(self, views: Views, lasting: Lasting) -> None:
+    def __init__(self, views: Views, streams: OpenStreams) -> None:
         self._views = views
-        self._lasting = lasting
+        self._streams = streams
 
     def endpoints(self) -> list[Endpoint]:
         return [
@@ -121,7 +121,7 @@ class Turns:
     async def wait(self, call: Call[TimeoutQuery, Nothing]) -> TurnShape:
         turn = await naming.seen_turn(self._views, call.principal, call.path["id"])
         try:
-            async with self._lasting.wait(call.principal):
+            async with self._streams.wait(call.principal):
                 turn = await self._views.turns.wait_for_turn(turn.id, call.query.timeout)
         except TimeoutError:
             pass  # the server stops, or the token went

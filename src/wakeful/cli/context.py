@@ -20,7 +20,7 @@ from wakeful.store.sqlite_home import kept_closed
 from wakeful.vocabulary.clock import Clock, SystemClock
 
 
-class Desk:
+class CliContext:
     """One run of one command; everything is looked up when it is first needed."""
 
     def __init__(

@@ -13,7 +13,7 @@ from wakeful.vocabulary.errors import Transient
 LOOK_AGAIN_S = 0.05  # when the time is over while nobody waits for the model
 
 
-class Patient:
+class TimedModel:
     """A model that is asked again later when it keeps us waiting."""
 
     def __init__(self, model: Model, limits: Limits, clock: Clock) -> None:

@@ -1,4 +1,4 @@
-"""Lasting answers: streams and waits, bounded per credential, each of which we can end."""
+"""OpenStreams answers: streams and waits, bounded per credential, each of which we can end."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Generator
@@ -13,7 +13,7 @@ from wakeful.doors.http.problems import Problem
 LASTING_EACH = 256  # per credential
 
 
-class Lasting:
+class OpenStreams:
     """What is open: ended when its token goes, or all at once when the server stops."""
 
     def __init__(self, gatekeeper: Gatekeeper, registry: CollectorRegistry) -> None:
