@@ -25,6 +25,7 @@ from wakeful.turns.tool_calls import CALLS, Call
 from wakeful.turns.turns import TURNS, Turn
 from wakeful.vocabulary.clock import SystemClock
 from wakeful.vocabulary.entry import Entry
+from wakeful.vocabulary.queueing import Mode
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import Stimulus
 
@@ -125,6 +126,12 @@ class History:
         self.begun = [line for line in ledgers.tools if line["what"] == "begun"]
         self.begun_of_turn = grouped(self.begun, lambda line: str(line["turn"]))
         self.discarded = _discarded(database.events)
+        # Sessions in which a newcomer may have gone ahead by their own settings.
+        self.interrupting = {
+            str(line["session"])
+            for line in ledgers.client
+            if line["do"] == "queue" and line["queue"].get("mode") == Mode.INTERRUPT
+        }
 
     @property
     def accepted(self) -> list[Line]:

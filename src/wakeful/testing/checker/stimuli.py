@@ -176,7 +176,7 @@ def _check_choice(
     if head is None or head_id not in waiting:
         return
     place = waiting[head_id]
-    if head.mode is Mode.INTERRUPT:
+    if head.mode is Mode.INTERRUPT or head.session_key in history.interrupting:
         place = min(place, Place.STEER)  # it may have gone ahead when it came
     rank = (head.priority, place, head.seq)
     for other_id, other_place in waiting.items():
