@@ -3,6 +3,7 @@ PYTHON ?=
 ONLY ?=
 SEED ?=
 MINUTES ?=
+DATABASE ?=
 UPGRADE ?=
 
 RUN := .venv/bin/python
@@ -52,8 +53,9 @@ coverage: install ## Unit, conformance and integration tests with branch coverag
 bench: install ## Measure (ONLY=name for one row)
 	@$(RUN) -m bench $(if $(ONLY),--only '$(ONLY)')
 
-chaos: install ## Kill at random under load and check (SEED=n MINUTES=n)
-	@$(RUN) -m tests.proofs.chaos $(if $(SEED),--seed '$(SEED)') $(if $(MINUTES),--minutes '$(MINUTES)')
+chaos: install ## Kill at random under load and check (SEED=n MINUTES=n DATABASE=postgres)
+	@$(RUN) -m tests.proofs.chaos $(if $(SEED),--seed '$(SEED)') $(if $(MINUTES),--minutes '$(MINUTES)') \
+		$(if $(DATABASE),--database '$(DATABASE)')
 
 docs: install ## Write the generated pages of docs/reference
 	@$(RUN) scripts/reference.py

@@ -1,43 +1,63 @@
-"""Chaos: load and random deaths for as long as wanted, then the checker, then a report.
+"""Chaos: load, random deaths and bad weather for as long as wanted, then the checker, a report.
 
-`python -m tests.proofs.chaos --seed N --minutes M [--database URL]` writes chaos-report.json
-and exits with 1 if a promise was broken. The same seed gives the same load and the same deaths,
-though never the same moments.
+`python -m tests.proofs.chaos --seed N --minutes M [--database URL|postgres]` writes
+chaos-report.json and exits with 1 if a promise was broken. The same seed gives the same load and
+the same deaths, though never the same moments.
 """
 
 import argparse
 import asyncio
 import logging
+import os
+import platform
 import random
 import shutil
+import subprocess
 import sys
 import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
+from tests.children import ROOT, heed_signals
+from tests.postgres_server import databases
 from tests.proofs.client import Client, Load
+from tests.proofs.points import failpoints
 from tests.proofs.process import Gone, Place, RigProcess, running
 from tests.proofs.trial import come_to_rest, judged
+from tests.proofs.weather import Weather
 from wakeful.testing.checker.check import Report
 from wakeful.vocabulary.clock import SystemClock
 from wakeful.vocabulary.record import Record
 
-LIVES_PER_ROUND = 6  # then the process may rest, and everything is checked
+LIVES_PER_ROUND = 30  # then the process may rest, and everything is checked
 MESSAGES_PER_LIFE = 400
 SHORTEST_LIFE_S = 0.05
-LONGEST_LIFE_S = 1.5
+LONGEST_LIFE_S = 1.0
+DRAIN_S = "0.5"
+DEATHS = (*("kill",) * 8, "term", "terms", "commit", "point", "point")
+MESSAGES_IN_WEATHER = 150
+SURVIVED_S = (2.0, 8.0)  # longer, too, than a store waits for a stranger
+ABSENT = ("", "", "", "other")  # who is missing in a life
 REPORT = Path("chaos-report.json")
 
 
 class ChaosReport(Record):
     """What came of it all."""
 
+    commit: str
+    machine: str
+    nodes: int
     seed: int
     minutes: float
+    took_s: float
     database: str
     rounds: int
     kills: int
+    weather: int  # phases of a store that was locked or took no writes
+    drowned: list[str]  # lives that did not survive one
     stimuli: int
     turns: int
     facts: dict[str, int]
@@ -48,40 +68,78 @@ class ChaosReport(Record):
 class Chaos:
     """Rounds of lives: each on a fresh SQLite file, or all on the one database that was given."""
 
-    def __init__(self, seed: int, database: str) -> None:
+    def __init__(self, seed: int, database: str, lives: int = LIVES_PER_ROUND) -> None:
         self._seed = seed
         self._database = database
+        self._lives = lives
+        self._phases = 0
+        self._took = ""
+        self._drowned: list[str] = []  # lives that bad weather ended, or left with work undone
         self._chance = random.Random(seed)
         self._clock = SystemClock()
         self._reports: list[Report] = []
 
     async def run(self, minutes: float) -> ChaosReport:
         """Go on until the time is over or a promise is broken."""
-        until = self._clock.now() + round(minutes * 60_000)
-        while self._clock.now() < until:
+        started = self._clock.monotonic()
+        while self._clock.monotonic() < started + minutes * 60:
             report = await self._round(len(self._reports))
             self._reports.append(report)
             sys.stdout.write(
                 f"round {len(self._reports)}: {report.crashes} kills, {report.stimuli} stimuli, "
-                f"{report.turns} turns, broken: {sorted(report.caught) or 'none'}\n"
+                f"{report.turns} turns, {self._took}, broken: {sorted(report.caught) or 'none'}"
+                f"{', drowned' if self._drowned else ''}\n"
             )
             sys.stdout.flush()
-            if report.caught:
-                sys.stdout.write(report.table() + "\n")
+            if report.caught or self._drowned:
+                sys.stdout.write(
+                    f"{report.table()}\nseed {self._seed}, {self._last_place.folder}\n"
+                )
                 break
-        return self._summed(minutes)
+        return self._summed(minutes, self._clock.monotonic() - started)
 
     async def _round(self, number: int) -> Report:
         place = self._place(number)
         client = Client(place, self._seed + number)
-        load = Load(client, self._seed + number)
-        for _ in range(LIVES_PER_ROUND):
-            await self._life(place, client, load)
-        await come_to_rest(place, client)
+        load = Load(client, self._seed + number, is_hard=True)
+        weather = Weather(place, self._seed + number)
+        began = self._clock.monotonic()
+        async with asyncio.TaskGroup() as group:
+            changing = group.create_task(weather.run())
+            lived = 0
+            while lived < self._lives:  # a process that bad weather keeps from starting is none
+                lived += await self._life(place, client, load)
+            changing.cancel()
+        ended = self._clock.monotonic()
+        if await self._survives(place, client, load, weather):
+            await come_to_rest(place, client)
+        rested = self._clock.monotonic()
         report = await judged(place)
-        if self._database == "sqlite" and not report.caught:
+        self._phases += weather.phases
+        self._took = f"lived {ended - began:.0f} s, came to rest in {rested - ended:.0f} s"
+        if self._database == "sqlite" and not report.caught and not self._drowned:
             shutil.rmtree(place.folder)  # what broke a promise is kept, for whoever must find out
         return report
+
+    async def _survives(self, place: Place, client: Client, load: Load, weather: Weather) -> bool:
+        """Live through bad weather without dying; False, with the process gone, if that failed.
+
+        A new start would heal whatever was left stranded: who does not come to rest in this life
+        is judged as it is.
+        """
+        load.suspects = 0.0
+        try:
+            async with running(place) as rig:
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(client.come_back(rig))
+                    group.create_task(load.run(rig, MESSAGES_IN_WEATHER))
+                    await weather.phase(self._chance.uniform(*SURVIVED_S))
+                await client.come_back(rig)
+                await rig.rest()
+                return await rig.stop() == 0
+        except (Gone, TimeoutError) as error:
+            self._drowned.append(f"round {len(self._reports) + 1}: {type(error).__name__} {error}")
+            return False
 
     def _place(self, number: int) -> Place:
         if number == 0 or self._database == "sqlite":
@@ -89,28 +147,31 @@ class Chaos:
             self._last_place = Place(folder, self._database)
         return self._last_place
 
-    async def _life(self, place: Place, client: Client, load: Load) -> None:
-        """Live under load until one of several deaths."""
+    async def _life(self, place: Place, client: Client, load: Load) -> bool:
+        """Live under load until one of several deaths; return whether it began to live at all."""
+        has_begun = False
         life_s = self._chance.uniform(SHORTEST_LIFE_S, LONGEST_LIFE_S)
-        death = self._chance.choice(("kill", "kill", "kill", "term", "terms", "commit", "point"))
-        options: tuple[str, ...] = ()
+        death = self._chance.choice(DEATHS)
+        options = ["--drain-s", DRAIN_S, "--absent", self._chance.choice(ABSENT)]
         fail = ""
         if death == "commit":
             where = self._chance.choice(("before", "after"))
-            options = ("--die", f"{where}:{self._chance.randrange(2, 120)}")
+            options += ["--die", f"{where}:{self._chance.randrange(2, 120)}"]
         elif death == "point":
-            fail = f"P{self._chance.randrange(1, 14)}:kill:{self._chance.randrange(1, 30)}"
+            fail = f"{self._chance.choice(failpoints())}:kill:{self._chance.randrange(1, 30)}"
         try:
             async with (
                 running(place, env={"WAKEFUL_FAIL": fail}, options=options) as rig,
                 asyncio.TaskGroup() as group,
             ):
+                has_begun = True
                 group.create_task(client.come_back(rig))
                 group.create_task(load.run(rig, MESSAGES_PER_LIFE))
                 await self._clock.sleep(life_s)
                 await self._die(rig, death)
         except Gone:
-            return
+            pass
+        return has_begun
 
     async def _die(self, rig: RigProcess, death: str) -> None:
         if death not in ("term", "terms"):
@@ -121,16 +182,22 @@ class Chaos:
             rig.terminate()
         await rig.ended()
 
-    def _summed(self, minutes: float) -> ChaosReport:
+    def _summed(self, minutes: float, took_s: float) -> ChaosReport:
         # On one database each check covers all that came before it.
         reports = self._reports if self._database == "sqlite" else self._reports[-1:]
         names = reports[0].facts if reports else {}
         return ChaosReport(
+            commit=_commit(),
+            machine=f"{platform.platform()}, {os.cpu_count()} cores",
+            nodes=1,
             seed=self._seed,
             minutes=minutes,
+            took_s=round(took_s, 1),
             database=self._database.partition("://")[0],
             rounds=len(self._reports),
             kills=sum(report.crashes for report in reports),
+            weather=self._phases,
+            drowned=self._drowned,
             stimuli=sum(report.stimuli for report in reports),
             turns=sum(report.turns for report in reports),
             facts={name: sum(report.facts.get(name, 0) for report in reports) for name in names},
@@ -145,17 +212,40 @@ class Chaos:
         )
 
 
+def _commit() -> str:
+    """Return what is proved; unknown outside a clone."""
+    try:
+        words = ("git", "-C", str(ROOT), "describe", "--always", "--dirty")
+        return subprocess.run(words, capture_output=True, check=True, text=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.proofs.chaos", description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=2.0)
-    parser.add_argument("--database", default="sqlite")
+    parser.add_argument("--database", default="sqlite", help="sqlite, postgres, or an address")
+    parser.add_argument("--lives", type=int, default=LIVES_PER_ROUND, help="between two checks")
     options = parser.parse_args()
+    heed_signals()
     logging.getLogger("asyncio").setLevel(logging.ERROR)  # pipes to the dead are no news here
-    report = asyncio.run(Chaos(options.seed, options.database).run(options.minutes))
+    with _address(options.database) as database:
+        chaos = Chaos(options.seed, database, options.lives)
+        report = asyncio.run(chaos.run(options.minutes))
     REPORT.write_bytes(msgspec.json.format(msgspec.json.encode(report)) + b"\n")
     sys.stdout.write(f"{report.kills} kills, {report.stimuli} stimuli, {report.turns} turns\n")
-    return 1 if any(report.violations.values()) else 0
+    return 1 if any(report.violations.values()) or report.drowned else 0
+
+
+@contextmanager
+def _address(wanted: str) -> Generator[str, None, None]:
+    """Start a PostgreSQL if one is wanted and none is named."""
+    if wanted != "postgres":
+        yield wanted
+        return
+    with databases() as server:
+        yield server.url(server.create())
 
 
 if __name__ == "__main__":

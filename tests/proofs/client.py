@@ -36,6 +36,9 @@ PLANS = (
     "broken+look",
     "refuse+say",
 )
+# What has found faults before: tools that do not let go, and steps that end the process twice.
+HARD_PLANS = ("act.stubborn,look", "look.stubborn", "put.stubborn&look")
+SUSPECT_PLAN, SUSPECTS = "die-twice+say", 0.003
 MODES = (None, None, None, "steer", "followup", "collect", "queue", "steer-backlog", "interrupt")
 PRIORITIES = (1, 1, 1, 1, 1, 2, 0)  # next, mostly
 KINDS = (
@@ -60,7 +63,17 @@ SHARES = {
     "halt": 0.003,
     "reset": 0.01,
     "fork": 0.02,
+    "delete": 0.01,
+    "queue": 0.02,
 }
+QUEUES: tuple[dict[str, object], ...] = (
+    {},
+    {"mode": "collect", "debounce_ms": 30, "debounce_max_ms": 90},
+    {"mode": "queue", "debounce_ms": 0},
+    {"mode": "interrupt"},
+    {"cap": 3, "drop": "old"},
+    {"cap": 5, "drop": "summarize"},
+)
 HALTED_S = 0.03
 LATER_MS = 40
 
@@ -84,7 +97,7 @@ class Client:
         self._count += 1
         mark = f"m{self._seed}x{self._count}"
         return {
-            "session_key": f"agent:main:{session}",
+            "session_key": session if session.startswith("agent:") else f"agent:main:{session}",
             "trust": "operator",
             "owner": "operator",
             "queue": {"mode": mode},
@@ -156,10 +169,15 @@ class Client:
 class Load:
     """A random mix of everything, the same for the same seed."""
 
-    def __init__(self, client: Client, seed: int, sessions: int = 12) -> None:
+    def __init__(
+        self, client: Client, seed: int, sessions: int = 12, *, is_hard: bool = False
+    ) -> None:
         self._client = client
+        self._plans = (*PLANS, *HARD_PLANS) if is_hard else PLANS
+        self.suspects = SUSPECTS if is_hard else 0.0  # the share of steps that kill twice
         self._chance = random.Random(seed)
         self._sessions = [f"s{number}" for number in range(sessions)]
+        self._sessions += [f"agent:other:o{number}" for number in range(sessions // 4)]
 
     async def run(self, rig: RigProcess, count: int, workers: int = 8) -> None:
         """Send `count` messages, several at once; returns early once the process is gone."""
@@ -175,28 +193,37 @@ class Load:
         await gather(*(work() for _ in range(workers)))
 
     async def _one(self, rig: RigProcess, draft: Sent) -> None:
-        client = self._client
-        match self._what():
-            case "stop" | "reset" as what:
-                await client.tell(rig, what, session=draft["session_key"])
-            case "fork":
-                await self._fork(rig, draft["session_key"])
-            case "repeat":
-                await gather(*(client.send(rig, draft) for _ in range(2)))
-            case "refused":
-                await client.send(rig, {**draft, "depth": -1})
-            case "cancel":
-                receipt = await client.send(rig, draft)
-                if receipt is not None:
-                    await client.tell(rig, "cancel", stimulus=receipt["stimulus_id"])
-            case "halt":
-                await self._halt(rig)
-            case "abort":
-                receipt = await client.send(rig, draft)
-                if receipt is not None and receipt["turn_id"] is not None:
-                    await client.tell(rig, "abort", turn=receipt["turn_id"])
-            case _:
-                await client.send(rig, draft)
+        client, what = self._client, self._what()
+        if what in ("cancel", "abort"):
+            await self._take_back(rig, draft, what)
+        elif what == "repeat":
+            await gather(*(client.send(rig, draft) for _ in range(2)))
+        elif what == "halt":
+            await self._halt(rig)
+        elif what == "send":
+            await client.send(rig, draft)
+        elif what == "refused":
+            await client.send(rig, {**draft, "depth": -1})
+        else:
+            await self._change(rig, draft["session_key"], what)
+
+    async def _take_back(self, rig: RigProcess, draft: Sent, what: str) -> None:
+        """Send something and take it back: the stimulus while it waits, or its turn."""
+        receipt = await self._client.send(rig, draft)
+        if receipt is not None and what == "cancel":
+            await self._client.tell(rig, "cancel", stimulus=receipt["stimulus_id"])
+        elif receipt is not None and receipt["turn_id"] is not None:
+            await self._client.tell(rig, "abort", turn=receipt["turn_id"])
+
+    async def _change(self, rig: RigProcess, session: str, what: str) -> None:
+        """Do something to a whole session: stop, reset, delete, fork, or another queue."""
+        if what == "fork":
+            await self._fork(rig, session)
+        elif what == "queue":
+            queue = self._chance.choice(QUEUES)
+            await self._client.tell(rig, "queue", session=session, queue=queue)
+        else:
+            await self._client.tell(rig, what, session=session)
 
     def _what(self) -> str:
         dice = self._chance.random()
@@ -237,7 +264,8 @@ class Load:
             fields["not_before"] = SystemClock().now() + LATER_MS
         if self._chance.random() < 0.02:
             fields["expires_at"] = SystemClock().now() + LATER_MS * 2
-        return self._client.draft(pick(self._sessions), pick(PLANS), mode, **fields)
+        plan = SUSPECT_PLAN if self._chance.random() < self.suspects else pick(self._plans)
+        return self._client.draft(pick(self._sessions), plan, mode, **fields)
 
 
 async def gather(*parts: Any) -> Sequence[Any]:

@@ -1,10 +1,12 @@
 """Test tools of every effect class, each of which writes down what it did, outside the runtime."""
 
+import asyncio
 import os
 import re
 import signal
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from tests.proofs.gates import Gates
 from wakeful.testing import ledger
@@ -13,6 +15,7 @@ from wakeful.tools.tool import Effect, LedgerContext, Tool, ToolContext
 from wakeful.vocabulary.clock import Clock
 
 SLOW_S = 0.05
+STUBBORN_S = 30.0  # longer than anybody waits for a tool that was cancelled
 
 Work = Callable[[ToolContext, str], Awaitable[str]]
 
@@ -72,6 +75,8 @@ class Hands:
     async def _behave(self, how: str, *, is_first: bool) -> None:
         if how == "slow":
             await self._clock.sleep(SLOW_S)
+        elif how == "stubborn":
+            await self._refuse_to_end()
         elif how.startswith("gate="):
             await self._gates.wait(how.removeprefix("gate="))
         elif how == "deaf" and is_first:
@@ -84,3 +89,13 @@ class Hands:
             re.match(r"(a+)+$", "a" * 64 + "b")  # for ever, and with Python's own lock
         elif how == "fail":
             raise RuntimeError("the tool was told to fail")
+
+    async def _refuse_to_end(self) -> None:
+        """Work for a moment; once cancelled, go on as if nobody had said so."""
+        try:
+            await self._clock.sleep(SLOW_S)
+        except asyncio.CancelledError:
+            until = self._clock.monotonic() + STUBBORN_S
+            while self._clock.monotonic() < until:
+                with suppress(asyncio.CancelledError):
+                    await self._clock.sleep(SLOW_S)

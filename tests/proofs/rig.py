@@ -47,6 +47,7 @@ from wakeful.vocabulary.queueing import Drop, Mode, QueueOverrides
 from wakeful.vocabulary.stimulus import Draft
 
 MUTANT = "WAKEFUL_MUTANT"
+AGENTS = ("main", "other")
 FOLDING = CompactionRules(reserve_tokens=600, reserve_tokens_floor=0, keep_recent_tokens=300)
 DOORS = {  # beside `out`: one that gathers what comes quickly, one that is soon full
     "chatty": QueueOverrides(debounce_ms=20, debounce_max_ms=60, mode=Mode.COLLECT),
@@ -83,6 +84,8 @@ class Rig:
             "halt": lambda _: runtime.halt(),
             "resume": lambda _: runtime.resume(),
             "reset": lambda command: runtime.reset(command["session"]),
+            "delete": lambda command: runtime.delete(command["session"]),
+            "queue": self._queue,
             "fork": self._fork,
             "wait": self._wait,
             "rest": self._rest,
@@ -116,6 +119,10 @@ class Rig:
 
     async def _stop(self, command: Command) -> object:
         return await self._runtime.stop(command["session"])
+
+    async def _queue(self, command: Command) -> object:
+        queue = msgspec.convert(command["queue"], QueueOverrides)
+        return await self._runtime.set_queue(command["session"], queue)
 
     async def _fork(self, command: Command) -> object:
         """Go on from an answer in the middle of what was said last."""
@@ -223,8 +230,12 @@ async def serve(options: argparse.Namespace) -> None:
     gates, clock = Gates(folder / "gates"), MovedClock(folder / moved_clock.FILE)
     hands = Hands(Ledger(folder / "tools.jsonl", life=life, clock=clock), gates, clock)
     model = StandIn(Ledger(folder / "model.jsonl", life=life, clock=clock), gates, clock)
+    present = [agent for agent in AGENTS if agent not in options.absent.split(",")]
     runtime = Runtime(
-        agents=[Agent(model=model, tools=hands.tools(), compaction=FOLDING)],
+        agents=[
+            Agent(id=agent, model=model, tools=hands.tools(), compaction=FOLDING)
+            for agent in present
+        ],
         settings=Settings(
             home=options.home,
             database=options.database,
@@ -239,7 +250,9 @@ async def serve(options: argparse.Namespace) -> None:
     async with asyncio.TaskGroup() as group:
         async with runtime:
             epoch, _, position = (await runtime.cursor()).rpartition("-")
-            journal.note("start", pid=os.getpid(), epoch=epoch, position=int(position))
+            journal.note(
+                "start", pid=os.getpid(), epoch=epoch, position=int(position), agents=present
+            )
             background = [
                 Watcher(folder / "watcher-steady.jsonl", life).run(runtime),
                 Watcher(folder / "watcher-flaky.jsonl", life, leaves_after=5).run(runtime),
@@ -290,6 +303,7 @@ def main() -> None:
     parser.add_argument("--database", default="sqlite")
     parser.add_argument("--drain-s", type=float, default=5.0)
     parser.add_argument("--watchdog-s", type=float, default=0.0)
+    parser.add_argument("--absent", default="", help="agents that this life does not have")
     parser.add_argument("--die", default="", metavar="before:N|after:N")
     options = parser.parse_args()
     options.ledgers.mkdir(parents=True, exist_ok=True)

@@ -33,6 +33,7 @@ LONG_REPLY = 20_000  # characters
 RETRY_AFTER_S = 0.01
 
 _TOOLS = {"tell": "send_message"}
+_DEATHS = {"die": 1, "die-twice": 2, "poison": 1_000}  # how often a manner ends the process
 
 
 class StandIn:
@@ -117,7 +118,7 @@ class StandIn:
                 raise Transient("529: overloaded", retry_after_s=RETRY_AFTER_S)
             elif manner == "refuse":
                 raise Permanent("403: no")
-            elif manner == "poison" or (manner == "die" and self._is_first(request)):
+            elif self._asked[request.turn_id, request.step] <= _DEATHS.get(manner, 0):
                 os.kill(os.getpid(), signal.SIGKILL)
 
 

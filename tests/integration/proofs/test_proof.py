@@ -87,6 +87,7 @@ async def test_whoever_asks_a_dead_process_is_told_so(place: Place) -> None:
 async def test_chaos_writes_its_report(tmp_path: Path) -> None:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tests.proofs.chaos", "--seed", "3", "--minutes", "0.01"),
+        *("--lives", "6"),
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=asyncio.subprocess.PIPE,

@@ -25,6 +25,7 @@ from wakeful.turns.tool_calls import CALLS, Call
 from wakeful.turns.turns import TURNS, Turn
 from wakeful.vocabulary.clock import SystemClock
 from wakeful.vocabulary.entry import Entry
+from wakeful.vocabulary.queueing import Mode
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import Stimulus
 
@@ -124,6 +125,13 @@ class History:
         self.asked_of_turn = grouped(self.asked, lambda line: str(line["turn"]))
         self.begun = [line for line in ledgers.tools if line["what"] == "begun"]
         self.begun_of_turn = grouped(self.begun, lambda line: str(line["turn"]))
+        self.discarded = _discarded(database.events)
+        # Sessions in which a newcomer may have gone ahead by their own settings.
+        self.interrupting = {
+            str(line["session"])
+            for line in ledgers.client
+            if line["do"] == "queue" and line["queue"].get("mode") == Mode.INTERRUPT
+        }
 
     @property
     def accepted(self) -> list[Line]:
@@ -131,6 +139,19 @@ class History:
         return [
             line for line in self.ledgers.client if line["what"] == "answer" and _is_receipt(line)
         ]
+
+    @property
+    def agents(self) -> list[str]:
+        """The agents of the last life."""
+        starts = [line for line in self.ledgers.lives if line["what"] == "start"]
+        return starts[-1].get("agents", []) if starts else []
+
+    def is_stormy(self, first: float, last: float) -> bool:
+        """Tell whether the store itself made everybody wait at a time between two."""
+        return any(
+            line["what"] == "weather" and line["t"] <= last and first <= line["t"] + line["seconds"]
+            for line in self.ledgers.faults
+        )
 
     @property
     def crashes(self) -> int:
@@ -175,6 +196,18 @@ class Story:
                     told.append((line["at"], f"{name} {text}"))
         for at, text in sorted(told, key=lambda item: item[0]):
             yield f"{at} {text}"
+
+
+def _discarded(events: Sequence[EventRow]) -> set[str]:
+    """Return the turns whose entries may have gone with their session."""
+    deleted = {event.session_key: event.seq for event in events if event.kind == "session.deleted"}
+    return {
+        event.turn_id
+        for event in events
+        if event.kind == "turn.started"
+        and event.turn_id is not None
+        and event.seq < deleted.get(event.session_key, 0)
+    }
 
 
 def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> defaultdict[Key, list[Item]]:

@@ -59,6 +59,10 @@ def _unrest_problem(history: History, stimulus: Stimulus, ends: list[str]) -> st
         return f"is {stimulus.state.value} after it had ended: {ends!r}"
     if stimulus.state is State.HELD:
         return None
+    if stimulus.state is State.PARKED and stimulus.state_reason == "no-agent":
+        agent_id = stimulus.session_key.split(":")[1]
+        is_there = agent_id in history.agents
+        return "is parked for want of an agent that is there" if is_there else None
     if stimulus.state is State.PARKED and (stimulus.state_reason != "halted" or history.db.halts):
         return None
     return f"is {stimulus.state.value} at rest"
@@ -110,11 +114,16 @@ def durable_ack(history: History, finding: Finding) -> None:
                 f"the key {key!r} was answered with {first} and {receipt['stimulus_id']}",
                 [str(answer) for answer in _answers_about(history, key)],
             )
+    maybe: set[str] = set()  # what was asked for once and never answered may be there
     for line in history.ledgers.client:
-        if line["what"] == "answer" and line["do"] == "send" and "refused" in line:
+        if line["what"] == "answer" and line["do"] == "send" and "ok" not in line:
             (mark,) = marks_in(line["draft"]["text"])
+            if "unknown" in line:
+                maybe.add(mark)
             finding.expect(
-                mark not in rows or mark in told, f"{mark!r} was refused and is there", [str(line)]
+                mark not in rows or mark in told or mark in maybe,
+                f"{mark!r} was refused and is there",
+                [str(line)],
             )
 
 
@@ -167,7 +176,7 @@ def _check_choice(
     if head is None or head_id not in waiting:
         return
     place = waiting[head_id]
-    if head.mode is Mode.INTERRUPT:
+    if head.mode is Mode.INTERRUPT or head.session_key in history.interrupting:
         place = min(place, Place.STEER)  # it may have gone ahead when it came
     rank = (head.priority, place, head.seq)
     for other_id, other_place in waiting.items():

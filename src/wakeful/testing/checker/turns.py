@@ -147,7 +147,10 @@ def stop_is_obeyed(history: History, finding: Finding) -> None:
             asked_at[line["session"]] = line["t"]
         elif line["do"] == "stop" and line.get("ok"):
             took_s = line["t"] - asked_at[line["session"]]
-            finding.expect(took_s <= STOP_S, f"a stop was acknowledged after {took_s:.1f} s")
+            finding.expect(
+                took_s <= STOP_S or history.is_stormy(asked_at[line["session"]], line["t"]),
+                f"a stop was acknowledged after {took_s:.1f} s",
+            )
             _check_stop(history, line, finding)
     _check_halts(history, finding)
     _check_halted_intents(history, finding)
