@@ -26,7 +26,6 @@ from wakeful.vocabulary.text import one_line
 LARGEST_ATTACHMENTS = 10 * 1024 * 1024  # bytes, together
 LONGEST_NAME = 256
 IDEMPOTENT_S = 86_400
-DEDUP_WINDOW_S = 300
 CHAT_DEBOUNCE_MS = 1000  # people at chats say one thing in several messages
 
 
@@ -156,7 +155,7 @@ def _draft(address: Address, message: Message) -> Draft:
         source=address.source,
         scope=address.scope,
         dedup_key=message.idempotency_key if is_idempotent else message.dedup_key,
-        dedup_window_s=IDEMPOTENT_S if is_idempotent else DEDUP_WINDOW_S,
+        dedup_window_s=IDEMPOTENT_S if is_idempotent else None,
         route=address.route,
         queue=message.queue,
         debounce_ms=address.debounce_ms,

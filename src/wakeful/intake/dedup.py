@@ -12,8 +12,11 @@ from wakeful.vocabulary.stimulus import Draft, Outcome, Receipt
 from wakeful.vocabulary.text import indexable
 
 DIFFERENT_BODY = "different-body"
+COMMAND_WINDOW_S = 7 * 86_400  # of a key whose command left nothing in the ledger
+WITH_STIMULUS = 2**53  # expires with its stimulus: no clock comes so far
 
 _receipt = msgspec.json.Decoder(Receipt)
+_cursor = msgspec.json.Decoder(tuple[str, str])
 
 
 class KeyReused(InvalidInput):
@@ -51,7 +54,7 @@ def claim(tx: Tx, draft: Draft, stimulus_id: str) -> First | None:
         key=draft.dedup_key,
         stimulus_id=stimulus_id,
         body_hash=body_hash(draft),
-        expires_at=tx.now + draft.dedup_window_s * 1000,
+        expires_at=_expiry(tx.now, draft, stimulus_id),
         now=tx.now,
     )
     if taken is not None:
@@ -59,6 +62,13 @@ def claim(tx: Tx, draft: Draft, stimulus_id: str) -> First | None:
     first = find(tx, draft)
     assert first is not None
     return first
+
+
+def _expiry(now: int, draft: Draft, stimulus_id: str) -> int:
+    window_s = draft.dedup_window_s
+    if window_s is None and not stimulus_id:
+        window_s = COMMAND_WINDOW_S
+    return WITH_STIMULUS if window_s is None else now + window_s * 1000
 
 
 def find(tx: Tx, draft: Draft) -> First | None:
@@ -133,3 +143,28 @@ def prune(tx: Tx, now: int, limit: int) -> str | None:
         limit=limit,
     )
     return "more" if gone == limit else None
+
+
+def prune_orphans(tx: Tx, after: str, limit: int) -> str | None:
+    """Forget keys that counted for as long as a stimulus was kept which is gone.
+
+    The cursor is the last key that was looked at.
+    """
+    scope, key = _cursor.decode(after) if after else ("", "")
+    rows = tx.all(
+        "SELECT scope, key, expires_at, "
+        "(SELECT 1 FROM stimuli WHERE stimuli.id = dedup.stimulus_id) FROM dedup "
+        "WHERE (scope, key) > (:scope, :key) ORDER BY scope, key LIMIT :limit",
+        scope=scope,
+        key=key,
+        limit=limit,
+    )
+    tx.many(
+        "DELETE FROM dedup WHERE scope = :scope AND key = :key",
+        [
+            {"scope": row[0], "key": row[1]}
+            for row in rows
+            if row[2] == WITH_STIMULUS and row[3] is None
+        ],
+    )
+    return msgspec.json.encode(rows[-1][:2]).decode() if len(rows) == limit else None

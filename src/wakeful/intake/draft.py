@@ -31,7 +31,7 @@ def checked(draft: Draft) -> Draft:
         raise InvalidInput("text", f"must be at most {LONGEST_TEXT} characters, not {len(text)}")
     for field in _NAMES:
         _check_name(field, getattr(draft, field))
-    if not 1 <= draft.dedup_window_s <= LONGEST_WINDOW_S:
+    if draft.dedup_window_s is not None and not 1 <= draft.dedup_window_s <= LONGEST_WINDOW_S:
         raise InvalidInput("dedup_window_s", f"must be from 1 to {LONGEST_WINDOW_S}")
     _check_times(draft)
     if draft.attachments:

@@ -74,6 +74,7 @@ class Janitor:
             "turns": lambda tx, after: turns.prune(tx, after, before, STEP),
             "deliveries": lambda tx, after: outbox.prune(tx, after, before, STEP),
             "keys": lambda tx, _: dedup.prune(tx, now, STEP),
+            "keys of old stimuli": lambda tx, after: dedup.prune_orphans(tx, after, STEP),
             "storms": lambda tx, _: storms.prune(tx, now - DAY_MS, STEP),
             "imports": lambda tx, _: imports.sweep(tx, STEP),
             "lines of the index": lambda tx, after: search.sweep(tx, after, STEP),

@@ -106,7 +106,7 @@ class Draft(Record):
     source: str = "operator"
     scope: str = "operator"  # the credential; dedup keys are unique within (scope, source)
     dedup_key: str | None = None
-    dedup_window_s: int = 300
+    dedup_window_s: int | None = None  # None: for as long as the ledger keeps the stimulus
     cause_id: str | None = None
     root_id: str | None = None  # first stimulus of the causal chain
     depth: int = 0

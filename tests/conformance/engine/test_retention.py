@@ -2,6 +2,7 @@
 
 from tests.conformance.engine.conftest import SettingsFor
 from wakeful.bus.bus import Bus
+from wakeful.intake import dedup
 from wakeful.operations.janitor import DAY_MS, FIRST_SWEEP_S, STEP, SWEEP_EVERY_S, Janitor
 from wakeful.runtime import Runtime
 from wakeful.store.database import Tx
@@ -10,6 +11,7 @@ from wakeful.vocabulary.clock import ManualClock
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.route import Route
+from wakeful.vocabulary.stimulus import Outcome
 
 MAIN = "agent:main:main"
 TABLES = ("stimuli", "turns", "asks", "deliveries", "dedup", "entries")
@@ -59,6 +61,47 @@ async def test_only_what_is_settled_and_old_goes(settings_for: SettingsFor):
     }
     assert events == 0
     assert len(received) == 3
+
+
+async def test_a_key_counts_for_as_long_as_the_ledger_keeps_its_message(settings_for: SettingsFor):
+    clock = ManualClock()
+    model = Scripted(lambda _: "ok")
+    async with in_memory(model, settings=settings_for(), clock=clock) as runtime:
+        first = await runtime.send("x", dedup_key="k")
+        await runtime.wait(first)
+        sweeper = await janitor(runtime, clock)
+        outcomes: list[Outcome] = []
+        for days in (1, 88, 2):
+            clock.jump_to(clock.now() + days * DAY_MS)
+            await sweeper.sweep()
+            outcomes.append((await runtime.send("x", dedup_key="k")).outcome)
+
+    assert outcomes == [Outcome.DUPLICATE, Outcome.DUPLICATE, Outcome.STARTED]
+
+
+async def test_keys_are_forgotten_in_steps_and_only_with_their_stimuli(settings_for: SettingsFor):
+    clock = ManualClock()
+    async with in_memory(Scripted([]), settings=settings_for(), clock=clock) as runtime:
+        await runtime.halt()
+        for number in range(3):
+            await runtime.send("x", dedup_key=f"kept {number}")
+        await runtime.send("/whoami", dedup_key="a command")
+
+        def write(tx: Tx) -> None:
+            tx.many(
+                "INSERT INTO dedup (scope, key, stimulus_id, body_hash, receipt, expires_at) "
+                "VALUES ('s', :key, 'st_gone', '', '', :expires_at)",
+                [{"key": f"{n:05}", "expires_at": dedup.WITH_STIMULUS} for n in range(2 * STEP)],
+            )
+
+        await runtime.store.write(write)
+        await (await janitor(runtime, clock)).sweep()
+        kept = await count(runtime, "dedup")
+        clock.jump_to(clock.now() + 8 * DAY_MS)
+        await (await janitor(runtime, clock)).sweep()
+        later = await count(runtime, "dedup")
+
+    assert (kept, later) == (4, 3)
 
 
 async def test_events_are_bounded_in_number_from_the_oldest_on(settings_for: SettingsFor):

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.integration.engine.looking import shown, states
 from wakeful.broker import lanes
@@ -65,12 +66,15 @@ async def test_equal_keys_at_the_same_moment_are_one_stimulus():
 
 async def test_a_key_may_be_used_again_after_its_window_and_by_another_source():
     clock = ManualClock()
-    async with in_memory(Scripted(says_ok), clock=clock) as runtime:
-        first = await runtime.send("hello", dedup_key="k")
-        other = await runtime.send("hello", dedup_key="k", source="somebody else")
+    async with in_memory(["a", "b", "c"], clock=clock) as runtime:
+        keyed = operator_draft(MAIN, "hello", dedup_key="k", dedup_window_s=300)
+        first = await runtime.accept(keyed)
+        again = await runtime.accept(keyed)
+        other = await runtime.accept(replace(keyed, source="somebody else"))
         clock.advance(301)
-        later = await runtime.send("hello", dedup_key="k")
+        later = await runtime.accept(keyed)
 
+    assert again.outcome is Outcome.DUPLICATE
     assert Outcome.DUPLICATE not in {first.outcome, other.outcome, later.outcome}
 
 
