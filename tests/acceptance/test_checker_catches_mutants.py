@@ -44,7 +44,7 @@ async def held_then_killed(rig: RigProcess, client: Client) -> None:
     await client.say(rig, "b", "gate=g+say")
     await rig.ask("reached", gate="g")
     await rig.ask("open_later", gate="g")
-    await client.say(rig, "a", origin="inbox", source="feed")
+    await client.say(rig, "a", kind="inbox", source="feed")
     rig.kill()
     await rig.ended()
 
@@ -130,6 +130,7 @@ async def started_twice(rig: RigProcess, client: Client) -> None:
 
 
 async def timed(rig: RigProcess, client: Client) -> None:
+    await client.say(rig, "a")  # a timer makes no session
     for in_ms in (200, 300):
         await client.set_timer(rig, "a", in_ms)
     await rig.ask("seen", kind="timer.fired", count=2)
