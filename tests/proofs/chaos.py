@@ -111,8 +111,8 @@ class Chaos:
                 lived += await self._life(place, client, load)
             changing.cancel()
         ended = self._clock.monotonic()
-        if await self._survives(place, client, load, weather):
-            await come_to_rest(place, client)
+        await come_to_rest(place, client)
+        await self._survive(place, client, load, weather)
         rested = self._clock.monotonic()
         report = await judged(place)
         self._phases += weather.phases
@@ -121,11 +121,11 @@ class Chaos:
             shutil.rmtree(place.folder)  # what broke a promise is kept, for whoever must find out
         return report
 
-    async def _survives(self, place: Place, client: Client, load: Load, weather: Weather) -> bool:
-        """Live through bad weather without dying; False, with the process gone, if that failed.
+    async def _survive(self, place: Place, client: Client, load: Load, weather: Weather) -> None:
+        """Live through bad weather and come to rest in that same life.
 
-        A new start would heal whatever was left stranded: who does not come to rest in this life
-        is judged as it is.
+        A new start would heal whatever was left stranded: who does not come to rest is judged as
+        it is.
         """
         load.suspects = 0.0
         try:
@@ -136,10 +136,9 @@ class Chaos:
                     await weather.phase(self._chance.uniform(*SURVIVED_S))
                 await client.come_back(rig)
                 await rig.rest()
-                return await rig.stop() == 0
+                await rig.stop()
         except (Gone, TimeoutError) as error:
             self._drowned.append(f"round {len(self._reports) + 1}: {type(error).__name__} {error}")
-            return False
 
     def _place(self, number: int) -> Place:
         if number == 0 or self._database == "sqlite":
