@@ -147,7 +147,7 @@ async def test_a_database_that_is_read_only_for_a_while_strands_no_turn(own_serv
 
 
 async def test_a_database_that_refuses_for_a_while_strands_no_turn(
-    postgres_server: PostgresServer, postgres_url: str
+    postgres_url: str,
 ):
     clock = CountingClock()
     pause = Pause("lost")
@@ -155,7 +155,7 @@ async def test_a_database_that_refuses_for_a_while_strands_no_turn(
     name = urlsplit(postgres_url).path[1:]
     make = (f"CREATE ROLE {name} LOGIN PASSWORD 'secret'", f"ALTER DATABASE {name} OWNER TO {name}")
     await executed(postgres_url, *make)
-    url = f"postgresql://{name}:secret@127.0.0.1:{postgres_server.port}/{name}"
+    url = f"postgresql://{name}:secret@{urlsplit(postgres_url).netloc.rpartition('@')[2]}/{name}"
     async with in_memory(script, clock=clock, settings=Settings(database=url)) as runtime:
         receipt = await runtime.send("one")
         await pause.reached.wait()
