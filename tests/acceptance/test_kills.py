@@ -15,7 +15,10 @@ from wakeful.testing.checker.history import History, read_ledgers, read_sqlite
 from wakeful.vocabulary.stimulus import State
 
 HOUR_MS = 3_600_000
-POINTS = [f"P{number}" for number in range(1, 14)]
+POINTS = [
+    *("accept", "accepted", "claim", "opened", "ask", "reply", "intended", "tool-acts", "result"),
+    *("close", "closed", "send", "sent"),
+]
 
 
 @pytest.mark.parametrize("passage", [1, 3])
