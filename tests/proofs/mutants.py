@@ -303,9 +303,10 @@ def stop_ignored() -> None:
 def counted_before_commit() -> None:
     publish = original(PUBLISH)
 
-    def publish_and_count(self: Bus, tx: Tx, event: Any) -> None:
-        self._metrics._events.labels(event.kind).inc()
-        publish(self, tx, event)
+    def publish_and_count(self: Bus, tx: Tx, what: Any, *rest: Any, **data: Any) -> None:
+        kind = what if isinstance(what, str) else what.kind
+        self._metrics._events.labels(kind).inc()
+        publish(self, tx, what, *rest, **data)
 
     def position_alone(self: Metrics, kinds: Any, position: int) -> None:
         self._position.set(position)
