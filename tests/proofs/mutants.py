@@ -94,9 +94,9 @@ def no_fencing() -> None:
 def event_outside_the_transaction() -> None:
     publish = original(PUBLISH)
 
-    def publish_later(self: Bus, tx: Tx, event: Any) -> None:
+    def publish_later(self: Bus, tx: Tx, what: Any, *rest: Any, **data: Any) -> None:
         def alone(other: Tx) -> None:
-            publish(self, other, event)
+            publish(self, other, what, *rest, **data)
 
         tx.after_commit(lambda: _write(self, alone))
 
