@@ -111,7 +111,7 @@ class Chaos:
                 lived += await self._life(place, client, load)
             changing.cancel()
         ended = self._clock.monotonic()
-        await come_to_rest(place, client)
+        await come_to_rest(place, client, deaths=load.deaths)
         await self._survive(place, client, load, weather)
         rested = self._clock.monotonic()
         report = await judged(place)

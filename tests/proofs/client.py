@@ -175,6 +175,7 @@ class Load:
         self._client = client
         self._plans = (*PLANS, *HARD_PLANS) if is_hard else PLANS
         self.suspects = SUSPECTS if is_hard else 0.0  # the share of steps that kill twice
+        self.deaths = 0  # how often what was drafted kills the process that runs it
         self._chance = random.Random(seed)
         self._sessions = [f"s{number}" for number in range(sessions)]
         self._sessions += [f"agent:other:o{number}" for number in range(sessions // 4)]
@@ -264,7 +265,10 @@ class Load:
             fields["not_before"] = SystemClock().now() + LATER_MS
         if self._chance.random() < 0.02:
             fields["expires_at"] = SystemClock().now() + LATER_MS * 2
-        plan = SUSPECT_PLAN if self._chance.random() < self.suspects else pick(self._plans)
+        plan = pick(self._plans)
+        if self._chance.random() < self.suspects:
+            plan = SUSPECT_PLAN
+            self.deaths += 2
         return self._client.draft(pick(self._sessions), plan, mode, **fields)
 
 

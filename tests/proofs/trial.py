@@ -15,12 +15,16 @@ async def come_to_rest(
     *,
     env: Mapping[str, str] | None = None,
     patience_s: float = STILL_S,
+    deaths: int = 0,
 ) -> None:
     """Start the process, as often as it takes, until everything that was asked has its end.
 
+    `deaths` is how often what was sent kills the process on purpose.
+
     What does not come to rest in time is left to the checker, which says what is still open.
     """
-    for _ in range(LIVES_UNTIL_REST):
+    lives = LIVES_UNTIL_REST + deaths
+    for _ in range(lives):
         try:
             async with running(place, env=env) as rig:
                 await client.come_back(rig)
@@ -32,7 +36,7 @@ async def come_to_rest(
             return
         except Gone:
             continue
-    raise AssertionError(f"the process was still dying after {LIVES_UNTIL_REST} starts")
+    raise AssertionError(f"the process was still dying after {lives} starts")
 
 
 async def judged(place: Place, *, must: Collection[str] = ()) -> Report:

@@ -126,12 +126,7 @@ class History:
         self.begun = [line for line in ledgers.tools if line["what"] == "begun"]
         self.begun_of_turn = grouped(self.begun, lambda line: str(line["turn"]))
         self.discarded = _discarded(database.events)
-        # Sessions in which a newcomer may have gone ahead by their own settings.
-        self.interrupting = {
-            str(line["session"])
-            for line in ledgers.client
-            if line["do"] == "queue" and line["queue"].get("mode") == Mode.INTERRUPT
-        }
+        self.interrupting = _interrupting(ledgers.client)
 
     @property
     def accepted(self) -> list[Line]:
@@ -306,3 +301,17 @@ def _is_receipt(line: Line) -> bool:
 def _described(line: Line) -> str:
     hidden = ("at", "t", "what", "digest")
     return f"{line['what']} " + str({key: line[key] for key in line if key not in hidden})
+
+
+def _interrupting(lines: list[Line]) -> set[str]:
+    """Return the sessions in which a newcomer may have gone ahead by their own settings.
+
+    A fork takes over the settings of the session that it comes from.
+    """
+    found: set[str] = set()
+    for line in lines:
+        if line["do"] == "queue" and line["queue"].get("mode") == Mode.INTERRUPT:
+            found.add(str(line["session"]))
+        elif line["do"] == "fork" and line["session"] in found and line["to"] is not None:
+            found.add(str(line["to"]))
+    return found
