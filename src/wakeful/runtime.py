@@ -275,7 +275,7 @@ class Runtime:
         return await self.services.deletion.delete(key, is_confirmed=is_confirmed)
 
     async def compact(self, session: str = "main", wish: str = "") -> Receipt:
-        """Fold the older part of a conversation into a summary, when its lane is free."""
+        """Compact the older part of a conversation into a summary, when its lane is free."""
         return await self.services.compactions.ask(
             self._key(session), _text(wish, "wish"), Route(door="library"), Principal.operator()
         )

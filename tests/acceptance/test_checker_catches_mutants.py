@@ -73,7 +73,7 @@ async def one_tool(rig: RigProcess, client: Client) -> None:
     await rig.rest()
 
 
-async def folded(rig: RigProcess, client: Client) -> None:
+async def compacted(rig: RigProcess, client: Client) -> None:
     for plan in ("long+say", "say"):
         await client.say(rig, "a", plan)
         await rig.rest()
@@ -138,7 +138,7 @@ async def timed(rig: RigProcess, client: Client) -> None:
 
 
 SCENES: dict[str, Scene] = {
-    "folded": Scene(play=folded),
+    "compacted": Scene(play=compacted),
     "plain": Scene(play=plain),
     "held, then killed": Scene(play=held_then_killed),
     "usurped": Scene(play=usurped),
@@ -184,7 +184,7 @@ CATCHES: dict[str, tuple[str, str]] = {
     "files_leaked": ("plain", "I24"),
     "stopped_turn_left_open": ("stopped, then spoken to", "I3"),
     "timers_fire_early": ("timed", "I12"),
-    "folded_without_a_view": ("folded", "I17"),
+    "compacted_without_a_view": ("compacted", "I17"),
     "timer_fires_twice": ("timed", "I12"),
 }
 

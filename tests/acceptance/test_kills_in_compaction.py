@@ -1,4 +1,4 @@
-"""Kill the real process while it folds a conversation: the old view or the new one, never a mix."""
+"""Kill the process while it compacts a conversation: the old view or the new, never a mix."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from wakeful.vocabulary.entry import EntryKind
 
 
 async def long_talk(rig: RigProcess, client: Client) -> None:
-    """Say so much that the conversation is folded after a turn, before one and within one."""
+    """Say so much that the conversation is compacted after a turn, before one and within one."""
     for plan in ("long+say", "long+say", "long+look,look,say", "say"):
         await client.say(rig, "a", plan)
         await rig.rest()

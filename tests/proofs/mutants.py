@@ -47,7 +47,7 @@ BEGIN, COMMIT = (
     "wakeful.store.sqlite:SqliteBackend.commit",
 )
 PUBLISH = "wakeful.bus.bus:Bus.publish"
-IS_HELD = "wakeful.broker.lanes:is_held"
+IS_HELD = "wakeful.broker.lane_rows:is_held"
 SEND = "send"  # the failpoint before a delivery leaves
 LEAKED_FILES = 200
 
@@ -317,7 +317,7 @@ def counted_before_commit() -> None:
 
 def two_turns_at_once() -> None:
     """Leave a lane free while a turn of it runs."""
-    claim = original("wakeful.broker.lanes:claim")
+    claim = original("wakeful.broker.lane_rows:claim")
 
     def claim_and_forget(tx: Tx, lane: Any, **rest: Any) -> int:
         epoch = claim(tx, lane, **rest)
@@ -331,7 +331,7 @@ def two_turns_at_once() -> None:
         pool.take("nobody")
         group.create_task(self._run_lane(session_key))
 
-    patch("wakeful.broker.lanes:claim", claim_and_forget)
+    patch("wakeful.broker.lane_rows:claim", claim_and_forget)
     patch(IS_HELD, lambda *_: True)
     patch("wakeful.lanes.dispatcher:Dispatcher._start", start_always)
 
@@ -374,7 +374,7 @@ def stopped_turn_left_open() -> None:
     patch("wakeful.turns.turns:end", end_unless_stopped)
 
 
-def folded_without_a_view() -> None:
+def compacted_without_a_view() -> None:
     """Write the entry of a compaction, and leave the session's view as it was."""
     patch("wakeful.transcript.sessions:note_compaction", lambda *_, **__: None)
 
@@ -409,7 +409,7 @@ MUTANTS: dict[str, Mutant] = {
         stopped_turn_left_open,
         timers_fire_early,
         timer_fires_twice,
-        folded_without_a_view,
+        compacted_without_a_view,
     )
 }
 
@@ -423,7 +423,7 @@ def _write(bus: Bus, alone: Callable[[Tx], None], delay_s: float = 0.0) -> None:
     store = bus._store
 
     def begin() -> None:
-        task = loop.create_task(store.write(alone))
+        task = loop.create_task(store.transact(alone))
         _tasks.add(task)
         task.add_done_callback(_tasks.discard)
 

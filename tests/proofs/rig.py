@@ -26,7 +26,7 @@ from tests.proofs.hands import Hands
 from tests.proofs.moved_clock import MovedClock
 from tests.proofs.stand_in import StandIn
 from tests.proofs.witnesses import Receiver, Sampler, Watcher
-from wakeful.broker import lanes
+from wakeful.broker import lane_rows
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import Settings
 from wakeful.store.backend import Backend
@@ -48,7 +48,7 @@ from wakeful.vocabulary.stimulus import Draft
 
 MUTANT = "WAKEFUL_MUTANT"
 AGENTS = ("main", "other")
-FOLDING = CompactionRules(reserve_tokens=600, reserve_tokens_floor=0, keep_recent_tokens=300)
+COMPACTING = CompactionRules(reserve_tokens=600, reserve_tokens_floor=0, keep_recent_tokens=300)
 DOORS = {  # beside `out`: one that gathers what comes quickly, one that is soon full
     "chatty": QueueOverrides(debounce_ms=20, debounce_max_ms=60, mode=Mode.COLLECT),
     "narrow": QueueOverrides(cap=2, drop=Drop.NEW, mode=Mode.FOLLOWUP),
@@ -178,7 +178,7 @@ class Rig:
             target=draft.session_key,
             payload=_encode(draft).decode(),
         )
-        await self._runtime.store.write(lambda tx: timers.put(tx, timer))
+        await self._runtime.store.transact(lambda tx: timers.put(tx, timer))
         return timer.due_at
 
     async def _seen(self, command: Command) -> object:
@@ -197,10 +197,10 @@ class Rig:
         session_key: str = command["session"]
 
         def write(tx: Tx) -> str | None:
-            lane = lanes.get(tx, session_key)
+            lane = lane_rows.get(tx, session_key)
             if lane is None or lane.turn_id is None:
                 return None
-            epoch = lanes.claim(tx, lane, owner="another-node", turn_id=lane.turn_id)
+            epoch = lane_rows.claim(tx, lane, owner="another-node", turn_id=lane.turn_id)
             event = Event(
                 kind="turn.resumed",
                 session_key=session_key,
@@ -210,14 +210,14 @@ class Rig:
             self._runtime.bus.publish(tx, event)
             return lane.turn_id
 
-        return await self._runtime.store.write(write, locks=[lanes.lock(session_key)])
+        return await self._runtime.store.transact(write, locks=[lane_rows.lock(session_key)])
 
     async def _give_back(self, command: Command) -> object:
         """Release a lane that was usurped, its turn still open."""
         session_key: str = command["session"]
-        return await self._runtime.store.write(
-            lambda tx: lanes.release(tx, session_key, resume_at=tx.now, keeps_turn=True),
-            locks=[lanes.lock(session_key)],
+        return await self._runtime.store.transact(
+            lambda tx: lane_rows.release(tx, session_key, resume_at=tx.now, keeps_turn=True),
+            locks=[lane_rows.lock(session_key)],
         )
 
 
@@ -233,7 +233,7 @@ async def serve(options: argparse.Namespace) -> None:
     present = [agent for agent in AGENTS if agent not in options.absent.split(",")]
     runtime = Runtime(
         agents=[
-            Agent(id=agent, model=model, tools=hands.tools(), compaction=FOLDING)
+            Agent(id=agent, model=model, tools=hands.tools(), compaction=COMPACTING)
             for agent in present
         ],
         settings=Settings(

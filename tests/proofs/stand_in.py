@@ -26,7 +26,7 @@ from wakeful.vocabulary.message import (
     encode_message,
 )
 
-WINDOW = 3_000  # tokens: small, so that conversations must be folded
+WINDOW = 3_000  # tokens: small, so that conversations must be compacted
 SLOW_PIECES = 5
 PIECE_S = 0.01
 LONG_REPLY = 20_000  # characters

@@ -33,7 +33,9 @@ class Credentials:
     async def add(self, wanted: NewToken, *, by: str) -> Made:
         """Make a token; its secret is known to the caller alone."""
         secret = tokens.new_secret()
-        return Made(token=await self._store.write(self._adding(wanted, secret, by)), secret=secret)
+        return Made(
+            token=await self._store.transact(self._adding(wanted, secret, by)), secret=secret
+        )
 
     async def revoke(self, name: str, *, by: str) -> Token:
         """Revoke a token by its name or id; whatever it has open closes."""
@@ -42,14 +44,14 @@ class Credentials:
             audit.note(tx, self._ids, who=by, action="tokens.revoke", target=name[:256])
             return tokens.revoke(tx, name)
 
-        return await self._store.write(write)
+        return await self._store.transact(write)
 
     async def every(self) -> Sequence[Token]:
-        return await self._store.write(tokens.every)
+        return await self._store.transact(tokens.every)
 
     async def has_valid(self) -> bool:
         """Tell whether there is a token that somebody could use."""
-        return await self._store.write(
+        return await self._store.transact(
             lambda tx: any(token.is_valid(tx.now) for token in tokens.every(tx))
         )
 
@@ -61,18 +63,18 @@ class Credentials:
             audit.note(tx, self._ids, who=by, action="login.code", target=token_id)
             tokens.add_code(tx, token_id, code)
 
-        await self._store.write(write)
+        await self._store.transact(write)
         return code
 
     async def exchange(self, code: str) -> str | None:
         """Take a code for a cookie; None if it is unknown, used or too old."""
         cookie = tokens.new_secret()
-        is_taken = await self._store.write(lambda tx: tokens.exchange(tx, code, cookie))
+        is_taken = await self._store.transact(lambda tx: tokens.exchange(tx, code, cookie))
         return cookie if is_taken else None
 
     async def note(self, *, who: str, action: str, target: str) -> None:
         """Write an act into the audit; it is on disk when this returns."""
-        await self._store.write(
+        await self._store.transact(
             lambda tx: audit.note(tx, self._ids, who=who, action=action, target=target)
         )
 
@@ -97,7 +99,7 @@ class Credentials:
             wanted = NewToken(name=OPERATOR, scopes=(OPERATOR,))
             return self._adding(wanted, secret, RUNTIME)(tx)
 
-        token = await self._store.write(write)
+        token = await self._store.transact(write)
         if is_new:
             _write_secret(file, secret)
         return Made(token=token, secret=secret)

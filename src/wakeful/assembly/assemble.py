@@ -14,7 +14,7 @@ from wakeful.assembly.configured import Configured, Followers
 from wakeful.assembly.doors import operator_token
 from wakeful.assembly.plan import DATABASE_NAME, Plan
 from wakeful.assembly.views import views_over
-from wakeful.broker import lanes
+from wakeful.broker import lane_rows
 from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
 from wakeful.doors.sender import Sender
@@ -127,7 +127,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
             bus,
             clock,
             {"stimulus": _stimulus_timers(intake)},
-            lambda timer: (lanes.lock(timer.target), halts.ASKING),
+            lambda timer: (lane_rows.lock(timer.target), halts.ASKING),
         ),
         "sender": followers.sender,
         "indexer": Indexer(store, clock),

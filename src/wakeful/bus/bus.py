@@ -43,7 +43,7 @@ class Bus:
 
     async def start(self) -> None:
         """Learn where the ledger stands; must run before the first reader comes."""
-        self._last_seq = await self._store.write(self._start)
+        self._last_seq = await self._store.transact(self._start)
         self._metrics.started_at(self._last_seq)
 
     def _start(self, tx: Tx) -> int:

@@ -44,7 +44,7 @@ def fork(
 
 
 def compact(desk: CliContext, session: SessionName, wish: Wish = "") -> None:
-    """Fold the older part of a conversation into a summary, and wait until it is done."""
+    """Compact the older part of a conversation into a summary, and wait until it is done."""
     path = f"/api/sessions/{segment(session)}"
     desk.needed_server().get(path)  # a name that is no session's makes none
     said = desk.needed_server().post(
@@ -59,7 +59,7 @@ def compact(desk: CliContext, session: SessionName, wish: Wish = "") -> None:
 def undo_compaction(desk: CliContext, session: SessionName) -> None:
     """Give back the view before the last compaction; what was said since then stays."""
     entry = desk.needed_server().post(f"/api/sessions/{segment(session)}/undo-compaction")
-    desk.out.data(entry, [f"{safe(session)} shows again what was folded"])
+    desk.out.data(entry, [f"{safe(session)} shows again what was compacted"])
 
 
 def remove(desk: CliContext, session: SessionName, yes: Yes = False) -> None:

@@ -122,7 +122,7 @@ class ReadOnlyStore:
     async def read(self, sql: str, /, **params: object) -> Sequence[Row]:
         return self._reader.read(sql, params)
 
-    async def write(self, fn: Callable[[Tx], T], *, locks: Iterable[Lock] = ()) -> T:
+    async def transact(self, fn: Callable[[Tx], T], *, locks: Iterable[Lock] = ()) -> T:
         """Run a function that, in spite of its place, only looks."""
         return fn(cast("Tx", cast("object", self)))
 

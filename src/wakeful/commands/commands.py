@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from wakeful.broker import lanes
+from wakeful.broker import lane_rows
 from wakeful.commands import table
 from wakeful.commands.command import Caller, Command, Deed, Said, saying
 from wakeful.intake import dedup
@@ -69,8 +69,8 @@ async def _done(services: Services, caller: Caller, deed: Deed) -> Receipt:
         return receipt
 
     failpoint("command-read")
-    receipt = await services.views.store.write(
-        write, locks=[lanes.lock(draft.session_key), *deed.locks]
+    receipt = await services.views.store.transact(
+        write, locks=[lane_rows.lock(draft.session_key), *deed.locks]
     )
     failpoint("command-done")
     return receipt

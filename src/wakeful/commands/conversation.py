@@ -1,4 +1,4 @@
-"""Commands about the conversation: stop it, steer it, fold it, change how it queues."""
+"""Commands about the conversation: stop it, steer it, compact it, change how it queues."""
 
 from msgspec.structs import replace
 
@@ -50,7 +50,7 @@ async def compact(services: Services, caller: Caller, rest: str) -> Deed:
 
     def act(tx: Tx) -> Said:
         receipt = services.compactions.ask_in(tx, key, rest, route, principal)
-        return Said(text="The conversation will be folded.", receipt=receipt)
+        return Said(text="The conversation will be compacted.", receipt=receipt)
 
     return Deed(act=act, locks=(halts.ASKING,))
 

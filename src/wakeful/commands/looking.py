@@ -32,7 +32,7 @@ async def status(services: Services, caller: Caller, _rest: str) -> Deed:
         lines.append(f"{lane.waiting} waiting")
     if session is not None:
         lines.append(
-            f"context about {session.context_tokens} tokens, folded {session.compactions} times"
+            f"context about {session.context_tokens} tokens, compacted {session.compactions} times"
         )
         lines.append(_used(session))
     return saying("\n".join(lines))

@@ -79,7 +79,7 @@ _COMMANDS = (
     Command(
         name="compact",
         arguments="[WHAT MATTERS]",
-        help="Fold the older part of the conversation into a summary.",
+        help="Compact the older part of the conversation into a summary.",
         effect=Effect.AFTER,
         plan=conversation.compact,
     ),

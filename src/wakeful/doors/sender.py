@@ -77,7 +77,7 @@ class Sender:
         try:
             rows = await self._store.read(outbox.OPEN_TARGETS)
             if was_moved_back and any(due_at > now for _, due_at in rows):
-                await self._store.write(outbox.bring_forward)
+                await self._store.transact(outbox.bring_forward)
                 rows = await self._store.read(outbox.OPEN_TARGETS)
         except BaseException:
             self._next_scan = now
@@ -107,7 +107,7 @@ class Sender:
     async def _serve(self, target: str) -> None:
         """Send what waits for one target until nothing is due."""
         try:
-            while delivery := await self._store.write(lambda tx: self._begin(tx, target)):
+            while delivery := await self._store.transact(lambda tx: self._begin(tx, target)):
                 await self._attempt(delivery)
         except StoreFailed:
             log.error("sending stops: the store has failed")
@@ -162,7 +162,7 @@ class Sender:
             await self._note(delivery, DeliveryState.ACKNOWLEDGED, None)
 
     async def _note(self, delivery: Delivery, state: DeliveryState, error: str | None) -> None:
-        await self._store.write(lambda tx: self._settle(tx, delivery, state, error))
+        await self._store.transact(lambda tx: self._settle(tx, delivery, state, error))
 
     async def _try_again(self, delivery: Delivery, error: Exception) -> None:
         text = f"{type(error).__name__}: {error_text(error)}"
@@ -176,7 +176,7 @@ class Sender:
             outbox.again(tx, delivery.id, min(tx.now + wait_ms, delivery.expires_at), text)
             self._publish(tx, "delivery.retry", delivery, text)
 
-        await self._store.write(write)
+        await self._store.transact(write)
 
     def _settle(self, tx: Tx, delivery: Delivery, state: DeliveryState, error: str | None) -> None:
         if outbox.settle(tx, delivery.id, state, error):

@@ -7,8 +7,8 @@ was not declared is found under the locks, and the transaction runs again with i
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from wakeful.broker import lanes
-from wakeful.broker.lanes import LanesNeeded
+from wakeful.broker import lane_rows
+from wakeful.broker.lane_rows import LanesNeeded
 from wakeful.gate import halts
 from wakeful.store.database import Store, Tx
 
@@ -19,8 +19,8 @@ async def write_in_lanes(store: Store, session_keys: Iterable[str], fn: Callable
     """Run a write that holds these lanes, and whichever others it turns out to need."""
     locked = frozenset(session_keys)
     while True:
-        locks = [*map(lanes.lock, sorted(locked)), halts.ASKING]
+        locks = [*map(lane_rows.lock, sorted(locked)), halts.ASKING]
         try:
-            return await store.write(fn, locks=locks)
+            return await store.transact(fn, locks=locks)
         except LanesNeeded as needed:
             locked |= needed.session_keys

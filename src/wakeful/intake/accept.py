@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from wakeful.broker import lanes, stimuli
-from wakeful.broker.lanes import Lane
+from wakeful.broker import lane_rows, stimuli
+from wakeful.broker.lane_rows import Lane
 from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
 from wakeful.gate import halts, storms
@@ -169,12 +169,12 @@ class Acceptance:
         return works
 
     def _lanes(self, tx: Tx, session_keys: Sequence[str]) -> dict[str, Lane]:
-        found = lanes.get_all(tx, session_keys)
+        found = lane_rows.get_all(tx, session_keys)
         # A lane that another node made after this group took its locks is not ours yet either.
-        new = [key for key in session_keys if key not in found or not tx.holds(lanes.lock(key))]
+        new = [key for key in session_keys if key not in found or not tx.holds(lane_rows.lock(key))]
         if new:
-            lanes.add_missing(tx, new)
-            found |= lanes.get_all(tx, new)
+            lane_rows.add_missing(tx, new)
+            found |= lane_rows.get_all(tx, new)
         return found
 
     def _make_sessions(self, tx: Tx, makers: dict[str, Draft]) -> None:
@@ -326,7 +326,7 @@ class Acceptance:
             work.session = replace(work.session, route=route, last_human_at=heard_at)
         if decision.interrupt is not Interrupt.NONE and work.turn is not None:
             turns.interrupt(tx, work.turn.id, decision.interrupt)
-            lanes.resume(tx, lane.session_key, tx.now)  # a turn without a task needs one to end
+            lane_rows.resume(tx, lane.session_key, tx.now)  # a turn without a task needs one to end
             work.turn = replace(work.turn, interrupt=decision.interrupt)
         if work.sleep is not None:
             self._disturb(tx, decision, work, work.sleep)
@@ -365,12 +365,12 @@ class Acceptance:
         stimuli.add(tx, [row for work in changed for row in work.added])
         for work in changed:
             self._suppress(tx, work)
-        lanes.note_accepted(tx, [work.lane for work in changed])
+        lane_rows.note_accepted(tx, [work.lane for work in changed])
         sessions.note_spoken(tx, [work.session for work in changed if work.has_spoken])
         for work in changed:
             if work.is_reset:
                 sessions.set_resets(tx, work.session.key, work.session.resets)
-            lanes.touch(tx, work.lane.session_key)
+            lane_rows.touch(tx, work.lane.session_key)
 
     def _publish(
         self,

@@ -1,7 +1,7 @@
 """Compactions that somebody asks for, or wants undone."""
 
 from wakeful.access.principal import Principal
-from wakeful.broker import lanes
+from wakeful.broker import lane_rows
 from wakeful.bus.bus import Bus
 from wakeful.gate import halts
 from wakeful.intake.intake import Intake
@@ -9,7 +9,7 @@ from wakeful.intake.sessions import existing
 from wakeful.store.database import Store, Tx
 from wakeful.transcript import entries, sessions
 from wakeful.transcript.entries import Line
-from wakeful.vocabulary.compacting import FOLD
+from wakeful.vocabulary.compacting import NO_WISH
 from wakeful.vocabulary.entry import CompactionBody, Entry, EntryKind
 from wakeful.vocabulary.errors import InvalidInput, Underway
 from wakeful.vocabulary.ids import Ids
@@ -20,7 +20,7 @@ from wakeful.vocabulary.stimulus import Draft, Receipt
 
 
 class Compactions:
-    """Folds conversations on request, and unfolds them."""
+    """Compacts conversations on request, and undoes it."""
 
     def __init__(self, store: Store, bus: Bus, ids: Ids, intake: Intake) -> None:
         self._store = store
@@ -31,13 +31,13 @@ class Compactions:
     async def ask(
         self, session_key: SessionKey, wish: str, route: Route | None, by: Principal
     ) -> Receipt:
-        """File that a conversation is to be folded, as soon as its lane is free.
+        """File that a conversation is to be compacted, as soon as its lane is free.
 
         Where the wish came from, the outcome is told; not to whoever spoke there last.
         """
-        return await self._store.write(
+        return await self._store.transact(
             lambda tx: self.ask_in(tx, session_key, wish, route, by),
-            locks=[lanes.lock(session_key), halts.ASKING],
+            locks=[lane_rows.lock(session_key), halts.ASKING],
         )
 
     def ask_in(
@@ -47,7 +47,7 @@ class Compactions:
         existing(tx, session_key)
         draft = Draft(
             session_key=session_key,
-            text=wish.strip() or FOLD,
+            text=wish.strip() or NO_WISH,
             kind=Kind.COMPACTION,
             trust=by.trust,
             owner=by.owner,
@@ -61,13 +61,13 @@ class Compactions:
 
         An entry of its own says so: nothing that was written is changed.
         """
-        return await self._store.write(
-            lambda tx: self._undo(tx, session_key), locks=[lanes.lock(session_key)]
+        return await self._store.transact(
+            lambda tx: self._undo(tx, session_key), locks=[lane_rows.lock(session_key)]
         )
 
     def _undo(self, tx: Tx, session_key: str) -> Entry:
         session = existing(tx, session_key)
-        lane = lanes.get(tx, session_key)
+        lane = lane_rows.get(tx, session_key)
         if lane is not None and lane.turn_id is not None:
             raise Underway(f"a turn is running in {session_key!r}: stop it, or wait for its end")
         last = entries.get(tx, session.cycle) if session.cycle else None
@@ -91,7 +91,7 @@ class Compactions:
             context_from=body.first_kept_depth,
             cycle=undone.previous or "",
             tokens=undone.tokens_before,
-            by=-min(session.compactions, 1),  # a fork may undo what was not folded in it
+            by=-min(session.compactions, 1),  # a fork may undo what was not compacted in it
         )
         self._bus.publish(
             tx, "session.compaction_undone", session_key, entry_id=written.id, undoes=last.id

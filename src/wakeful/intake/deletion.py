@@ -7,8 +7,8 @@ nothing the turn still does can be written.
 import logging
 from collections.abc import Callable, Sequence
 
-from wakeful.broker import lanes, stimuli
-from wakeful.broker.lanes import Lane
+from wakeful.broker import lane_rows, stimuli
+from wakeful.broker.lane_rows import Lane
 from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
 from wakeful.gate.locking import write_in_lanes
@@ -72,7 +72,7 @@ def forget(tx: Tx, keys: Sequence[str]) -> int:
     """
     spoken_of = {row[0] for row in tx.all(_SPOKEN_OF, keys=list(keys))}
     gone = [key for key in keys if key not in spoken_of]
-    lanes.forget(tx, gone)
+    lane_rows.forget(tx, gone)
     sessions.forget_deleted(tx, gone)
     return len(gone)
 
@@ -120,7 +120,7 @@ class Deletion:
         while after is not None:
             rows = await self._store.read(discards.NEXT, after=after)
             after = rows[0][0] if rows else None
-            while after is not None and await self._store.write(
+            while after is not None and await self._store.transact(
                 lambda tx, transcript_id=after: discards.sweep(tx, transcript_id)
             ):
                 failpoint("entries-removed")
@@ -145,10 +145,10 @@ class Deletion:
             return Deleted(deleted=False, blocked_by_automations=True, automations=bound)
         waiting = stimuli.all_waiting(tx, key, STEP + 1)
         self._settlement.settle(tx, waiting[:STEP], State.CANCELLED, SESSION_DELETED)
-        lanes.touch(tx, key)
+        lane_rows.touch(tx, key)
         if len(waiting) > STEP:
             return None
-        lane = lanes.get_partly(tx, key)
+        lane = lane_rows.get_partly(tx, key)
         if lane is not None:
             self._clear(tx, lane)
         self._remove(tx, session)
@@ -162,8 +162,8 @@ class Deletion:
                 tx, turn, End(state=TurnState.STOPPED, reason=SESSION_DELETED), lane.epoch
             )
             tx.notify(turns.INTERRUPT, turn.id)
-        lanes.forget_window(tx, lane.session_key)
-        lanes.forget_overflow(tx, lane.session_key)
+        lane_rows.forget_window(tx, lane.session_key)
+        lane_rows.forget_overflow(tx, lane.session_key)
 
     def _remove(self, tx: Tx, session: Session) -> None:
         sleeps.end(tx, session.key)

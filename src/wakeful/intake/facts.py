@@ -1,6 +1,6 @@
 """Turn rows of the ledgers into the facts that decisions are made of."""
 
-from wakeful.broker.lanes import Lane
+from wakeful.broker.lane_rows import Lane
 from wakeful.gate.wakes import Wake
 from wakeful.intake.decide import Arrival, LaneFacts, LaneState, Running
 from wakeful.sleeps.sleeps import Sleep

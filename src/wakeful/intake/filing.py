@@ -1,7 +1,7 @@
 """What is filed for a stimulus: its row, and what its sender is told."""
 
 from wakeful.broker import attachments
-from wakeful.broker.lanes import Lane, Overflow
+from wakeful.broker.lane_rows import Lane, Overflow
 from wakeful.broker.stimuli import NEVER
 from wakeful.intake.decide import (
     Action,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from wakeful.broker import lanes, stimuli
+from wakeful.broker import lane_rows, stimuli
 from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
 from wakeful.gate import halts
@@ -74,7 +74,7 @@ class Intake:
         self._verb: Verb[tuple[Draft, Beside | None], Receipt] = Verb(
             "accept",
             self._accept_all,
-            locks=lambda item: (lanes.lock(item[0].session_key), halts.ASKING),
+            locks=lambda item: (lane_rows.lock(item[0].session_key), halts.ASKING),
         )
 
     def follow(self, rules: IntakeRules) -> None:
@@ -109,12 +109,12 @@ class Intake:
 
     def accept_in(self, tx: Tx, drafts: Sequence[Draft]) -> list[Receipt]:
         """Accept stimuli as part of another change, which holds the locks of their lanes."""
-        lanes.require(tx, {draft.session_key for draft in drafts})
+        lane_rows.require(tx, {draft.session_key for draft in drafts})
         return self._acceptance.run(tx, [self.checked(draft) for draft in drafts])
 
     def keep_in(self, tx: Tx, drafts: Sequence[Draft]) -> list[Receipt]:
         """Accept as `accept_in` does, for an absent agent, too: what is for it waits for it."""
-        lanes.require(tx, {draft.session_key for draft in drafts})
+        lane_rows.require(tx, {draft.session_key for draft in drafts})
         return self._acceptance.run(tx, [checked(draft) for draft in drafts])
 
     def checked(self, draft: Draft) -> Draft:
@@ -127,8 +127,8 @@ class Intake:
 
         When this returns, nothing of what was said before it begins any more.
         """
-        stopped = await self._store.write(
-            lambda tx: self.stop_in(tx, session_key), locks=[lanes.lock(session_key)]
+        stopped = await self._store.transact(
+            lambda tx: self.stop_in(tx, session_key), locks=[lane_rows.lock(session_key)]
         )
         more = await self.finish_stop(session_key)
         return replace(stopped, cancelled=stopped.cancelled + more)
@@ -136,9 +136,9 @@ class Intake:
     async def finish_stop(self, session_key: SessionKey) -> tuple[str, ...]:
         """Cancel what a stop has left of what was said before it, which no turn takes any more."""
         cancelled: list[str] = []
-        while more := await self._store.write(
+        while more := await self._store.transact(
             lambda tx: stopping.cancel_some(tx, self._settlement, session_key),
-            locks=[lanes.lock(session_key)],
+            locks=[lane_rows.lock(session_key)],
         ):
             cancelled += more
         return tuple(cancelled)
@@ -151,13 +151,13 @@ class Intake:
         session_key: str = rows[0][0]
 
         def write(tx: Tx) -> bool:
-            lane = lanes.get(tx, session_key)
+            lane = lane_rows.get(tx, session_key)
             if lane is None or lane.turn_id != turn_id:
                 return False
             self._interrupt(tx, session_key, turn_id)
             return True
 
-        return await self._store.write(write, locks=[lanes.lock(session_key)])
+        return await self._store.transact(write, locks=[lane_rows.lock(session_key)])
 
     async def cancel(self, stimulus_id: str) -> bool:
         """Cancel a stimulus that still waits; False if it is too late for that."""
@@ -173,16 +173,17 @@ class Intake:
             if stimulus is None or stimulus.state not in WAITING:
                 return False
             self._settlement.settle(tx, [stimulus_id], State.CANCELLED, "by-sender")
-            lanes.touch(tx, session_key)
+            lane_rows.touch(tx, session_key)
             return True
 
-        return await self._store.write(write, locks=[lanes.lock(session_key)])
+        return await self._store.transact(write, locks=[lane_rows.lock(session_key)])
 
     async def set_queue(self, session_key: SessionKey, queue: QueueOverrides) -> None:
         """Keep queue settings for a session; what waits in its lane follows them."""
         queue = queueing.checked(queue)
-        await self._store.write(
-            lambda tx: self.set_queue_in(tx, session_key, queue), locks=[lanes.lock(session_key)]
+        await self._store.transact(
+            lambda tx: self.set_queue_in(tx, session_key, queue),
+            locks=[lane_rows.lock(session_key)],
         )
 
     def set_queue_in(self, tx: Tx, session_key: SessionKey, queue: QueueOverrides) -> None:
@@ -199,14 +200,14 @@ class Intake:
         settings = self.queue.of_session(session)
         waits = settings.debounce_ms > 0 and RULES[settings.mode].debounces
         if waits:
-            lanes.shorten_window(tx, session.key, tx.now + settings.debounce_ms)
+            lane_rows.shorten_window(tx, session.key, tx.now + settings.debounce_ms)
         else:
-            lanes.forget_window(tx, session.key)
+            lane_rows.forget_window(tx, session.key)
 
     async def halt(self, agent_id: str | None, by: str = "operator") -> bool:
         """Stop all model and tool calls of an agent, or of the runtime, until `resume`."""
         scope = self.scope_of(agent_id)
-        return await self._store.write(
+        return await self._store.transact(
             lambda tx: self.halt_in(tx, scope, by), locks=[halts.CHANGING]
         )
 
@@ -220,7 +221,7 @@ class Intake:
     async def resume(self, agent_id: str | None) -> bool:
         """Lift a halt and let everything that nothing else halts go on, in small steps."""
         scope = self.scope_of(agent_id)
-        is_lifted = await self._store.write(
+        is_lifted = await self._store.transact(
             lambda tx: self.lift_in(tx, scope), locks=[halts.CHANGING]
         )
         await self.release_all(agent_id)
@@ -242,15 +243,15 @@ class Intake:
         """Let an agent's lanes go on; also run at start, since a crash may cut a resume short."""
         for reason in ("halted", "no-agent"):
             await self._release(agent_id, stimuli.PARKED_LANES, {"reason": reason})
-        await self._release(agent_id, lanes.STALLED, {})
+        await self._release(agent_id, lane_rows.STALLED, {})
 
     async def _release(self, agent_id: str, sql: str, params: dict[str, str]) -> None:
         """Release lanes found by a statement until it finds none, or the agent is halted."""
         while True:
             rows = await self._store.read(sql, agent_id=agent_id, limit=RELEASE_STEP, **params)
             keys_found = [row[0] for row in rows]
-            locks = [halts.ASKING, *map(lanes.lock, keys_found)]
-            if not keys_found or not await self._store.write(
+            locks = [halts.ASKING, *map(lane_rows.lock, keys_found)]
+            if not keys_found or not await self._store.transact(
                 lambda tx, found=keys_found: self._release_step(tx, agent_id, found), locks=locks
             ):
                 return
@@ -262,7 +263,7 @@ class Intake:
             freed = stimuli.unpark(tx, key, "halted") + stimuli.unpark(tx, key, "no-agent")
             for stimulus_id in freed:
                 self._publish(tx, "stimulus.pending", key, stimulus_id, "resumed")
-            lanes.resume_stalled(tx, key, tx.now)
+            lane_rows.resume_stalled(tx, key, tx.now)
         return True
 
     def stop_in(self, tx: Tx, session_key: str) -> Stopped:
@@ -271,11 +272,11 @@ class Intake:
         From this commit on no turn takes anything that was said before; `finish_stop` cancels
         what one write does not.
         """
-        lane = lanes.get(tx, session_key)
+        lane = lane_rows.get(tx, session_key)
         if lane is None:
             return Stopped(turn_id=None, cancelled=())
-        lanes.forget_window(tx, session_key)
-        lanes.stop(tx, session_key)
+        lane_rows.forget_window(tx, session_key)
+        lane_rows.stop(tx, session_key)
         if lane.turn_id is not None:
             self._interrupt(tx, session_key, lane.turn_id)
         waiting = stimuli.count_said(tx, session_key)
@@ -287,7 +288,7 @@ class Intake:
         turn = turns.get(tx, turn_id)
         if turn is not None and turn.kind.rule.work is Work.REPLY:
             sessions.note_stopped(tx, session_key, True)
-        lanes.resume(tx, session_key, tx.now)  # a turn without a task needs one to end
+        lane_rows.resume(tx, session_key, tx.now)  # a turn without a task needs one to end
 
     def _publish(self, tx: Tx, kind: str, session_key: str, stimulus_id: str, reason: str) -> None:
         self._bus.publish(

@@ -6,7 +6,7 @@ from typing import Literal
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from wakeful.broker import lanes
+from wakeful.broker import lane_rows
 from wakeful.bus.bus import Bus
 from wakeful.store.database import Store, Tx
 from wakeful.transcript import entries, forks, resets, sessions
@@ -64,8 +64,8 @@ class SessionActs:
 
     async def reset(self, key: SessionKey, by: str = "reset") -> ResetDone:
         """Begin a new transcript: now, or with the next turn while one is open."""
-        return await self._store.write(
-            lambda tx: self.reset_in(tx, key, by), locks=[lanes.lock(key)]
+        return await self._store.transact(
+            lambda tx: self.reset_in(tx, key, by), locks=[lane_rows.lock(key)]
         )
 
     def reset_in(self, tx: Tx, key: SessionKey, by: str) -> ResetDone:
@@ -114,8 +114,8 @@ class SessionActs:
             )
             return forked
 
-        locks = [lanes.lock(one) for one in (key, to) if one is not None]
-        return await self._store.write(write, locks=locks)
+        locks = [lane_rows.lock(one) for one in (key, to) if one is not None]
+        return await self._store.transact(write, locks=locks)
 
     async def label_entry(self, key: SessionKey, entry_id: str, text: str) -> None:
         """Label an entry of a session's path; the last label counts, an empty one removes it."""
@@ -130,13 +130,13 @@ class SessionActs:
             self._append(tx, session, EntryKind.LABEL, body)
             self._bus.publish(tx, "session.labelled", key, entry_id=entry_id, label=label)
 
-        await self._store.write(write, locks=[lanes.lock(key)])
+        await self._store.transact(write, locks=[lane_rows.lock(key)])
 
     async def choose(self, key: SessionKey, changes: Changes) -> Session:
         """Keep what somebody chose for a session; what waits in its lane follows at once."""
         checked = self.checked(changes)
-        return await self._store.write(
-            lambda tx: self.choose_in(tx, key, checked), locks=[lanes.lock(key)]
+        return await self._store.transact(
+            lambda tx: self.choose_in(tx, key, checked), locks=[lane_rows.lock(key)]
         )
 
     def checked(self, changes: Changes) -> Changes:
@@ -183,7 +183,7 @@ class SessionActs:
             self._bus.publish(tx, "session.seen", key, unread=seen.unread)
             return seen
 
-        return await self._store.write(write, locks=[lanes.lock(key)])
+        return await self._store.transact(write, locks=[lane_rows.lock(key)])
 
     def _fork_here(self, tx: Tx, session: Session, at_id: str) -> Session:
         if _has_open_turn(tx, session.key):
@@ -204,7 +204,7 @@ class SessionActs:
 
     def _fork_to(self, tx: Tx, session: Session, at_id: str, to: SessionKey, owner: str) -> Session:
         at = forks.fork_point(tx, session, at_id)
-        lanes.add_missing(tx, [to])
+        lane_rows.add_missing(tx, [to])
         there = sessions.get(tx, to)
         # The name of one that was deleted is kept for whoever had it.
         holder = sessions.past_owners(tx, [to]).get(to, owner) if there is None else there.owner
@@ -221,7 +221,7 @@ class SessionActs:
 
     def _append(self, tx: Tx, session: Session, kind: EntryKind, body: NoteBody) -> Session:
         """Add a line outside of a turn's own; one that is open must not seem to end before it."""
-        lane = lanes.get(tx, session.key)
+        lane = lane_rows.get(tx, session.key)
         assert lane is not None
         line = Line(
             id=self._ids.entry(), kind=kind, body=body, turn_id=lane.turn_id, epoch=lane.epoch
@@ -234,8 +234,8 @@ Get = Callable[[Tx, str], Session | None]
 
 def existing(tx: Tx, key: str, get: Get = sessions.get) -> Session:
     """Return a session under the lock of its lane, or refuse its name."""
-    if lanes.get_partly(tx, key) is None or not tx.holds(lanes.lock(key)):
-        lanes.add_missing(tx, [key])  # one that was imported has no lane before its first turn
+    if lane_rows.get_partly(tx, key) is None or not tx.holds(lane_rows.lock(key)):
+        lane_rows.add_missing(tx, [key])  # one that was imported has no lane before its first turn
     session = get(tx, key)
     if session is None:
         raise NotFound("session", f"no session {key!r}")
@@ -243,7 +243,7 @@ def existing(tx: Tx, key: str, get: Get = sessions.get) -> Session:
 
 
 def _has_open_turn(tx: Tx, key: str) -> bool:
-    lane = lanes.get(tx, key)
+    lane = lane_rows.get(tx, key)
     return lane is not None and lane.turn_id is not None
 
 

@@ -7,7 +7,7 @@ as the clock was moved.
 
 import logging
 
-from wakeful.broker import lanes, stimuli
+from wakeful.broker import lane_rows, stimuli
 from wakeful.store.database import Store, Tx
 from wakeful.turns import turns
 from wakeful.vocabulary.errors import UnreadableRow
@@ -35,9 +35,9 @@ async def make_up(store: Store, now: int) -> int:
         rows = await store.read(_BELATED, after=after, now=now, limit=STEP)
         for (session_key,) in rows:
             try:
-                await store.write(
+                await store.transact(
                     lambda tx, session_key=session_key: _make_up_lane(tx, session_key),
-                    locks=[lanes.lock(session_key)],
+                    locks=[lane_rows.lock(session_key)],
                 )
             except UnreadableRow:
                 log.warning("the lane %s waits as it did", session_key, exc_info=True)
@@ -48,13 +48,13 @@ async def make_up(store: Store, now: int) -> int:
 
 
 def _make_up_lane(tx: Tx, session_key: str) -> None:
-    lane = lanes.get(tx, session_key)
+    lane = lane_rows.get(tx, session_key)
     if lane is None:
         return
     stimuli.bring_forward(tx, session_key)
     if lane.debounce_from is not None and lane.debounce_from > tx.now:
-        lanes.forget_window(tx, session_key)
+        lane_rows.forget_window(tx, session_key)
     turn = None if lane.turn_id is None else turns.get(tx, lane.turn_id)
     if turn is not None and lane.resume_at is not None and turn.claimed_at > tx.now:
-        lanes.resume(tx, session_key, tx.now)
-    lanes.touch(tx, session_key)
+        lane_rows.resume(tx, session_key, tx.now)
+    lane_rows.touch(tx, session_key)

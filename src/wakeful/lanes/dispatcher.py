@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 
-from wakeful.broker import lanes
+from wakeful.broker import lane_rows
 from wakeful.lanes import clock_rollback
 from wakeful.lanes.interrupts import Interrupts
 from wakeful.lanes.lane import STORE_NOT_READY, LaneRunner
@@ -57,8 +57,8 @@ class Dispatcher:
 
     async def run(self) -> None:
         undo = [
-            self._store.listen(lanes.READY, self._on_ready),
-            self._store.listen(lanes.DUE, self._on_due),
+            self._store.listen(lane_rows.READY, self._on_ready),
+            self._store.listen(lane_rows.DUE, self._on_due),
             self._store.listen(turns.INTERRUPT, self._interrupts.raise_on),
         ]
         try:
@@ -135,7 +135,7 @@ class Dispatcher:
         """Look for lanes that are held for tasks that are no more: whoever runs them frees them."""
         self._next_check = now + CHECK_EVERY_MS
         try:
-            rows = await self._store.read(lanes.OWNED, owner=self._owner)
+            rows = await self._store.read(lane_rows.OWNED, owner=self._owner)
         except STORE_NOT_READY:
             log.warning("looking for stranded lanes waits", exc_info=True)
             return
@@ -150,7 +150,7 @@ class Dispatcher:
         pool.must_scan = False  # what asks for another one meanwhile is not forgotten
         try:
             rows = await self._store.read(
-                lanes.READY_LANES, pool=name, closed_to=pool.closed_to(), limit=pool.free + 1
+                lane_rows.READY_LANES, pool=name, closed_to=pool.closed_to(), limit=pool.free + 1
             )
         except STORE_NOT_READY:
             log.warning("lanes wait: the store is not ready", exc_info=True)

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from wakeful.broker import lanes, stimuli
-from wakeful.broker.lanes import Lane
+from wakeful.broker import lane_rows, stimuli
+from wakeful.broker.lane_rows import Lane
 from wakeful.gate import halts
 from wakeful.intake import stopping
 from wakeful.lanes import poison
@@ -62,7 +62,7 @@ class Opening:
 
         A turn that goes on may begin with a ledger tool: what that raised, the caller hands in.
         """
-        lane = lanes.get(tx, session_key)
+        lane = lane_rows.get(tx, session_key)
         if lane is not None and lane.owner == self._owner:
             lane = self._take_back(tx, lane)
         if lane is None or lane.owner is not None:
@@ -96,18 +96,18 @@ class Opening:
 
     def undo(self, tx: Tx, session_key: str) -> None:
         """Give back a lane whose opening was committed but not heard of."""
-        lane = lanes.get(tx, session_key)
+        lane = lane_rows.get(tx, session_key)
         if lane is None or lane.owner != self._owner or lane.turn_id is None:
             return
         turns.leave(tx, lane.turn_id, failed_ask=False, used_ms=0)
-        lanes.release(tx, session_key, resume_at=tx.now, keeps_turn=True)
+        lane_rows.release(tx, session_key, resume_at=tx.now, keeps_turn=True)
 
     def _take_back(self, tx: Tx, lane: Lane) -> Lane:
         """Free a lane whose task has ended without giving it back: no lane has two tasks here.
 
         The attempt is not given back: nobody knows what became of it.
         """
-        lanes.release(tx, lane.session_key, resume_at=tx.now, keeps_turn=True)
+        lane_rows.release(tx, lane.session_key, resume_at=tx.now, keeps_turn=True)
         return replace(lane, owner=None, resume_at=tx.now)
 
     def give_up(self, tx: Tx, session_key: str) -> None:
@@ -129,7 +129,7 @@ class Opening:
         assert session is not None
         agent = self._agents.get(lane.agent_id)
         if turn.interrupt is Interrupt.NONE:
-            lanes.release(tx, lane.session_key, resume_at=None, keeps_turn=True)
+            lane_rows.release(tx, lane.session_key, resume_at=None, keeps_turn=True)
             return None
         if agent is not None:
             return self._reopen(tx, lane, session, agent)
@@ -183,7 +183,7 @@ class Opening:
         is_open: bool = False,
     ) -> TurnAttempt:
         """Take the lane for a turn and begin an attempt at it."""
-        epoch = lanes.claim(tx, lane, owner=self._owner, turn_id=turn.id)
+        epoch = lane_rows.claim(tx, lane, owner=self._owner, turn_id=turn.id)
         return TurnAttempt(
             claim=LaneClaim(
                 session_key=lane.session_key, turn_id=turn.id, owner=self._owner, epoch=epoch
@@ -251,9 +251,9 @@ class Opening:
             commit.note("stopped", notes.STOPPED)
             sessions.note_stopped(tx, commit.session.key, False)
         if any(stimulus.is_debounced for stimulus in choice.stimuli):
-            lanes.forget_window(tx, lane.session_key)
+            lane_rows.forget_window(tx, lane.session_key)
         if lane.overflow is not None:
-            lanes.forget_overflow(tx, lane.session_key)
+            lane_rows.forget_overflow(tx, lane.session_key)
             commit.note("overflow", notes.overflow(lane.overflow.count, lane.overflow.lines))
         reopened = [s.id for s in choice.stimuli if s.preemptions]
         shown = entries.shown(tx, commit.session, reopened) if reopened else {}

@@ -5,8 +5,8 @@ everything else, so that the next unclean stop tells who causes it: it is charge
 that ran. What ran beside it may become a suspect by that, and never more.
 """
 
-from wakeful.broker import lanes, stimuli
-from wakeful.broker.lanes import Lane
+from wakeful.broker import lane_rows, stimuli
+from wakeful.broker.lane_rows import Lane
 from wakeful.store.database import Tx
 from wakeful.turn.commit import TurnDeps
 from wakeful.turns import turns
@@ -54,7 +54,7 @@ def must_wait(tx: Tx, lane: Lane, limit: int) -> bool:
         return False
     if not is_suspect(turn.attempts, limit) or running_suspect(tx) is None:
         return False
-    lanes.release(tx, lane.session_key, resume_at=tx.now + LOOK_AGAIN_MS, keeps_turn=True)
+    lane_rows.release(tx, lane.session_key, resume_at=tx.now + LOOK_AGAIN_MS, keeps_turn=True)
     return True
 
 
@@ -64,21 +64,21 @@ def give_up(tx: Tx, deps: TurnDeps, session_key: str, owner: str) -> None:
     Touches as little as it can of what may be damaged. The caller holds the lane's lock.
     """
     try:
-        lane = lanes.get(tx, session_key)
+        lane = lane_rows.get(tx, session_key)
     except UnreadableRow:
-        lanes.forget_overflow(tx, session_key)  # nothing else of it can be unreadable
+        lane_rows.forget_overflow(tx, session_key)  # nothing else of it can be unreadable
         return
     if lane is None or lane.owner not in (None, owner):
         return
     if lane.owner is not None:  # by a task of ours that has ended: no lane has two
-        lanes.release(tx, session_key, resume_at=tx.now, keeps_turn=True)
+        lane_rows.release(tx, session_key, resume_at=tx.now, keeps_turn=True)
     turn = None if lane.turn_id is None else turns.get_partly(tx, lane.turn_id)
     if turn is not None:
         how = End(state=TurnState.FAILED, reply=SENTENCE, error_kind=POISONED, error=SENTENCE)
         deps.ending.end_turn(tx, turn, how, lane.epoch)
         return
     deps.settlement.settle(tx, _to_blame(tx, session_key), State.FAILED, POISONED)
-    lanes.touch(tx, session_key)
+    lane_rows.touch(tx, session_key)
 
 
 def _to_blame(tx: Tx, session_key: str) -> list[str]:

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Collection, Mapping
 
-from wakeful.broker import lanes
+from wakeful.broker import lane_rows
 from wakeful.intake.intake import Intake
 from wakeful.lanes import poison
 from wakeful.store.database import Store, Tx
@@ -37,7 +37,7 @@ class Recovery:
     async def run(self) -> int:
         """Free every lane that is still owned; return the time at which the ledger ends."""
         freed = 0
-        while (count := await self._store.write(self._free_step)) > 0:
+        while (count := await self._store.transact(self._free_step)) > 0:
             freed += count
         if freed:
             log.warning("took back %d lanes of a process that did not stop cleanly", freed)
@@ -56,5 +56,5 @@ class Recovery:
                 stops = poison.stops_after(attempts, limit, beside_suspect=beside_suspect)
                 if stops < attempts:
                     turns.charge(tx, turn_id, stops)
-            lanes.release(tx, session_key, resume_at=tx.now, keeps_turn=True)
+            lane_rows.release(tx, session_key, resume_at=tx.now, keeps_turn=True)
         return len(rows)

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from wakeful.broker import lanes, stimuli
-from wakeful.broker.lanes import Lane
+from wakeful.broker import lane_rows, stimuli
+from wakeful.broker.lane_rows import Lane
 from wakeful.broker.stimuli import NEVER
 from wakeful.intake import waking
 from wakeful.intake.decide import WAITS, Action, Decision, decide
@@ -31,7 +31,7 @@ class Waiting:
         settlement.settle(tx, stimuli.self_waking(tx, session_key), State.SUPPRESSED, reason)
         parked = stimuli.park_lane(tx, session_key, reason)
         self._tell(tx, session_key, parked, State.PARKED, reason)
-        lanes.touch(tx, session_key)
+        lane_rows.touch(tx, session_key)
 
     def choose(self, tx: Tx, lane: Lane, session: Session) -> Choice | None:
         """Choose what opens the turn, and decide again, since time has passed."""
@@ -45,7 +45,7 @@ class Waiting:
                 settings_of=lambda s: self._deps.queue_settings_of(session, s),
             )
             if choice is None:
-                lanes.touch(tx, lane.session_key)
+                lane_rows.touch(tx, lane.session_key)
                 return None
             refused = self._refused(tx, lane, session, sleep, choice)
             if not refused:

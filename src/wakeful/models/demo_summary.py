@@ -1,4 +1,4 @@
-"""How the demo model folds a conversation: the first and the last things people said."""
+"""How the demo model compacts a conversation: the first and the last things people said."""
 
 import re
 

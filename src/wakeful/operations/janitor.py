@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable
 
-from wakeful.broker import attachments, lanes, stimuli
+from wakeful.broker import attachments, lane_rows, stimuli
 from wakeful.bus.bus import Bus
 from wakeful.gate import storms
 from wakeful.intake import dedup, deletion
@@ -96,12 +96,12 @@ class Janitor:
             sessions.DELETED_BEFORE, after=after, before=before, limit=STEP
         ):
             keys = [row[0] for row in rows]
-            await self._store.write(
-                lambda tx, keys=keys: deletion.forget(tx, keys), locks=map(lanes.lock, keys)
+            await self._store.transact(
+                lambda tx, keys=keys: deletion.forget(tx, keys), locks=map(lane_rows.lock, keys)
             )
             after = keys[-1]
 
     async def _sweep(self, step: Step) -> None:
         after: str | None = ""
         while after is not None:
-            after = await self._store.write(lambda tx, after=after: step(tx, after))
+            after = await self._store.transact(lambda tx, after=after: step(tx, after))

@@ -1,4 +1,4 @@
-"""What a model is told to fold the older part of a conversation, and what it must give back.
+"""What a model is told to compact the older part of a conversation, and what it must give back.
 
 The template has a version, which every compaction keeps: a change of the words is a new version.
 """
@@ -62,18 +62,18 @@ _INTRODUCTION = "[Summary of the earlier conversation, which is no longer shown]
 
 
 def question(
-    folded: Sequence[Message],
+    compacted: Sequence[Message],
     turn: Sequence[Message],
     *,
     previous: str | None,
     wish: str,
     longest: int,
 ) -> str:
-    """Return the request for a summary of `folded`, and of `turn`, the begun part of a task.
+    """Return the request for a summary of `compacted`, and of `turn`, the begun part of a task.
 
     No message takes more than `longest` characters of it.
     """
-    parts = [f"<conversation>\n{_written(folded, longest)}\n</conversation>"]
+    parts = [f"<conversation>\n{_written(compacted, longest)}\n</conversation>"]
     if turn:
         parts.append(f"<turn>\n{_written(turn, longest)}\n</turn>")
     if previous is not None:

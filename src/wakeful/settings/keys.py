@@ -54,7 +54,7 @@ _AGENT = {
     "limits.first_token_s": _key("Seconds until a model begins to answer.", 1, DAY_S),
     "limits.idle_s": _key("Seconds between two signs of life of a model.", 1, DAY_S),
     "limits.answer_s": _key("Seconds for one answer of a model.", 1, DAY_S),
-    "compaction.enabled": _key("Whether long conversations are folded into summaries."),
+    "compaction.enabled": _key("Whether long conversations are compacted into summaries."),
     "compaction.reserve_tokens": _key("Tokens left free for the answer.", 0, 10_000_000),
     "compaction.reserve_tokens_floor": _key(
         "At least so many; never more than a quarter of the window.", 0, 10_000_000

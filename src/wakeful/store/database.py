@@ -103,7 +103,7 @@ class Store(Protocol):
         """How this database keeps words and finds them."""
         ...
 
-    async def write(self, fn: Callable[[Tx], T], *, locks: Iterable[Lock] = ()) -> T:
+    async def transact(self, fn: Callable[[Tx], T], *, locks: Iterable[Lock] = ()) -> T:
         """Run `fn` in a transaction and return its result after the commit.
 
         `fn` may run more than once: it touches only its transaction. An exception from it reaches

@@ -39,7 +39,7 @@ class GroupedStore:
     async def start(self) -> None:
         await self._writer.start()
 
-    async def write(self, fn: Callable[[Tx], T], *, locks: Iterable[Lock] = ()) -> T:
+    async def transact(self, fn: Callable[[Tx], T], *, locks: Iterable[Lock] = ()) -> T:
         outcome = Outcome(loop=self._loop)
         self._writer.put(Call(outcome, fn, locks=tuple(locks)))
         self._urgency.asked()

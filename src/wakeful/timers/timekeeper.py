@@ -139,7 +139,7 @@ class Timekeeper:
                 raise error
             log.warning("the timer %r failed and is tried again", timer.id, exc_info=error)
         if failures:
-            await self._store.write(lambda tx: self._keep(tx, failures))
+            await self._store.transact(lambda tx: self._keep(tx, failures))
         return bool(failures) or any(outcome is True for outcome in fired)
 
     async def _prepared(self, timer: Timer) -> Due[Any]:

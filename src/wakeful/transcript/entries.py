@@ -120,7 +120,7 @@ def last_compaction(tx: Tx, path: Sequence[Segment]) -> Entry | None:
 def shown(tx: Tx, session: Session, stimulus_ids: Sequence[str]) -> dict[str, bool]:
     """Return which of these stimuli have their entry, and whether a model still sees it.
 
-    What was folded into a summary, or lies on a path that was left, is not seen.
+    What was compacted into a summary, or lies on a path that was left, is not seen.
     """
     rows = tx.all(ENTRIES.select("WHERE stimulus_id IN :ids"), ids=list(stimulus_ids))
     found = [ENTRIES.read(row) for row in rows]

@@ -86,7 +86,7 @@ def copy_of(session: Session, key: str, owner: str, now: int) -> Session:
 
 
 def _with_context(tx: Tx, session: Session) -> Session:
-    """Find out from which entry on the model sees a path that somebody else may have folded."""
+    """Find out from which entry on the model sees a path that somebody else may have compacted."""
     compaction = entries.last_compaction(tx, entries.segments_of(tx, session))
     if compaction is None:
         return replace(session, context_from=0, cycle="")

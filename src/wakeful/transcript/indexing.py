@@ -104,7 +104,7 @@ class Indexer:
         rows = await self._store.read(_NEW, **params)
         found = await asyncio.to_thread(_by_branch, rows)
         for batch in _batches(found):
-            done = await self._store.write(
+            done = await self._store.transact(
                 lambda tx, batch=batch: search.add(tx, self._store.full_text, batch, heads)
             )
             heads.update(done)

@@ -228,7 +228,7 @@ def note_stopped(tx: Tx, key: str, is_stopped: bool) -> None:
 def note_compaction(
     tx: Tx, key: str, *, context_from: int, cycle: str, tokens: int, by: int = 1
 ) -> None:
-    """Keep that a conversation was folded, or unfolded: what the model sees, and the cycle."""
+    """Keep that a conversation was compacted, or restored: what the model sees, and the cycle."""
     tx.run(
         "UPDATE sessions SET context_from = :context_from, cycle = :cycle, "
         "compactions = compactions + :by, failed_compactions = 0, context_tokens = :tokens "

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import islice, takewhile
 
-from wakeful.broker import lanes
-from wakeful.broker.lanes import LanesNeeded
+from wakeful.broker import lane_rows
+from wakeful.broker.lane_rows import LanesNeeded
 from wakeful.prompts import notes
 from wakeful.store.backend import Rerun
 from wakeful.tools.running import cut, locks_of, run_in_ledger
@@ -114,7 +114,7 @@ def _run_in_ledger(commit: TurnCommit, tool: Tool, call: ToolCall) -> ToolResult
         return ToolResult(text=failure, is_error=True)
     commit.flush()
     key = _key(commit.turn, call)
-    lanes.require(commit.tx, locks_of(tool, call, key, commit.turn))
+    lane_rows.require(commit.tx, locks_of(tool, call, key, commit.turn))
     context = LedgerContext(
         tx=commit.tx,
         ids=commit.deps.ids,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from wakeful.broker import lanes
+from wakeful.broker import lane_rows
 from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
 from wakeful.gate.wakes import MayWake
@@ -247,7 +247,7 @@ def commit_step(
 def is_fenced(tx: Tx, attempt: TurnAttempt) -> bool:
     """Tell whether another attempt owns the lane."""
     claim = attempt.claim
-    return not lanes.is_held(tx, claim.session_key, claim.owner, claim.epoch)
+    return not lane_rows.is_held(tx, claim.session_key, claim.owner, claim.epoch)
 
 
 def _begin(

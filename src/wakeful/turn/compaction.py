@@ -1,6 +1,6 @@
-"""Compaction: which part of a conversation is folded into a summary, and which is kept.
+"""Compaction: which part of a conversation is compacted into a summary, and which is kept.
 
-Nothing falls in neither part: what an earlier compaction kept is folded or kept again, and its
+Nothing falls in neither part: what an earlier compaction kept is compacted or kept again, and its
 summary is always handed on.
 """
 
@@ -39,7 +39,7 @@ class Room(Record):
 class Plan(Record):
     """What one compaction does."""
 
-    folded: tuple[Message, ...]  # becomes the summary, with the one before
+    compacted: tuple[Message, ...]  # becomes the summary, with the one before
     turn: tuple[Message, ...]  # the begun part of a turn whose rest is kept
     previous: str | None  # the summary so far
     first_kept_depth: int
@@ -71,10 +71,10 @@ def plan(
     open_turn_id: str | None = None,
     is_needed: bool = False,
 ) -> Plan | None:
-    """Return how to make room in a conversation, or None if nothing of it can be folded.
+    """Return how to make room in a conversation, or None if nothing of it can be compacted.
 
     `path` is what the model sees: the entries from the first kept one to the leaf. If that is
-    more than one summary can be made from, the plan folds the older part of it; the next goes on.
+    more than one summary can be made from, the plan takes the older part of it; the next goes on.
     With `is_needed` the model itself said that there is too much, whatever our estimate says.
     """
     before, lines = seen(path)
@@ -90,7 +90,7 @@ def plan(
     read, changed = _files(lines[:cut], before)
     last = path[-1]
     return Plan(
-        folded=tuple(line.message for line in lines[:begun]),
+        compacted=tuple(line.message for line in lines[:begun]),
         turn=tuple(line.message for line in lines[begun:cut]),
         previous=previous,
         first_kept_depth=lines[cut].entry.depth if cut < len(lines) else last.depth + 1,
@@ -136,7 +136,7 @@ def _cuts(lines: Sequence[Line]) -> list[int]:
 
 
 def _cut(lines: Sequence[Line], cuts: Sequence[int], keep: int) -> int:
-    """Return the last cut that keeps `keep` tokens, or 0 if that leaves nothing to fold."""
+    """Return the last cut that keeps `keep` tokens, or 0 if that leaves nothing to compact."""
     kept, start = 0, len(lines)
     while start > 0 and kept < keep:
         start -= 1
@@ -146,12 +146,12 @@ def _cut(lines: Sequence[Line], cuts: Sequence[int], keep: int) -> int:
     cut = next(cut for cut in cuts if cut >= start)
     if cut > 0:
         return cut
-    # One large message holds nearly everything: fold it, and keep what came after it.
+    # One large message holds nearly everything: compact it, and keep what came after it.
     return next((cut for cut in cuts if 0 < cut < len(lines)), 0)
 
 
 def _largest_foldable(lines: Sequence[Line], cuts: Sequence[int], room: Room, known: int) -> int:
-    """Return the last cut whose folded part fits one question, beside a summary of `known`
+    """Return the last cut whose compacted part fits one question, beside a summary of `known`
     tokens; at least the first one.
     """
     longest = room.is_used_up_at // LONGEST_SHARE

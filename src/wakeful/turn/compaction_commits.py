@@ -16,8 +16,8 @@ from wakeful.vocabulary.kinds import View
 from wakeful.vocabulary.message import AssistantMessage
 
 TOO_LONG = "This conversation is too long for the model, and could not be made shorter: {why}."
-NOTHING = "There is nothing to fold yet."
-NOT_FOLDED = "The conversation was not folded: {why}. Nothing of it was changed."
+NOTHING = "There is nothing to compact yet."
+NOT_COMPACTED = "The conversation was not compacted: {why}. Nothing of it was changed."
 
 
 def compacted(commit: TurnCommit, plan: Plan, reply: AssistantMessage, purpose: Purpose) -> Next:
@@ -62,11 +62,11 @@ def compacted(commit: TurnCommit, plan: Plan, reply: AssistantMessage, purpose: 
         tokens_after=commit.tokens(),
         because=purpose.value,
     )
-    return _go_on(commit, f"Folded: about {tokens_before} tokens became {commit.tokens()}.")
+    return _go_on(commit, f"Compacted: about {tokens_before} tokens became {commit.tokens()}.")
 
 
 def failed(commit: TurnCommit, why: str, purpose: Purpose) -> Next:
-    """Leave the conversation as it is, and say why it was not folded."""
+    """Leave the conversation as it is, and say why it was not compacted."""
     turn = commit.turn
     asks.failed(commit.tx, turn.id, turn.step, why)
     sessions.note_failed_compaction(commit.tx, turn.session_key)
@@ -76,7 +76,7 @@ def failed(commit: TurnCommit, why: str, purpose: Purpose) -> Next:
     if purpose is Purpose.RESCUE:
         return _ended(commit, "context_overflow", TOO_LONG.format(why=why))
     if is_compaction(turn):
-        return _ended(commit, "compaction_failure", NOT_FOLDED.format(why=why))
+        return _ended(commit, "compaction_failure", NOT_COMPACTED.format(why=why))
     return next_step(commit, ask)  # there may still be room for an answer
 
 
@@ -85,14 +85,14 @@ def skipped(commit: TurnCommit, purpose: Purpose) -> Next:
     turn = commit.turn
     if not is_compaction(turn):
         return failed(commit, "there is nothing in it that could be left out", purpose)
-    asks.failed(commit.tx, turn.id, turn.step, "nothing to fold")
+    asks.failed(commit.tx, turn.id, turn.step, "nothing to compact")
     if turn.interrupt is not Interrupt.NONE:
         return end_interrupted(commit)
     return end(commit, End(state=TurnState.DONE, reply=_told(turn, NOTHING)))
 
 
 def refused(commit: TurnCommit, refusal: str) -> Next:
-    """The model refused a conversation as too long: fold it, once in a turn."""
+    """The model refused a conversation as too long: compact it, once in a turn."""
     turn = commit.turn
     asks.failed(commit.tx, turn.id, turn.step, refusal)
     if turn.interrupt is not Interrupt.NONE:

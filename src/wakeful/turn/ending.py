@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from wakeful.broker import lanes, stimuli
+from wakeful.broker import lane_rows, stimuli
 from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
 from wakeful.outbox import outbox
@@ -58,7 +58,7 @@ class Ending:
         settled = self._settle(tx, turn, how)
         if how.reply:
             self._deliver(tx, turn, how.reply)
-        lanes.release(tx, turn.session_key, resume_at=None, keeps_turn=False)
+        lane_rows.release(tx, turn.session_key, resume_at=None, keeps_turn=False)
         data: dict[str, object] = {
             "state": how.state.value,
             "reply": how.reply,

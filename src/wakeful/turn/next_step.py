@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from wakeful.broker import lanes, stimuli
+from wakeful.broker import lane_rows, stimuli
 from wakeful.gate import halts
 from wakeful.intake.decide import Action, LaneState, decide
 from wakeful.intake.facts import arrival_of, lane_facts
@@ -170,7 +170,7 @@ def leave(
         settle(tx, turn.id, turn.step, ask_error)
     failed_ask = failure is not None and not is_garbled
     turns.leave(tx, turn.id, failed_ask=failed_ask, used_ms=round(commit.used_s() * 1000))
-    lanes.release(tx, turn.session_key, resume_at=resume_at, keeps_turn=True)
+    lane_rows.release(tx, turn.session_key, resume_at=resume_at, keeps_turn=True)
     commit.publish(
         "turn.left", reason=reason, resume_at=resume_at, error=ask_error, epoch=commit.epoch
     )
@@ -222,7 +222,7 @@ def _steers(commit: TurnCommit) -> list[Stimulus]:
     waiting = stimuli.waiting(tx, session.key, STEER_LIMIT)
     if not waiting:
         return []
-    lane = lanes.get(tx, session.key)
+    lane = lane_rows.get(tx, session.key)
     assert lane is not None
     facts = lane_facts(lane, commit.turn, None, is_halted=False, now=now)
     at_boundary = replace(facts, state=LaneState.TOOLS)

@@ -6,7 +6,7 @@ from wakeful.turn.agent import ReadyAgent
 from wakeful.turn.compaction import Room, room_of
 from wakeful.turns.turns import Turn
 from wakeful.vocabulary import session_key as keys
-from wakeful.vocabulary.compacting import FOLD
+from wakeful.vocabulary.compacting import NO_WISH
 from wakeful.vocabulary.kinds import Answer, Kind, Work
 from wakeful.vocabulary.stimulus import Draft, Priority
 
@@ -21,7 +21,7 @@ def room(agent: ReadyAgent) -> Room:
 
 
 def is_crowded(agent: ReadyAgent, session: Session, tokens: int) -> bool:
-    """Tell whether a conversation must be folded before the model is asked again."""
+    """Tell whether a conversation must be compacted before the model is asked again."""
     return (
         agent.config.compaction.enabled
         and session.failed_compactions < MAX_FAILURES
@@ -30,7 +30,7 @@ def is_crowded(agent: ReadyAgent, session: Session, tokens: int) -> bool:
 
 
 def is_compaction(what: Turn | Draft) -> bool:
-    return what.kind.rule.work is Work.FOLD
+    return what.kind.rule.work is Work.COMPACT
 
 
 def is_flush(what: Turn | Draft) -> bool:
@@ -64,7 +64,7 @@ def due_after(
             _draft(turn, session, Kind.MEMORY_FLUSH, agent.config.compaction.memory_flush.prompt)
         )
     if session.failed_compactions == 0 and is_crowded(agent, session, tokens):
-        due.append(_draft(turn, session, Kind.COMPACTION, FOLD))
+        due.append(_draft(turn, session, Kind.COMPACTION, NO_WISH))
     return due
 
 

@@ -13,7 +13,7 @@ from wakeful.turn.attempt import TurnAttempt
 from wakeful.turn.compaction import LONGEST_SHARE, Plan, plan
 from wakeful.turn.sizing import is_compaction, is_unheard, room
 from wakeful.turn.tokens import CHARACTERS_PER_TOKEN
-from wakeful.vocabulary.compacting import FOLD
+from wakeful.vocabulary.compacting import NO_WISH
 from wakeful.vocabulary.entry import Entry
 from wakeful.vocabulary.errors import Garbled
 from wakeful.vocabulary.message import AssistantMessage, UserMessage
@@ -25,19 +25,19 @@ _OUTSIDER = "who asked for the summary"
 async def summarise(
     store: Store, attempt: TurnAttempt, ask: Callable[[Request, Show], Awaitable[AssistantMessage]]
 ) -> tuple[Plan, AssistantMessage] | None:
-    """Ask for the summary that a compaction needs; None if there is nothing to fold.
+    """Ask for the summary that a compaction needs; None if there is nothing to compact.
 
     An answer that cannot take the place of what it stands for is Garbled.
     """
     turn, space = attempt.turn, room(attempt.agent)
-    path, wish = await store.write(lambda tx: _read(tx, attempt))
+    path, wish = await store.transact(lambda tx: _read(tx, attempt))
     is_wish = is_compaction(turn) and not is_unheard(turn)
     made = plan(path, space, open_turn_id=turn.id, is_needed=not is_wish)
     if made is None:
         return None
     longest = space.is_used_up_at * CHARACTERS_PER_TOKEN // LONGEST_SHARE
     text = template.question(
-        made.folded, made.turn, previous=made.previous, wish=wish, longest=longest
+        made.compacted, made.turn, previous=made.previous, wish=wish, longest=longest
     )
     request = Request(
         system=template.SYSTEM,
@@ -67,7 +67,7 @@ def _read(tx: Tx, attempt: TurnAttempt) -> tuple[list[Entry], str]:
     if not is_compaction(attempt.turn):
         return path, ""
     stimulus = stimuli.get(tx, attempt.turn.opened_by)
-    if stimulus is None or stimulus.text == FOLD:
+    if stimulus is None or stimulus.text == NO_WISH:
         return path, ""
     if stimulus.trust is Trust.EXTERNAL:
         return path, fenced(stimulus.text, source=_OUTSIDER, entry_id=stimulus.id)

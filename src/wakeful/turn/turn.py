@@ -212,7 +212,7 @@ class TurnRunner:
         """Return when to ask again; an answer that nobody could use has one more try of its own."""
         turn, now = attempt.turn, self._clock.now()
         if isinstance(error, Garbled):
-            was_garbled = await self._store.write(
+            was_garbled = await self._store.transact(
                 lambda tx: asks.was_garbled(tx, turn.id, turn.step)
             )
             return None if was_garbled else now
@@ -220,7 +220,7 @@ class TurnRunner:
         return next_try(error, turn.retries, limit, now, self._random)
 
     async def _compact(self, attempt: TurnAttempt, purpose: Purpose) -> Next:
-        """Fold the older part of the conversation; on failure nothing of it is changed."""
+        """Compact the older part of the conversation; on failure nothing of it is changed."""
         try:
             made = await summarise(
                 self._store, attempt, lambda request, show: self._answer(attempt, request, show)

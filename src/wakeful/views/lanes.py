@@ -1,6 +1,6 @@
 """Look at lanes: what each one is doing, and what it waits for."""
 
-from wakeful.broker.lanes import LANES, Lane
+from wakeful.broker.lane_rows import LANES, Lane
 from wakeful.gate import halts
 from wakeful.store.database import Store
 from wakeful.turns.turns import SUSPECT_STOPS, TURNS, Phase, Turn

@@ -1,12 +1,12 @@
-"""When a conversation is folded into a summary, and how much of it stays."""
+"""When a conversation is compacted into a summary, and how much of it stays."""
 
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.record import Record
 
-FOLD = "Fold the older part of this conversation into a summary."  # asked without a wish
+NO_WISH = "Compact the older part of this conversation into a summary."  # asked without a wish
 FLUSH_PROMPT = (
-    "The older part of this conversation will soon be folded into a summary. Write down now, with "
-    "memory_write, what you will want to know later and have not written yet: facts, wishes, "
+    "The older part of this conversation will soon be compacted into a summary. Write down now, "
+    "with memory_write, what you will want to know later and have not written yet: facts, wishes, "
     "decisions, open promises. Then answer exactly NO_REPLY."
 )
 

@@ -128,7 +128,7 @@ class Work(StrEnum):
     """What a turn does."""
 
     REPLY = "reply"
-    FOLD = "fold"  # a summary takes the place of the older part of the conversation
+    COMPACT = "compact"  # a summary takes the place of the older part of the conversation
     REMEMBER = "remember"  # memories are written before that
     NOTHING = "nothing"  # no model is asked
 
@@ -169,7 +169,7 @@ class KindRule(Record):
     makes: str = ""  # the word of the sessions that an inner kind may make all the same
     is_joinable: bool = True  # others may join the turn that it opened
     supersedes: bool = True  # mode `interrupt` ends what runs; no agent ends a person's turn
-    is_remembered: bool = True  # a long conversation is worth memories before it is folded
+    is_remembered: bool = True  # a long conversation is worth memories before it is compacted
 
     @property
     def is_debounced(self) -> bool:
@@ -277,7 +277,7 @@ RULES: dict[Kind, KindRule] = {
     Kind.DIGEST: KindRule(answer=Answer.ACTIVITY, is_inner=True, is_joinable=False),
     Kind.POST: KindRule(refused=Refused.NEVER, work=Work.NOTHING, is_inner=True, is_joinable=False),
     Kind.COMPACTION: KindRule(
-        answer=Answer.ASKER, work=Work.FOLD, is_inner=True, is_joinable=False
+        answer=Answer.ASKER, work=Work.COMPACT, is_inner=True, is_joinable=False
     ),
     Kind.MEMORY_FLUSH: KindRule(
         answer=Answer.NOBODY,

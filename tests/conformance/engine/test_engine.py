@@ -89,7 +89,7 @@ async def test_dedup_caps_and_timers_work_alike(settings_for: SettingsFor):
             target=MAIN,
             payload=msgspec.json.encode(draft).decode(),
         )
-        await runtime.store.write(lambda tx: timers.put(tx, timer))
+        await runtime.store.transact(lambda tx: timers.put(tx, timer))
         await wait_for(runtime, "stimulus.done", lambda e: e.stimulus_id != receipts[0].stimulus_id)
         found = await states(runtime)
 

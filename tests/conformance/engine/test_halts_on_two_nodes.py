@@ -8,7 +8,7 @@ from typing import TypeVar
 import pytest
 
 from tests.conformance.engine.test_two_nodes import MAIN, Node, column
-from wakeful.broker import lanes
+from wakeful.broker import lane_rows
 from wakeful.gate import halts
 from wakeful.lanes.opening import Opened
 from wakeful.store.database import Tx
@@ -40,7 +40,7 @@ class Held:
             assert self._let_go.wait(PATIENCE_S)
             return decision
 
-        return await node.store.write(hold, locks=[lanes.lock(MAIN), halts.ASKING])
+        return await node.store.transact(hold, locks=[lane_rows.lock(MAIN), halts.ASKING])
 
     async def decided(self) -> None:
         assert await asyncio.to_thread(self._decided.wait, PATIENCE_S)

@@ -38,7 +38,7 @@ async def test_what_waits_goes_on_after_the_clock_was_set_back(settings_for: Set
         clock.advance(LONGEST_NAP_S)
         turns = [await runtime.wait(receipt) for receipt in (first, second, third)]
         await wait_for(runtime, "delivery.acknowledged")
-        is_still = await runtime.store.write(nothing_waits)
+        is_still = await runtime.store.transact(nothing_waits)
 
     assert [turn and turn.reply for turn in turns] == ["one", "two", "three"]
     assert is_still

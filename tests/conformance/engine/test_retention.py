@@ -94,7 +94,7 @@ async def test_keys_are_forgotten_in_steps_and_only_with_their_stimuli(settings_
                 [{"key": f"{n:05}", "expires_at": dedup.WITH_STIMULUS} for n in range(2 * STEP)],
             )
 
-        await runtime.store.write(write)
+        await runtime.store.transact(write)
         await (await janitor(runtime, clock)).sweep()
         kept = await count(runtime, "dedup")
         clock.jump_to(clock.now() + 8 * DAY_MS)
@@ -115,7 +115,7 @@ async def test_events_are_bounded_in_number_from_the_oldest_on(settings_for: Set
             )
             tx.run("UPDATE bus_head SET seq = :head", head=3 * STEP)
 
-        await runtime.store.write(write)
+        await runtime.store.transact(write)
         sweeper = await janitor(runtime, clock, events=100)
         await sweeper.sweep()
         rows = await runtime.store.read("SELECT MIN(seq), COUNT(*) FROM events")
@@ -183,7 +183,7 @@ async def test_the_name_of_a_deleted_session_is_kept_while_a_ledger_speaks_of_it
             await runtime.delete(session)
         clock.jump_to(clock.now() + 100 * DAY_MS)
         await runtime.wait(await runtime.send("again", session="back"))
-        await runtime.store.write(
+        await runtime.store.transact(
             lambda tx: tx.run(
                 "UPDATE turns SET ended_at = :now WHERE session_key LIKE '%told'", now=tx.now
             )
@@ -223,4 +223,4 @@ async def looked(runtime: Runtime) -> None:
     """Let the runtime's own janitor do what it is about to do."""
     for _ in range(50):
         await runtime.store.read("SELECT 1")
-        await runtime.store.write(lambda _: None)
+        await runtime.store.transact(lambda _: None)

@@ -75,7 +75,7 @@ async def charge(settings: Settings, stops: Mapping[str, int], running: Sequence
     home, database = settings.home, settings.database
     address = database if home is None else home / "wakeful.db"
     store = await open_store(address, clock=ManualClock())
-    await store.write(write)
+    await store.transact(write)
     await store.close()
 
 

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from tests.conformance.engine.conftest import SettingsFor
-from wakeful.broker import lanes
+from wakeful.broker import lane_rows
 from wakeful.bus.bus import Bus
 from wakeful.runtime import Runtime
 from wakeful.store.database import Store, Tx
@@ -40,7 +40,7 @@ class Place:
 
     def keeper(self, **kinds: TimerKind[Any]) -> Timekeeper:
         def locks(timer: Timer) -> Sequence[Any]:
-            return [lanes.lock(timer.target)]
+            return [lane_rows.lock(timer.target)]
 
         return Timekeeper(self.store, self.bus, self.clock, kinds, locks)
 
@@ -49,7 +49,7 @@ class Place:
             for timer in wanted:
                 timers.put(tx, timer)
 
-        await self.store.write(put)
+        await self.store.transact(put)
 
     async def left(self) -> list[str]:
         return [row[0] for row in await self.store.read("SELECT id FROM timers ORDER BY id")]
@@ -278,7 +278,7 @@ async def put(runtime: Runtime, *wanted: Timer) -> None:
         for timer in wanted:
             timers.put(tx, timer)
 
-    await runtime.store.write(write)
+    await runtime.store.transact(write)
 
 
 async def test_deleting_a_session_leaves_the_timers_of_its_agent_and_of_jobs(

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 import msgspec
 import pytest
 
-from wakeful.broker import lanes, stimuli
+from wakeful.broker import lane_rows, stimuli
 from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
 from wakeful.gate import halts, wakes
@@ -88,17 +88,17 @@ class Node:
         return await self.intake.accept(draft)
 
     async def claim(self, key: str = MAIN) -> Opened | None:
-        return await self.store.write(
-            lambda tx: self.opening.open_next(tx, key), locks=[lanes.lock(key)]
+        return await self.store.transact(
+            lambda tx: self.opening.open_next(tx, key), locks=[lane_rows.lock(key)]
         )
 
     async def finish(self, opened: Opened):
         news = StepResult(reply=AssistantMessage(content=(Text(text="done"),)))
-        advanced = await self.store.write(
+        advanced = await self.store.transact(
             lambda tx: commit_step(
                 self.deps, tx, opened.attempt, lambda commit: next_step.advance(commit, news)
             ),
-            locks=[lanes.lock(MAIN)],
+            locks=[lane_rows.lock(MAIN)],
         )
         return advanced.next
 
@@ -188,9 +188,9 @@ async def test_a_late_owner_changes_nothing(nodes: tuple[Node, Node]):
     await nodes[0].accept("work")
     late = await nodes[0].claim()
     assert late is not None
-    await nodes[1].store.write(
-        lambda tx: lanes.release(tx, MAIN, resume_at=tx.now, keeps_turn=True),
-        locks=[lanes.lock(MAIN)],
+    await nodes[1].store.transact(
+        lambda tx: lane_rows.release(tx, MAIN, resume_at=tx.now, keeps_turn=True),
+        locks=[lane_rows.lock(MAIN)],
     )
     taken = await nodes[1].claim()
     assert taken is not None
@@ -218,7 +218,7 @@ async def test_a_transaction_held_open_delays_only_its_own_lane(
         assert let_go.wait(10)
 
     async with asyncio.TaskGroup() as group:
-        group.create_task(first.store.write(hold, locks=[lanes.lock(MAIN)]))
+        group.create_task(first.store.transact(hold, locks=[lane_rows.lock(MAIN)]))
         await asyncio.to_thread(entered.wait, 10)
         blocked = group.create_task(second.accept("waits", kind=Kind.SYSTEM_EVENT))
         try:
@@ -277,7 +277,7 @@ async def test_a_timer_is_fired_by_one_of_two_timekeepers(nodes: tuple[Node, Nod
     def keeper_of(node: Node) -> Timekeeper:
         kinds = {"test": TimerKind(fire)}
         return Timekeeper(
-            node.store, node.bus, SystemClock(), kinds, lambda timer: [lanes.lock(timer.target)]
+            node.store, node.bus, SystemClock(), kinds, lambda timer: [lane_rows.lock(timer.target)]
         )
 
     def put(tx: Tx) -> None:
@@ -285,7 +285,7 @@ async def test_a_timer_is_fired_by_one_of_two_timekeepers(nodes: tuple[Node, Nod
             due = tx.now - number
             timers.put(tx, Timer(id=f"t{number}", due_at=due, kind="test", target=MAIN))
 
-    await nodes[0].store.write(put)
+    await nodes[0].store.transact(put)
     async with asyncio.TaskGroup() as group:
         keepers = [group.create_task(keeper_of(node).run()) for node in nodes]
         await asyncio.wait_for(done.wait(), 10)
@@ -320,7 +320,7 @@ async def test_a_sleep_is_ended_once(nodes: tuple[Node, Node]):
         created_at=0,
         wake_at=60_000,
     )
-    await nodes[0].store.write(lambda tx: sleeps.enter(tx, sleep))
+    await nodes[0].store.transact(lambda tx: sleeps.enter(tx, sleep))
     await asyncio.gather(*(node.accept("wake") for node in nodes))
 
     woken = await column(nodes[0], "SELECT seq FROM events WHERE kind = 'sleep.woken'")
@@ -329,15 +329,17 @@ async def test_a_sleep_is_ended_once(nodes: tuple[Node, Node]):
 
 async def test_a_halt_is_set_once_and_a_delivery_ends_once(nodes: tuple[Node, Node]):
     halted = await asyncio.gather(
-        *(node.store.write(lambda tx: halts.halt(tx, "main", "test")) for node in nodes)
+        *(node.store.transact(lambda tx: halts.halt(tx, "main", "test")) for node in nodes)
     )
     route = Route(door="out", address="ann")
-    await nodes[0].store.write(
+    await nodes[0].store.transact(
         lambda tx: outbox.file(tx, "dl_1", route, "hi", session_key=MAIN, turn_id=None)
     )
     settled = await asyncio.gather(
         *(
-            node.store.write(lambda tx: outbox.settle(tx, "dl_1", DeliveryState.ACKNOWLEDGED, None))
+            node.store.transact(
+                lambda tx: outbox.settle(tx, "dl_1", DeliveryState.ACKNOWLEDGED, None)
+            )
             for node in nodes
         )
     )
@@ -359,8 +361,8 @@ async def test_locks_are_taken_in_one_order(nodes: tuple[Node, Node]):
 
     async def both(node: Node, order: list[str]) -> None:
         for _ in range(10):
-            await node.store.write(
-                lambda tx: lanes.get_all(tx, order), locks=[Lock(space, key) for key in order]
+            await node.store.transact(
+                lambda tx: lane_rows.get_all(tx, order), locks=[Lock(space, key) for key in order]
             )
 
     await asyncio.gather(both(nodes[0], keys), both(nodes[1], keys[::-1]))

@@ -33,7 +33,7 @@ async def say(runtime: Runtime, session: str, text: str = "hello") -> str:
 
 async def spoil(runtime: Runtime, sql: str) -> None:
     """Write what another release would have written."""
-    assert await runtime.store.write(lambda tx: tx.run(sql)) > 0
+    assert await runtime.store.transact(lambda tx: tx.run(sql)) > 0
 
 
 async def as_time_passes(runtime: Runtime, clock: ManualClock, kind: str) -> Event:

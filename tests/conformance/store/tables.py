@@ -95,7 +95,7 @@ async def together(store: Store, *calls: Awaitable[Any]) -> list[Any]:
         hold.let_go()
 
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(store.write(hold))
+        tasks.create_task(store.transact(hold))
         await hold.entered()
         *results, _ = await asyncio.gather(*calls, release(), return_exceptions=True)
     return results

@@ -34,8 +34,8 @@ async def test_text_comes_back_as_it_was_or_is_refused_by_name(store: Store, bod
     """T18: whatever is said is data, in every statement."""
     stored, neighbour = await together(
         store,
-        store.write(lambda tx: replace_note(tx, body)),
-        store.write(lambda tx: tx.one("SELECT 'fine'")),
+        store.transact(lambda tx: replace_note(tx, body)),
+        store.transact(lambda tx: tx.one("SELECT 'fine'")),
     )
 
     assert neighbour == ("fine",)
@@ -49,7 +49,7 @@ async def test_text_comes_back_as_it_was_or_is_refused_by_name(store: Store, bod
 @many_examples
 @given(name=HOSTILE)
 async def test_hostile_rows_of_a_verb_harm_no_other_row(store: Store, name: str) -> None:
-    await store.write(lambda tx: tx.run("DELETE FROM notes"))
+    await store.transact(lambda tx: tx.run("DELETE FROM notes"))
 
     hostile, good = await together(
         store, store.batch(ADD_NOTES, "!" + name), store.batch(ADD_NOTES, "good")
@@ -87,10 +87,10 @@ async def test_hostile_parameters_of_reads_are_answered_or_refused(store: Store,
 
 
 async def test_a_text_of_ten_megabytes_comes_back(store: Store) -> None:
-    await store.write(lambda tx: add_note(tx, "big", body=BIG))
+    await store.transact(lambda tx: add_note(tx, "big", body=BIG))
 
     assert await store.read("SELECT body FROM notes") == [(BIG,)]
-    assert await store.write(lambda tx: tx.one("SELECT body FROM notes")) == (BIG,)
+    assert await store.transact(lambda tx: tx.one("SELECT body FROM notes")) == (BIG,)
     assert await store.read("SELECT id FROM notes WHERE body IN :all", all=[BIG]) == [("big",)]
 
 
@@ -109,6 +109,6 @@ async def test_ten_megabytes_in_one_row_of_a_verb_harm_no_other_row(store: Store
 @pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**40])
 async def test_a_number_of_more_than_64_bits_is_refused_by_name(store: Store, number: int) -> None:
     with pytest.raises(InvalidInput) as caught:
-        await store.write(lambda tx: add_note(tx, "a", value=number))
+        await store.transact(lambda tx: add_note(tx, "a", value=number))
 
     assert caught.value.field == "value"

@@ -52,7 +52,7 @@ async def test_a_connection_cut_at_commit_neither_loses_nor_repeats_a_write(
         return len(runs)
 
     proxy.cut_next_commit(cut)
-    result = await store.write(write)
+    result = await store.transact(write)
 
     assert proxy.cuts == 1
     assert result == len(runs) == runs_expected
@@ -72,9 +72,9 @@ async def test_every_caller_of_a_cut_group_is_answered_once(
     hold = Hold()
     names = [f"{number:02}" for number in range(20)]
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(store.write(hold))
+        tasks.create_task(store.transact(hold))
         await hold.entered()
-        writes = [tasks.create_task(store.write(lambda tx, n=n: write(tx, n))) for n in names]
+        writes = [tasks.create_task(store.transact(lambda tx, n=n: write(tx, n))) for n in names]
         proxy.cut_next_commit(Cut.AFTER)
         hold.let_go()
 
@@ -92,7 +92,7 @@ async def test_a_commit_still_under_way_is_waited_for(
     proxy.cut_next_commit(Cut.DURING)
 
     async with asyncio.TaskGroup() as tasks:
-        write = tasks.create_task(store.write(lambda tx: add_note(tx, "a")))
+        write = tasks.create_task(store.transact(lambda tx: add_note(tx, "a")))
         await proxy.has_cut.wait()
         seen = await names_of(store)
         was_done = write.done()
@@ -119,7 +119,7 @@ async def test_a_session_ended_by_the_server_is_replaced(
         return add_note(tx, "b")
 
     async with asyncio.TaskGroup() as tasks:
-        written = tasks.create_task(store.write(write))
+        written = tasks.create_task(store.transact(write))
         await hold.entered()
         await _end_sessions(admin)
         hold.let_go()
@@ -137,7 +137,7 @@ async def test_sessions_ended_while_idle_are_replaced(
     await names_of(store)
     await _end_sessions(admin)
 
-    await store.write(lambda tx: add_note(tx, "a"))
+    await store.transact(lambda tx: add_note(tx, "a"))
     found = await names_of(store)
     await store.close()
 
@@ -151,7 +151,7 @@ async def test_a_server_that_is_gone_makes_callers_busy_until_it_is_back(
     monkeypatch.setattr(postgres_session, "RECONNECT_S", 0.1)
     async with proxy_to(postgres_url) as (proxy, url):
         store = await open_postgres(url, clock=SystemClock(), migrations=[TABLES])
-        await store.write(lambda tx: add_note(tx, "before"))
+        await store.transact(lambda tx: add_note(tx, "before"))
         proxy.is_down = True
         proxy.close()
 
@@ -159,7 +159,7 @@ async def test_a_server_that_is_gone_makes_callers_busy_until_it_is_back(
         with pytest.raises(StoreBusy):
             await store.read("SELECT 1")
         proxy.is_down = False
-        await store.write(lambda tx: add_note(tx, "after"))
+        await store.transact(lambda tx: add_note(tx, "after"))
         found = await names_of(store)
         await store.close()
 
@@ -169,7 +169,7 @@ async def test_a_server_that_is_gone_makes_callers_busy_until_it_is_back(
 
 async def together_without_hold(store: Store) -> list[object]:
     return await asyncio.gather(
-        *(store.write(lambda tx, n=n: add_note(tx, n)) for n in "xyz"), return_exceptions=True
+        *(store.transact(lambda tx, n=n: add_note(tx, n)) for n in "xyz"), return_exceptions=True
     )
 
 

@@ -24,7 +24,7 @@ STATEMENTS = len(SECOND.statements())
 
 async def test_a_store_is_brought_up_to_date(lasting_opener: Opener) -> None:
     old = await lasting_opener([TABLES])
-    await old.write(lambda tx: add_note(tx, "a"))
+    await old.transact(lambda tx: add_note(tx, "a"))
     await old.close()
 
     new = await lasting_opener([TABLES, SECOND])
@@ -41,7 +41,7 @@ async def test_a_migration_that_stops_anywhere_leaves_the_old_schema(
     lasting_opener: Opener, place: int
 ) -> None:
     old = await lasting_opener([TABLES])
-    await old.write(lambda tx: add_note(tx, "a"))
+    await old.transact(lambda tx: add_note(tx, "a"))
     await old.close()
     statements = SECOND.statements()
     statements.insert(place, "INSERT INTO no_such_table VALUES (1);")
@@ -91,7 +91,7 @@ async def test_a_newer_schema_that_allows_this_binary_is_accepted(
     await store.close()
 
     older = await lasting_opener([TABLES])
-    await older.write(lambda tx: add_note(tx, "a"))
+    await older.transact(lambda tx: add_note(tx, "a"))
     version = await older.read("SELECT version FROM schema")
     found = await names_of(older)
     await older.close()

@@ -40,7 +40,7 @@ async def test_writes_go_on_while_a_read_runs(lasting_opener: Opener) -> None:
 
     async with asyncio.TaskGroup() as tasks:
         read = tasks.create_task(_interrupted(store))
-        await store.write(lambda tx: add_note(tx, "a"))
+        await store.transact(lambda tx: add_note(tx, "a"))
         was_reading = not read.done()
 
     assert was_reading
@@ -52,7 +52,7 @@ async def test_reads_go_on_while_a_write_runs(lasting_opener: Opener) -> None:
     hold = Hold()
 
     async with asyncio.TaskGroup() as tasks:
-        write = tasks.create_task(store.write(hold))
+        write = tasks.create_task(store.transact(hold))
         await hold.entered()
         found = await names_of(store)
         was_writing = not write.done()
@@ -91,7 +91,7 @@ async def test_a_read_cannot_write(store: Store) -> None:
         await store.read("INSERT INTO notes (id) VALUES ('x')")
 
     assert await names_of(store) == []
-    await store.write(lambda tx: add_note(tx, "a"))
+    await store.transact(lambda tx: add_note(tx, "a"))
 
 
 async def test_a_cancelled_read_harms_nobody(store: Store) -> None:
@@ -106,7 +106,9 @@ async def test_a_cancelled_read_harms_nobody(store: Store) -> None:
 async def test_a_read_sees_no_half_of_a_write(store: Store) -> None:
     async def write() -> None:
         for number in range(30):
-            await store.write(lambda tx, n=number: (add_note(tx, f"{n}-a"), add_note(tx, f"{n}-b")))
+            await store.transact(
+                lambda tx, n=number: (add_note(tx, f"{n}-a"), add_note(tx, f"{n}-b"))
+            )
 
     async with asyncio.TaskGroup() as tasks:
         writing = tasks.create_task(write())

@@ -13,7 +13,7 @@ async def notes(store: Store) -> None:
         rows = [{"id": name, "value": value, "body": ""} for value, name in enumerate("abc")]
         tx.many(INSERT_NOTE, rows)
 
-    await store.write(fill)
+    await store.transact(fill)
 
 
 @pytest.mark.parametrize(
@@ -31,8 +31,8 @@ async def test_a_list_is_one_parameter(
         rows = tx.all(f"SELECT id FROM notes WHERE id {operator} :names ORDER BY id", names=names)
         return [row[0] for row in rows]
 
-    assert await store.write(lambda tx: select(tx, "IN")) == inside
-    assert await store.write(lambda tx: select(tx, "NOT IN")) == outside
+    assert await store.transact(lambda tx: select(tx, "IN")) == inside
+    assert await store.transact(lambda tx: select(tx, "NOT IN")) == outside
     read = await store.read("SELECT id FROM notes WHERE id IN :names ORDER BY id", names=names)
     assert [row[0] for row in read] == inside
 
@@ -54,7 +54,7 @@ async def test_run_counts_the_rows_it_changed(store: Store) -> None:
             tx.run("DELETE FROM notes WHERE id IN :ids", ids=["a", "d"]),
         ]
 
-    assert await store.write(changes) == [2, 0, 1, 2]
+    assert await store.transact(changes) == [2, 0, 1, 2]
 
 
 async def test_rows_come_back_as_tuples_of_plain_values(store: Store) -> None:
@@ -62,11 +62,11 @@ async def test_rows_come_back_as_tuples_of_plain_values(store: Store) -> None:
         add_note(tx, "ä €", value=-(2**63), body="'")
         return tx.one("SELECT id, value, body, NULL FROM notes WHERE id = :id", id="ä €")
 
-    assert await store.write(values) == ("ä €", -(2**63), "'", None)
+    assert await store.transact(values) == ("ä €", -(2**63), "'", None)
 
 
 async def test_one_is_none_when_there_is_no_row(store: Store) -> None:
-    assert await store.write(lambda tx: tx.one("SELECT 1 FROM notes WHERE id = 'x'")) is None
+    assert await store.transact(lambda tx: tx.one("SELECT 1 FROM notes WHERE id = 'x'")) is None
 
 
 async def test_colons_inside_of_text_are_no_parameters(store: Store) -> None:
@@ -76,18 +76,20 @@ async def test_colons_inside_of_text_are_no_parameters(store: Store) -> None:
 
 
 async def test_a_flag_is_stored_as_a_number(store: Store) -> None:
-    await store.write(lambda tx: tx.run("UPDATE notes SET value = :flag WHERE id = 'a'", flag=True))
+    await store.transact(
+        lambda tx: tx.run("UPDATE notes SET value = :flag WHERE id = 'a'", flag=True)
+    )
 
     assert await store.read("SELECT value FROM notes WHERE id = 'a'") == [(1,)]
 
 
 async def test_a_statement_that_is_no_sql_is_our_mistake(store: Store) -> None:
     with pytest.raises(Invariant, match="SELEKT"):
-        await store.write(lambda tx: tx.all("SELEKT 1"))
+        await store.transact(lambda tx: tx.all("SELEKT 1"))
     with pytest.raises(Invariant, match="SELEKT"):
         await store.read("SELEKT 1")
 
 
 async def test_a_missing_parameter_is_named(store: Store) -> None:
     with pytest.raises(KeyError, match="id"):
-        await store.write(lambda tx: tx.all("SELECT 1 FROM notes WHERE id = :id"))
+        await store.transact(lambda tx: tx.all("SELECT 1 FROM notes WHERE id = :id"))

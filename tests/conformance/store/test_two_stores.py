@@ -42,7 +42,9 @@ async def test_a_counter_under_its_lock_loses_no_update(pair: Pair) -> None:
     locks = [Lock(COUNTERS, "one")]
 
     async def count(store: Store) -> list[int]:
-        return [await store.write(lambda tx: increment(tx, "one"), locks=locks) for _ in range(25)]
+        return [
+            await store.transact(lambda tx: increment(tx, "one"), locks=locks) for _ in range(25)
+        ]
 
     counted = await asyncio.gather(*(count(store) for store in pair for _ in range(4)))
 
@@ -70,7 +72,7 @@ async def test_locks_named_in_any_order_never_block_each_other_for_ever(pair: Pa
 
     async def count(store: Store, order: list[str]) -> None:
         for _ in range(15):
-            await store.write(
+            await store.transact(
                 lambda tx: [increment(tx, name) for name in order],
                 locks=[Lock(COUNTERS, name) for name in order],
             )
@@ -87,7 +89,7 @@ async def test_a_number_is_never_visible_before_a_lower_one(pair: Pair) -> None:
     async def publish(store: Store) -> None:
         nonlocal writing
         for number in range(40):
-            await store.write(lambda tx: tx.gather(PUBLISH, "x"))
+            await store.transact(lambda tx: tx.gather(PUBLISH, "x"))
             await store.batch(PUBLISH, str(number))
         writing -= 1
 
@@ -118,9 +120,9 @@ async def test_writes_pass_a_transaction_that_is_held_open_before_its_commit(
         tx.gather(last, "x")
 
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(held.write(write))
+        tasks.create_task(held.transact(write))
         await hold.entered()
-        await other.write(lambda tx: add_note(tx, "passed"))
+        await other.transact(lambda tx: add_note(tx, "passed"))
         seen = await names_of(other)
         hold.let_go()
 
@@ -143,7 +145,7 @@ async def test_a_held_number_holds_back_the_numbers_after_it(pair: Pair) -> None
         tx.gather(after_numbers, "x")
 
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(held.write(write))
+        tasks.create_task(held.transact(write))
         await hold.entered()
         second = tasks.create_task(other.batch(PUBLISH, "second"))
         seen = await other.read("SELECT seq FROM events")
@@ -166,9 +168,9 @@ async def test_what_waits_for_a_lock_sees_what_its_holder_committed(pair: Pair) 
         hold(tx)
 
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(held.write(write, locks=locks))
+        tasks.create_task(held.transact(write, locks=locks))
         await hold.entered()
-        waiting = tasks.create_task(other.write(lambda tx: increment(tx, "one"), locks=locks))
+        waiting = tasks.create_task(other.transact(lambda tx: increment(tx, "one"), locks=locks))
         await held.read("SELECT 1")
         hold.let_go()
 
@@ -190,9 +192,9 @@ async def test_a_deadlock_is_run_again(pair: Pair) -> None:
         return order
 
     for key in "ab":
-        await pair[0].write(lambda tx: None, locks=[Lock(COUNTERS, key)])
+        await pair[0].transact(lambda tx: None, locks=[Lock(COUNTERS, key)])
     results = await asyncio.gather(
-        pair[0].write(lambda tx: write(tx, "ab")), pair[1].write(lambda tx: write(tx, "ba"))
+        pair[0].transact(lambda tx: write(tx, "ab")), pair[1].transact(lambda tx: write(tx, "ba"))
     )
 
     assert results == ["ab", "ba"]

@@ -58,7 +58,7 @@ async def test_a_row_that_fails_does_not_fail_the_others(store: Store) -> None:
         store.batch(verb, "a"),
         store.batch(verb, "bad"),
         store.batch(verb, "b"),
-        store.write(lambda tx: add_note(tx, "c")),
+        store.transact(lambda tx: add_note(tx, "c")),
     )
 
     assert (first, last, function) == ("did a", "did b", "c")
@@ -87,9 +87,9 @@ async def test_a_group_runs_its_verbs_then_its_functions_then_what_was_gathered(
 
     await together(
         store,
-        store.write(lambda tx: write(tx, "a")),
+        store.transact(lambda tx: write(tx, "a")),
         store.batch(recorder("verb", log), "x"),
-        store.write(lambda tx: write(tx, "b")),
+        store.transact(lambda tx: write(tx, "b")),
         store.batch(recorder("verb", log), "y"),
     )
 
@@ -109,7 +109,7 @@ async def test_a_gathered_verb_may_gather_for_a_later_one(store: Store) -> None:
         tx.gather(last, "own")
         tx.gather(Verb("first", run, rank=1), "a")
 
-    await store.write(write)
+    await store.transact(write)
 
     assert log == ["last own of-a"]
 
@@ -120,7 +120,7 @@ async def test_rows_gathered_by_a_failed_write_are_dropped(store: Store) -> None
         raise ValueError
 
     await together(
-        store, store.write(fail), store.write(lambda tx: tx.gather(PUBLISH, "published"))
+        store, store.transact(fail), store.transact(lambda tx: tx.gather(PUBLISH, "published"))
     )
 
     assert await store.read("SELECT seq, body FROM events") == [(1, "published")]
@@ -140,7 +140,7 @@ async def test_a_gathered_verb_that_fails_fails_only_whose_rows_it_got(store: St
         return name
 
     def call(name: str) -> Any:
-        return store.write(lambda tx: write(tx, name))
+        return store.transact(lambda tx: write(tx, name))
 
     results = await together(store, *map(call, ["a", "b", "bad", "c"]))
 
@@ -161,6 +161,6 @@ async def test_a_locked_row_exists(store: Store) -> None:
     def increment(tx: Tx) -> int:
         return tx.run("UPDATE counters SET value = value + 1 WHERE key = 'new'")
 
-    assert await store.write(increment, locks=[Lock(COUNTERS, "new")]) == 1
-    assert await store.write(increment, locks=[Lock(COUNTERS, "new")]) == 1
+    assert await store.transact(increment, locks=[Lock(COUNTERS, "new")]) == 1
+    assert await store.transact(increment, locks=[Lock(COUNTERS, "new")]) == 1
     assert await store.read("SELECT value FROM counters") == [(2,)]

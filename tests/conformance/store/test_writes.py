@@ -18,7 +18,7 @@ class Odd(BaseException):
 
 
 async def test_a_write_is_visible_to_readers_once_it_returned(store: Store) -> None:
-    result = await store.write(lambda tx: add_note(tx, "a"))
+    result = await store.transact(lambda tx: add_note(tx, "a"))
 
     assert result == "a"
     assert await names_of(store) == ["a"]
@@ -26,7 +26,7 @@ async def test_a_write_is_visible_to_readers_once_it_returned(store: Store) -> N
 
 async def test_what_is_answered_outlives_the_store(lasting_opener: Opener) -> None:
     store = await lasting_opener()
-    await store.write(lambda tx: add_note(tx, "a"))
+    await store.transact(lambda tx: add_note(tx, "a"))
     await store.close()
 
     again = await lasting_opener()
@@ -43,9 +43,9 @@ async def test_a_failed_write_does_not_fail_its_neighbours(store: Store) -> None
 
     first, failed, last = await together(
         store,
-        store.write(lambda tx: add_note(tx, "a")),
-        store.write(fail),
-        store.write(lambda tx: add_note(tx, "b")),
+        store.transact(lambda tx: add_note(tx, "a")),
+        store.transact(fail),
+        store.transact(lambda tx: add_note(tx, "b")),
     )
 
     assert (first, last) == ("a", "b")
@@ -61,7 +61,7 @@ async def test_many_failing_writes_leave_the_good_ones_whole(store: Store) -> No
         return number
 
     def call(number: int) -> Any:
-        return store.write(lambda tx: write(tx, number))
+        return store.transact(lambda tx: write(tx, number))
 
     results = await together(store, *map(call, range(100)))
 
@@ -74,7 +74,7 @@ async def test_a_refusal_is_a_value(store: Store) -> None:
     sql = "INSERT INTO notes (id) VALUES (:id) ON CONFLICT DO NOTHING"
 
     changed = await together(
-        store, *(store.write(lambda tx: tx.run(sql, id="same")) for _ in range(3))
+        store, *(store.transact(lambda tx: tx.run(sql, id="same")) for _ in range(3))
     )
 
     assert changed == [1, 0, 0]
@@ -83,9 +83,9 @@ async def test_a_refusal_is_a_value(store: Store) -> None:
 async def test_a_broken_constraint_reaches_only_the_caller_that_broke_it(store: Store) -> None:
     first, second, third = await together(
         store,
-        store.write(lambda tx: add_note(tx, "same")),
-        store.write(lambda tx: add_note(tx, "same")),
-        store.write(lambda tx: add_note(tx, "other")),
+        store.transact(lambda tx: add_note(tx, "same")),
+        store.transact(lambda tx: add_note(tx, "same")),
+        store.transact(lambda tx: add_note(tx, "other")),
     )
 
     assert (first, third) == ("same", "other")
@@ -100,9 +100,9 @@ async def test_an_error_that_a_function_swallows_still_undoes_its_write(store: S
             tx.run("INSERT INTO notes (id) VALUES (NULL), (NULL), ('taken')")
         return "all is well"
 
-    await store.write(lambda tx: add_note(tx, "taken"))
+    await store.transact(lambda tx: add_note(tx, "taken"))
     failed, neighbour = await together(
-        store, store.write(careless), store.write(lambda tx: add_note(tx, "n"))
+        store, store.transact(careless), store.transact(lambda tx: add_note(tx, "n"))
     )
 
     assert isinstance(failed, Invariant)
@@ -114,7 +114,7 @@ async def test_functions_run_in_the_order_of_their_arrival(store: Store) -> None
     order: list[int] = []
 
     def call(number: int) -> Any:
-        return store.write(lambda tx: tx.after_commit(lambda: order.append(number)))
+        return store.transact(lambda tx: tx.after_commit(lambda: order.append(number)))
 
     await together(store, *map(call, range(20)))
 
@@ -122,7 +122,7 @@ async def test_functions_run_in_the_order_of_their_arrival(store: Store) -> None
 
 
 async def test_a_group_shares_one_time(store: Store) -> None:
-    times = await together(store, *(store.write(lambda tx: tx.now) for _ in range(5)))
+    times = await together(store, *(store.transact(lambda tx: tx.now) for _ in range(5)))
 
     assert len(set(times)) == 1
 
@@ -136,7 +136,7 @@ async def test_nothing_follows_a_commit_that_did_not_happen(store: Store) -> Non
         tx.notify("notes", "key")
         raise ValueError
 
-    await together(store, store.write(fail))
+    await together(store, store.transact(fail))
 
     assert followed == []
 
@@ -154,7 +154,7 @@ async def test_what_follows_a_commit_happens_once_though_functions_run_again(
     def fail(tx: Tx) -> None:
         raise ValueError
 
-    await together(store, store.write(good), store.write(fail))
+    await together(store, store.transact(good), store.transact(fail))
 
     assert runs == ["good", "good"]
     assert followed == ["after"]
@@ -168,7 +168,7 @@ async def test_what_follows_a_commit_has_happened_when_the_write_returns(store: 
         tx.notify("notes", "key")
         tx.after_commit(lambda: followed.append("after"))
 
-    await store.write(write)
+    await store.transact(write)
 
     assert sorted(followed) == ["after", "key"]
 
@@ -182,9 +182,9 @@ async def test_a_key_is_told_once_per_group(store: Store) -> None:
         tx.notify("notes", "b")
         tx.notify("elsewhere", "c")
 
-    await together(store, store.write(write), store.write(write))
+    await together(store, store.transact(write), store.transact(write))
     undo()
-    await store.write(write)
+    await store.transact(write)
 
     assert told == ["a", "b"]
 
@@ -199,7 +199,7 @@ async def test_a_listener_that_fails_does_not_silence_the_others(store: Store) -
 
     store.listen("notes", fail)
     store.listen("notes", told.append)
-    await store.write(lambda tx: tx.notify("notes", "a"))
+    await store.transact(lambda tx: tx.notify("notes", "a"))
 
     assert told == ["a"]
     assert isinstance(reports[0]["exception"], ValueError)
@@ -209,9 +209,9 @@ async def test_cancellation_waits_for_the_outcome(store: Store) -> None:
     hold = Hold()
 
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(store.write(hold))
+        tasks.create_task(store.transact(hold))
         await hold.entered()
-        write = tasks.create_task(store.write(lambda tx: add_note(tx, "a")))
+        write = tasks.create_task(store.transact(lambda tx: add_note(tx, "a")))
         cancelled_early = tasks.create_task(_cancel(write))
         await cancelled_early
         was_done = write.done()
@@ -229,9 +229,9 @@ async def test_a_cancelled_write_that_fails_is_just_cancelled(store: Store) -> N
         raise ValueError
 
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(store.write(hold))
+        tasks.create_task(store.transact(hold))
         await hold.entered()
-        write = tasks.create_task(store.write(fail))
+        write = tasks.create_task(store.transact(fail))
         await tasks.create_task(_cancel(write))
         hold.let_go()
 
@@ -247,9 +247,9 @@ async def test_a_function_may_raise_anything(store: Store) -> None:
 
     stopped, left, good = await together(
         store,
-        store.write(stop),
-        store.write(leave),
-        store.write(lambda tx: add_note(tx, "a")),
+        store.transact(stop),
+        store.transact(leave),
+        store.transact(lambda tx: add_note(tx, "a")),
     )
 
     assert isinstance(stopped, RuntimeError)
@@ -262,9 +262,9 @@ async def test_writes_queued_before_closing_are_finished(lasting_opener: Opener)
     hold = Hold()
 
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(store.write(hold))
+        tasks.create_task(store.transact(hold))
         await hold.entered()
-        queued = tasks.create_task(store.write(lambda tx: add_note(tx, "a")))
+        queued = tasks.create_task(store.transact(lambda tx: add_note(tx, "a")))
         await tasks.create_task(_nothing())
         tasks.create_task(store.close())
         hold.let_go()
@@ -277,7 +277,7 @@ async def test_a_closed_store_refuses(opener: Opener) -> None:
     await store.close()
 
     with pytest.raises(StoreRefused):
-        await store.write(lambda tx: None)
+        await store.transact(lambda tx: None)
     with pytest.raises(StoreRefused):
         await store.read("SELECT 1")
 
@@ -295,7 +295,7 @@ async def test_too_many_waiting_writes_are_refused_at_once(
     monkeypatch.setattr(writer, "WAITING_LIMIT", 3)
 
     results = await together(
-        store, *(store.write(lambda tx, name=name: add_note(tx, name)) for name in "abcde")
+        store, *(store.transact(lambda tx, name=name: add_note(tx, name)) for name in "abcde")
     )
 
     assert results[:3] == ["a", "b", "c"]

@@ -45,7 +45,7 @@ async def test_an_import_is_undone_in_small_steps(store: Store):
     transcript_id = report.transcript_id or ""
 
     steps = 1
-    while not await store.write(lambda tx: imports.undo(tx, transcript_id, 100)):
+    while not await store.transact(lambda tx: imports.undo(tx, transcript_id, 100)):
         steps += 1
 
     assert steps > 10

@@ -159,24 +159,24 @@ async def test_what_is_deleted_or_not_yet_whole_is_not_found_and_is_swept_from_t
 ):
     await filled(store)
     view = SearchView(store)
-    await store.write(lambda tx: tx.run("UPDATE sessions SET transcript_id = 'tr_else'"))
+    await store.transact(lambda tx: tx.run("UPDATE sessions SET transcript_id = 'tr_else'"))
 
     assert await view.page("harbour", limit=50) == []
 
-    await store.write(lambda tx: tx.run("DELETE FROM entries"))
+    await store.transact(lambda tx: tx.run("DELETE FROM entries"))
     after: str | None = ""
     while after is not None:
-        after = await store.write(lambda tx, after=after: search.sweep(tx, after, 2))
+        after = await store.transact(lambda tx, after=after: search.sweep(tx, after, 2))
     for table in ("search_lines", "search_heads", "search_words"):
         assert (await store.read(f"SELECT COUNT(*) FROM {table}"))[0][0] == 0
 
 
 async def test_the_end_of_a_branch_that_others_stand_on_is_swept_from_the_index(store: Store):
     await filled(store)
-    await store.write(lambda tx: tx.run("DELETE FROM entries WHERE depth > 2"))
+    await store.transact(lambda tx: tx.run("DELETE FROM entries WHERE depth > 2"))
     after: str | None = ""
     while after is not None:
-        after = await store.write(lambda tx, after=after: search.sweep(tx, after, 2))
+        after = await store.transact(lambda tx, after=after: search.sweep(tx, after, 2))
 
     assert numbers(await SearchView(store).page("harbour", limit=50)) == [1, 0]
     assert (await store.read("SELECT depth FROM search_heads"))[0][0] == 2
@@ -239,7 +239,7 @@ SPOIL = "UPDATE entries SET kind = 'vision' WHERE depth IN (1, 8)"
 
 async def test_an_entry_of_another_release_keeps_nothing_else_out_of_the_index(store: Store):
     await filled(store, is_indexed=False)
-    await store.write(lambda tx: tx.run(SPOIL))
+    await store.transact(lambda tx: tx.run(SPOIL))
 
     await caught_up(store)
 
@@ -249,6 +249,6 @@ async def test_an_entry_of_another_release_keeps_nothing_else_out_of_the_index(s
 
 async def test_a_page_is_full_though_an_entry_cannot_be_read(store: Store):
     await filled(store)
-    await store.write(lambda tx: tx.run(SPOIL))
+    await store.transact(lambda tx: tx.run(SPOIL))
 
     assert numbers(await SearchView(store).page("harbour", limit=2)) == [3, 0]

@@ -68,15 +68,15 @@ def test_a_long_conversation_is_folded_and_unfolded(awake: Home, api: httpx2.Cli
     say(api, "web:f", f"the parcel comes on Friday. {'So it is. ' * 10_000}")
     say(api, "web:f", "and now?")
 
-    folded = awake.ok("sessions", "compact", "web:f", "keep every date")
+    compacted = awake.ok("sessions", "compact", "web:f", "keep every date")
     entries = api.get("/api/sessions/web:f/entries").json()["items"]
-    unfolded = awake.ok("sessions", "undo-compaction", "web:f")
+    restored = awake.ok("sessions", "undo-compaction", "web:f")
     again = awake.run("sessions", "undo-compaction", "web:f")
 
-    assert folded.startswith("Folded: about ")
+    assert compacted.startswith("Compacted: about ")
     (made,) = [entry["body"] for entry in entries if entry["kind"] == "compaction"]
     assert "the parcel comes on Friday" in made["summary"]
-    assert unfolded == "web:f shows again what was folded\n"
+    assert restored == "web:f shows again what was compacted\n"
     assert "no compaction" in again.stderr
 
 

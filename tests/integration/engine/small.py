@@ -88,6 +88,6 @@ async def said(runtime: Runtime, text: str = "hello") -> Turn:
     return turn
 
 
-async def folds(runtime: Runtime) -> list[CompactionBody]:
+async def compactions(runtime: Runtime) -> list[CompactionBody]:
     bodies = [entry.content() for entry in await runtime.entries()]
     return [body for body in bodies if isinstance(body, CompactionBody)]

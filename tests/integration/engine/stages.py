@@ -75,7 +75,7 @@ class Hold:
         self._ended = threading.Event()
 
     def start(self, runtime: Runtime, group: asyncio.TaskGroup) -> None:
-        group.create_task(runtime.store.write(self._hold))
+        group.create_task(runtime.store.transact(self._hold))
 
     async def begun(self) -> None:
         assert await asyncio.to_thread(self._entered.wait, PATIENCE_S)

@@ -30,7 +30,7 @@ async def publish(store: Store, bus: Bus, *kinds: str) -> None:
         for kind in kinds:
             bus.publish(tx, Event(kind=kind, session_key="s"))
 
-    await store.write(write)
+    await store.transact(write)
 
 
 async def test_replay_and_live_events_meet_without_gap_or_repeat():
@@ -57,10 +57,10 @@ async def test_an_event_has_one_time_live_and_replayed():
         bus.publish(tx, Event(kind="x"))
 
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(store.write(publish_slowly))
+        tasks.create_task(store.transact(publish_slowly))
         assert await asyncio.to_thread(entered.wait, PATIENCE_S)
         clock.advance(5)
-        tasks.create_task(store.write(lambda _: next_ran.set()))
+        tasks.create_task(store.transact(lambda _: next_ran.set()))
         await cycles()
         # The event loop stands still: the next group begins before anybody is told of the first.
         leave.set()
@@ -109,7 +109,7 @@ async def test_a_pruned_position_gets_a_reset():
         tx.run("DELETE FROM events WHERE seq <= 2")
         tx.run("UPDATE bus_head SET pruned_through = 2")
 
-    await store.write(prune)
+    await store.transact(prune)
 
     assert (await anext(bus.follow(since=start))).kind == "reset"
     await store.close()
@@ -132,7 +132,7 @@ async def test_a_failed_transaction_publishes_nothing():
         raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        await store.write(fail)
+        await store.transact(fail)
     assert not await store.read("SELECT 1 FROM events")
     await store.close()
 
@@ -152,9 +152,9 @@ async def test_a_session_is_followed_apart_from_the_others():
         for key in ("a", "b", "a"):
             bus.publish(tx, Event(kind="x", session_key=key))
 
-    await store.write(write)
+    await store.transact(write)
     events = bus.follow(session_key="a", since=start)
-    await store.write(write)
+    await store.transact(write)
 
     assert [(await anext(events)).seq for _ in range(4)] == [1, 3, 4, 6]
     await store.close()

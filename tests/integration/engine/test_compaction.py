@@ -9,8 +9,8 @@ from tests.integration.engine.small import (
     RULES,
     WINDOW,
     Small,
+    compactions,
     counted,
-    folds,
     runtime_with,
     said,
     summary,
@@ -37,7 +37,7 @@ async def test_a_conversation_is_folded_before_a_prompt_that_would_not_fit():
         await said(runtime, LONG)
         await said(runtime, LONG)
         turn = await said(runtime, LONG)
-        made = await folds(runtime)
+        made = await compactions(runtime)
 
     assert turn.state is TurnState.DONE
     assert turn.reply == "three"
@@ -67,7 +67,7 @@ async def test_the_work_of_a_long_turn_is_folded_between_its_steps():
     model = Small([uncounted("", call("read", call_id=f"c{n}")) for n in range(6)] + ["finished"])
     async with runtime_with(model, tools=[reading(LONG)]) as runtime:
         turn = await said(runtime, "read it all")
-        made = await folds(runtime)
+        made = await compactions(runtime)
 
     assert (turn.state, turn.reply) == (TurnState.DONE, "finished")
     assert len(made) >= 2
@@ -128,7 +128,7 @@ async def test_a_bad_summary_changes_nothing_and_says_why(bad: str | Exception):
         await said(runtime, LONG)
         turn = await said(runtime, LONG)
         event = await wait_for(runtime, "session.compaction_failed")
-        made = await folds(runtime)
+        made = await compactions(runtime)
 
     assert turn.reply == "three"
     assert event.data["reason"]
@@ -146,14 +146,14 @@ async def test_a_summary_that_must_wait_for_the_model_is_asked_for_again():
         await wait_for(runtime, "turn.left")
         clock.advance(400)
         turn = await runtime.wait(receipt)
-        made = await folds(runtime)
+        made = await compactions(runtime)
 
     assert turn is not None
     assert turn.reply == "three"
     assert len(made) == 1
 
 
-@pytest.mark.parametrize("summaries", [["bad", "bad"], ["bad"]], ids=["failed", "folded"])
+@pytest.mark.parametrize("summaries", [["bad", "bad"], ["bad"]], ids=["failed", "compacted"])
 async def test_a_question_after_a_summary_has_all_its_tries(summaries: list[Line]):
     model = Small(["one", "two", Garbled("half an answer"), "three"], summaries)
     async with runtime_with(model) as runtime:
@@ -289,7 +289,7 @@ async def test_somebody_may_ask_for_it_and_say_what_matters():
     assert turn is not None
     assert turn.state is TurnState.DONE
     assert turn.reply is not None
-    assert turn.reply.startswith("Folded")
+    assert turn.reply.startswith("Compacted")
     assert "keep the number 42" in model.summed_up[0]
 
 
@@ -350,7 +350,7 @@ async def test_a_short_conversation_is_left_as_it_is():
         turn = await runtime.wait(await runtime.compact())
 
     assert turn is not None
-    assert (turn.state, turn.reply) == (TurnState.DONE, "There is nothing to fold yet.")
+    assert (turn.state, turn.reply) == (TurnState.DONE, "There is nothing to compact yet.")
     assert model.summed_up == []
 
 
@@ -433,7 +433,7 @@ async def test_a_stop_ends_a_compaction_and_changes_nothing():
         await pause.reached.wait()
         stopped = await runtime.stop()
         turn = await runtime.wait(receipt)
-        made = await folds(runtime)
+        made = await compactions(runtime)
         await said(runtime, "still here?")
 
     assert stopped.turn_id is not None

@@ -86,9 +86,9 @@ async def test_a_message_that_was_folded_away_while_it_waited_is_shown_again():
         urgent.go_on.set()
         await turn_of(runtime, second)
         await turn_of(runtime, first)
-        folded = await runtime.store.read("SELECT context_from FROM sessions")
+        compacted = await runtime.store.read("SELECT context_from FROM sessions")
 
-    assert folded[0][0] > 0
+    assert compacted[0][0] > 0
     assert "water the garden" in "\n".join(shown(model.requests[-1]))
 
 

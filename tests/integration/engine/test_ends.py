@@ -61,7 +61,7 @@ async def test_a_turn_that_cannot_be_reopened(tmp_path: Path, in_tool: bool):
     clock = ManualClock()
     receipt = await cut_off(tmp_path, in_tool=in_tool)
     store = await open_sqlite(tmp_path / "wakeful.db", clock=clock)
-    await store.write(lambda tx: tx.run("UPDATE entries SET body = 'not JSON'"))
+    await store.transact(lambda tx: tx.run("UPDATE entries SET body = 'not JSON'"))
     await store.close()
     agents = [Agent("gone", model=Scripted([])), Agent("main")]
     async with Runtime(agents=agents, clock=clock, settings=Settings(home=tmp_path)) as runtime:
@@ -81,7 +81,7 @@ async def test_a_turn_whose_last_words_cannot_be_written():
     async with Runtime(agents=[agent], clock=clock) as runtime:
         receipt = await runtime.send("go")
         await gate.entered.wait()
-        await runtime.store.write(lambda tx: tx.run(NO_WORDS))
+        await runtime.store.transact(lambda tx: tx.run(NO_WORDS))
         clock.advance(agent.config.limits.wall_s)
         for _ in range(ENDING_TRIES):
             await clock.asleep.wait()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.integration.engine.looking import shown, states
-from wakeful.broker import lanes
+from wakeful.broker import lane_rows
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import Settings, StormSettings
 from wakeful.sleeps import sleeps
@@ -148,7 +148,7 @@ def asleep(clock: ManualClock) -> Sleep:
 async def test_a_real_message_ends_the_sleep_in_the_transaction_that_accepts_it():
     clock = ManualClock()
     async with in_memory(Scripted(says_ok), clock=clock) as runtime:
-        await runtime.store.write(lambda tx: sleeps.enter(tx, asleep(clock)))
+        await runtime.store.transact(lambda tx: sleeps.enter(tx, asleep(clock)))
         later = await runtime.send("no hurry", priority="later")
         still = await runtime.store.read("SELECT buffered FROM sleeps")
         receipt = await runtime.send("wake up")
@@ -175,9 +175,9 @@ async def test_a_timer_files_its_stimulus_once_and_never_early():
             target=MAIN,
             payload=msgspec.json.encode(draft).decode(),
         )
-        await runtime.store.write(lambda tx: timers.put(tx, timer))
+        await runtime.store.transact(lambda tx: timers.put(tx, timer))
         clock.advance(4.999)
-        await runtime.store.write(lambda tx: None)
+        await runtime.store.transact(lambda tx: None)
         assert await states(runtime) == []
         clock.advance(0.001)
         await wait_for(runtime, "turn.finished")
@@ -330,7 +330,7 @@ async def test_two_agents_do_not_share_a_lane():
 
 async def test_a_lane_that_is_not_due_is_not_claimed():
     async with in_memory([]) as runtime:
-        await runtime.store.write(lambda tx: lanes.add_missing(tx, [MAIN]))
+        await runtime.store.transact(lambda tx: lane_rows.add_missing(tx, [MAIN]))
         rows = await runtime.store.read("SELECT ready_at, owner FROM lanes")
 
     assert [tuple(row) for row in rows] == [(None, None)]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.integration.engine.looking import kinds, states, turn_of
 from tests.integration.engine.stages import CountingClock, Hold, cycles, rounds
-from wakeful.broker import lanes
+from wakeful.broker import lane_rows
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import Settings
 from wakeful.store.database import Tx
@@ -40,10 +40,10 @@ async def test_a_full_disk_in_mid_turn_holds_a_lane_up_only_while_it_is_full():
     async with in_memory([pause, "answered"], clock=clock) as runtime:
         receipt = await runtime.send("one")
         await pause.reached.wait()
-        await runtime.store.write(fill_up)
+        await runtime.store.transact(fill_up)
         pause.go_on.set()
         await clock.asleep.wait()
-        await runtime.store.write(make_room)
+        await runtime.store.transact(make_room)
         clock.advance(1)
         turn = await turn_of(runtime, receipt)
 
@@ -56,10 +56,10 @@ async def test_a_stop_reaches_a_turn_whose_lane_waits_for_a_full_disk():
     async with in_memory([pause], clock=clock) as runtime:
         receipt = await runtime.send("one")
         await pause.reached.wait()
-        await runtime.store.write(fill_up)
+        await runtime.store.transact(fill_up)
         pause.go_on.set()
         await clock.asleep.wait()
-        await runtime.store.write(make_room)
+        await runtime.store.transact(make_room)
         await runtime.stop()
         clock.advance(1)
         turn = await turn_of(runtime, receipt)
@@ -75,7 +75,7 @@ async def test_an_opening_that_a_stopping_process_did_not_hear_of_costs_no_attem
         in_memory(["warmed up"], settings=settings) as runtime,
     ):
         await turn_of(runtime, await runtime.send("begin"))
-        unlisten = runtime.store.listen(lanes.READY, lambda _: hold.start(runtime, group))
+        unlisten = runtime.store.listen(lane_rows.READY, lambda _: hold.start(runtime, group))
         receipt = await runtime.send("go")
         await hold.begun()
         unlisten()

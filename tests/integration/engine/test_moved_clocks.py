@@ -58,7 +58,7 @@ async def set_timer(runtime: Runtime, due_at: int, timer_id: str = "tea") -> Non
     draft = operator_draft(MAIN, text="tea is ready", kind=Kind.AUTOMATION)
     payload = msgspec.json.encode(draft).decode()
     timer = Timer(id=timer_id, due_at=due_at, kind="stimulus", target=MAIN, payload=payload)
-    await runtime.store.write(lambda tx: timers.put(tx, timer))
+    await runtime.store.transact(lambda tx: timers.put(tx, timer))
 
 
 async def fired(runtime: Runtime) -> list[Event]:

@@ -45,7 +45,7 @@ async def test_a_stimulus_that_cannot_be_opened_fails_and_what_follows_it_runs()
 
 async def rename_sessions(runtime: Runtime, old: str, new: str) -> None:
     """Hide a session from its lane: nobody foresees that."""
-    await runtime.store.write(
+    await runtime.store.transact(
         lambda tx: tx.run("UPDATE sessions SET key = :new WHERE key = :old", new=new, old=old)
     )
 
@@ -56,11 +56,13 @@ async def test_a_turn_that_cannot_be_reopened_fails_and_what_follows_it_runs():
     async with in_memory(model, clock=clock) as runtime:
         first = await runtime.send("first")
         left = await wait_for(runtime, "turn.left")
-        await runtime.store.write(lambda tx: tx.run("UPDATE entries SET body = 'not JSON'"))
+        await runtime.store.transact(lambda tx: tx.run("UPDATE entries SET body = 'not JSON'"))
         clock.advance(5)
         await tries(runtime, clock)
         turn = await turn_of(runtime, first)
-        await runtime.store.write(lambda tx: tx.run("DELETE FROM entries WHERE body = 'not JSON'"))
+        await runtime.store.transact(
+            lambda tx: tx.run("DELETE FROM entries WHERE body = 'not JSON'")
+        )
         second = await turn_of(runtime, await runtime.send("second", session="other"))
 
     assert (turn.id, turn.state, turn.error_kind) == (left.turn_id, TurnState.FAILED, "poisoned")

@@ -79,7 +79,7 @@ class Receiver:
 async def file_delivery(runtime: Runtime, state: str, attempts: int) -> None:
     """Leave a delivery as a process that was cut off leaves it: the sender hears nothing of it."""
     expires_at = runtime.clock.now() + outbox.DAY_MS
-    await runtime.store.write(
+    await runtime.store.transact(
         lambda tx: tx.run(
             "INSERT INTO deliveries (id, target, route, session_key, text, state, attempts, "
             "due_at, filed_at, expires_at) VALUES ('dl_1', :target, :route, :key, 'hi', :state, "

@@ -18,7 +18,7 @@ TABLES = {
 
 async def rename(runtime: Runtime, old: str, new: str) -> None:
     """Hide a table from a service, which nobody foresees, or give it back."""
-    await runtime.store.write(lambda tx: tx.run(f"ALTER TABLE {old} RENAME TO {new}"))
+    await runtime.store.transact(lambda tx: tx.run(f"ALTER TABLE {old} RENAME TO {new}"))
 
 
 @pytest.mark.parametrize("table", TABLES)

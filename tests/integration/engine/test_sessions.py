@@ -304,7 +304,7 @@ class FullAfterwards:
     """A store whose disk is full once a session is deleted."""
 
     def __init__(self, store: Store) -> None:
-        self.write = store.write
+        self.write = store.transact
 
     async def read(self, sql: str, **params: object) -> NoReturn:
         raise StoreFull
@@ -334,7 +334,7 @@ async def test_what_waits_in_a_session_is_cancelled_in_steps_when_it_is_deleted(
         await runtime.send("x")
         await pause.reached.wait()
         drafts = [operator_draft(MAIN, text="job", kind=Kind.AUTOMATION) for _ in range(1200)]
-        await runtime.store.write(lambda tx: runtime.services.intake.accept_in(tx, drafts))
+        await runtime.store.transact(lambda tx: runtime.services.intake.accept_in(tx, drafts))
         await runtime.delete("main")
         rows = await runtime.store.read(
             "SELECT state, state_reason, COUNT(*) FROM stimuli GROUP BY state, state_reason"

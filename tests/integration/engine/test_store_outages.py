@@ -110,7 +110,7 @@ async def let_indexer_rest(runtime: Runtime, clock: CountingClock) -> None:
 
 
 async def execute(runtime: Runtime, sql: str) -> None:
-    await runtime.store.write(lambda tx: tx.run(sql))
+    await runtime.store.transact(lambda tx: tx.run(sql))
 
 
 async def follow_up(runtime: Runtime, clock: CountingClock, receipt: Receipt) -> Turn:
@@ -177,7 +177,7 @@ async def test_a_file_that_somebody_else_locks_for_long_strands_no_turn(tmp_path
     async with in_memory(script, clock=clock, settings=settings) as runtime:
         receipt = await runtime.send("one")
         await pause.reached.wait()
-        await runtime.store.write(be_impatient)
+        await runtime.store.transact(be_impatient)
         with locked(tmp_path):
             pause.go_on.set()
             await tries(clock)
@@ -201,7 +201,7 @@ async def test_a_commit_that_raises_once_strands_no_turn(tmp_path: Path):
         tx.run(RAISES)
 
     async with in_memory(["lost", "the next answer"]) as runtime:
-        await runtime.store.write(arm)
+        await runtime.store.transact(arm)
         turn = await turn_of(runtime, await runtime.send("one"))
         after = await turn_of(runtime, await runtime.send("two"))
 
@@ -219,7 +219,7 @@ async def test_a_turn_that_fails_while_the_file_is_locked_ends_after_that(tmp_pa
         receipt = await runtime.send("one")
         await tries(clock, 1)
         await execute(runtime, "DROP TRIGGER no_end")
-        await runtime.store.write(be_impatient)
+        await runtime.store.transact(be_impatient)
         with locked(tmp_path):
             await tries(clock)
         turn = await follow_up(runtime, clock, receipt)
@@ -263,7 +263,7 @@ async def test_a_runtime_that_ends_during_an_outage_keeps_the_turn_for_the_next(
         async with in_memory([pause], clock=clock, settings=settings) as runtime:
             receipt = await runtime.send("one")
             await pause.reached.wait()
-            await runtime.store.write(be_impatient)
+            await runtime.store.transact(be_impatient)
             stack.enter_context(locked(tmp_path))
             pause.go_on.set()
             await tries(clock)
@@ -283,7 +283,7 @@ async def test_a_lane_that_nobody_works_in_is_found_and_goes_on():
         ((owner,),) = await runtime.store.read("SELECT owner FROM lanes")
         pause.go_on.set()
         left = await wait_for(runtime, "turn.left")
-        await runtime.store.write(lambda tx: strand(tx, owner))
+        await runtime.store.transact(lambda tx: strand(tx, owner))
         clock.advance(CHECK_EVERY_MS / 1000)
         turn = await turn_of(runtime, receipt)
 

@@ -74,7 +74,7 @@ async def test_what_waited_through_a_sleep_runs_when_a_message_ends_it():
         wake_at=clock.now() + DAY_MS,
     )
     async with in_memory(Scripted(lambda _: "hi"), clock=clock) as runtime:
-        await runtime.store.write(lambda tx: sleeps.enter(tx, sleep))
+        await runtime.store.transact(lambda tx: sleeps.enter(tx, sleep))
         waited = await runtime.send("when you wake", priority="later")
         woke = await runtime.send("wake up")
         turns = [await turn_of(runtime, receipt) for receipt in (woke, waited)]

@@ -142,9 +142,9 @@ async def test_the_janitor_forgets_bytes_that_nothing_refers_to(tmp_path: Path):
         store = home.runtime.store
         later = attachments.SPARED_MS // 1000 + 1
         clock.advance(later)
-        await store.write(lambda tx: attachments.prune(tx, "", 10))
+        await store.transact(lambda tx: attachments.prune(tx, "", 10))
         used = await rows(home, "attachments")
-        await store.write(lambda tx: attachments.release(tx, [sent["stimulus_id"]]))
-        await store.write(lambda tx: attachments.prune(tx, "", 10))
+        await store.transact(lambda tx: attachments.release(tx, [sent["stimulus_id"]]))
+        await store.transact(lambda tx: attachments.prune(tx, "", 10))
 
         assert (used, await rows(home, "attachments")) == (1, 0)

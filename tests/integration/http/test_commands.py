@@ -339,6 +339,6 @@ async def test_a_conversation_is_folded_and_unfolded_over_http():
         filed = await client.post("/api/sessions/main/compact", json={"wish": "keep dates"})
 
     assert filed.status_code == 200
-    assert answer["turn"]["reply"] == "There is nothing to fold yet."
+    assert answer["turn"]["reply"] == "There is nothing to compact yet."
     assert undone.status_code == 422
     assert "no compaction" in undone.json()["detail"]

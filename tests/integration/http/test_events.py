@@ -27,7 +27,7 @@ async def publish(home: House, *kinds: str, data: dict[str, object] | None = Non
         for kind in kinds:
             bus.publish(tx, Event(kind=kind, data=data or {}))
 
-    await home.runtime.store.write(write)
+    await home.runtime.store.transact(write)
 
 
 @contextmanager

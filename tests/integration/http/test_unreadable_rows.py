@@ -29,7 +29,7 @@ async def filled(home: House) -> list[str]:
 async def test_the_list_of_sessions_shows_all_but_those_that_cannot_be_read():
     async with house() as home:
         await filled(home)
-        await home.runtime.store.write(
+        await home.runtime.store.transact(
             lambda tx: tx.run(
                 "UPDATE sessions SET queue = '{\"mode\":\"telepathy\"}' WHERE key LIKE '%:t%'"
             )
@@ -48,7 +48,7 @@ async def test_the_list_of_sessions_shows_all_but_those_that_cannot_be_read():
 async def test_the_list_of_stimuli_shows_all_but_those_that_cannot_be_read():
     async with house() as home:
         ids = await filled(home)
-        await home.runtime.store.write(
+        await home.runtime.store.transact(
             lambda tx: tx.run(
                 "UPDATE stimuli SET kind = 'elsewhere' WHERE id IN :ids", ids=ids[1:3]
             )

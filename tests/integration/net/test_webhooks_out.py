@@ -79,7 +79,7 @@ async def file(runtime: Runtime, *texts: str, route: Route = CRM) -> list[str]:
                 turn_id=None,
             )
 
-    await runtime.store.write(write)
+    await runtime.store.transact(write)
     rows = await runtime.store.read("SELECT id FROM deliveries ORDER BY id")
     return [row[0] for row in rows if route.door in row[0]]
 

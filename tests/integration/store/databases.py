@@ -54,7 +54,7 @@ async def killed(path: Path, notes: int = 30, body_bytes: int = 200) -> Path:
 
 async def _fill(store: Store, notes: int, body_bytes: int) -> None:
     for number in range(notes):
-        await store.write(lambda tx, n=number: add_note(tx, f"{n:04}", "x" * body_bytes))
+        await store.transact(lambda tx, n=number: add_note(tx, f"{n:04}", "x" * body_bytes))
 
 
 def flip(path: Path, position: int, count: int = 1) -> None:

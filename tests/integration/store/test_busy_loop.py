@@ -31,7 +31,7 @@ async def test_writes_and_reads_go_on_while_the_loop_is_never_idle(
         nonlocal is_over
         try:
             for number in range(WRITES):
-                await store.write(lambda tx, n=number: add_note(tx, str(n)))
+                await store.transact(lambda tx, n=number: add_note(tx, str(n)))
                 await names_of(store)
         finally:
             is_over = True

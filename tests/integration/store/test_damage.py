@@ -210,7 +210,7 @@ async def test_references_are_enforced(path: Path) -> None:
     store = await opened(path)
 
     with pytest.raises(WakefulError, match="FOREIGN KEY"):
-        await store.write(
+        await store.transact(
             lambda tx: tx.run("INSERT INTO letters (id, note_id) VALUES ('l', 'none')")
         )
 

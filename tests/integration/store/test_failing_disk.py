@@ -42,17 +42,17 @@ async def test_after_one_failed_sync_nothing_is_acknowledged_any_more(
 ) -> None:
     disk = FaultyDisk()
     store = await opened(path, vfs=disk.name)
-    await store.write(lambda tx: add_note(tx, "before"))
+    await store.transact(lambda tx: add_note(tx, "before"))
     disk.on_sync, disk.on_write = (
         (fault, disk.on_write) if fault is failing_sync else (disk.on_sync, fault)
     )
 
     with pytest.raises(StoreFailed):
-        await store.write(lambda tx: add_note(tx, "failed"))
+        await store.transact(lambda tx: add_note(tx, "failed"))
     disk.repair()
     await store.wait_failed()
     with pytest.raises(StoreFailed):
-        await store.write(lambda tx: add_note(tx, "later"))
+        await store.transact(lambda tx: add_note(tx, "later"))
     await store.close()
 
     again = await opened(path)
@@ -67,7 +67,7 @@ async def test_a_failed_store_touches_the_disk_no_more(path: Path) -> None:
     store = await opened(path, vfs=disk.name)
     disk.on_sync = failing_sync
     with pytest.raises(StoreFailed):
-        await store.write(lambda tx: add_note(tx, "failed"))
+        await store.transact(lambda tx: add_note(tx, "failed"))
     disk.repair()
     syncs = disk.syncs
 
@@ -88,7 +88,7 @@ async def test_a_failed_checkpoint_is_a_failed_sync(
             failing_sync(name)
 
     disk.on_sync = fail_on_database
-    await store.write(lambda tx: add_note(tx, "in the log"))
+    await store.transact(lambda tx: add_note(tx, "in the log"))
     await store.wait_failed()
     await store.close()
 
@@ -101,17 +101,19 @@ async def test_a_failed_checkpoint_is_a_failed_sync(
 async def test_a_full_disk_is_told_to_the_callers_and_passes(path: Path) -> None:
     disk = FaultyDisk()
     store = await opened(path, vfs=disk.name)
-    await store.write(lambda tx: add_note(tx, "before"))
+    await store.transact(lambda tx: add_note(tx, "before"))
 
     def write(tx: Tx) -> None:
         add_note(tx, "half", "x" * 50_000)
         add_note(tx, "other half", "x" * 50_000)
 
     disk.on_write = full
-    results = await asyncio.gather(*(store.write(write) for _ in range(3)), return_exceptions=True)
+    results = await asyncio.gather(
+        *(store.transact(write) for _ in range(3)), return_exceptions=True
+    )
     found = await names_of(store)
     disk.repair()
-    await store.write(lambda tx: add_note(tx, "after"))
+    await store.transact(lambda tx: add_note(tx, "after"))
 
     assert [type(result) for result in results] == [StoreFull] * 3
     assert found == ["before"]
@@ -130,9 +132,9 @@ async def test_a_disk_full_while_checkpointing_disturbs_nobody(
     disk.on_write = full_for(".db")
 
     for name in "abc":
-        await store.write(lambda tx, name=name: add_note(tx, name))
+        await store.transact(lambda tx, name=name: add_note(tx, name))
     disk.repair()
-    await store.write(lambda tx: add_note(tx, "d"))
+    await store.transact(lambda tx: add_note(tx, "d"))
     await store.close()
 
     again = await opened(path)
@@ -148,7 +150,7 @@ async def test_a_really_full_file_system_recovers_by_itself(tmp_path: Path) -> N
         stored = await filled(store)
         found_when_full = await names_of(store)
         make_room(folder)
-        await store.write(lambda tx: add_note(tx, "after"))
+        await store.transact(lambda tx: add_note(tx, "after"))
         found = await names_of(store)
         await store.close()
         complaints = check(path)
@@ -164,7 +166,7 @@ async def test_a_database_held_by_somebody_else_is_waited_for(path: Path) -> Non
     other.execute("BEGIN IMMEDIATE")
 
     async with asyncio.TaskGroup() as tasks:
-        write = tasks.create_task(store.write(lambda tx: add_note(tx, "a")))
+        write = tasks.create_task(store.transact(lambda tx: add_note(tx, "a")))
         found = await names_of(store)
         was_done = write.done()
         other.execute("ROLLBACK")
@@ -183,12 +185,12 @@ async def test_a_database_held_for_too_long_makes_callers_busy(path: Path) -> No
     other.execute("BEGIN IMMEDIATE")
 
     results = await asyncio.gather(
-        *(store.write(lambda tx, name=name: add_note(tx, name)) for name in "abc"),
+        *(store.transact(lambda tx, name=name: add_note(tx, name)) for name in "abc"),
         return_exceptions=True,
     )
     other.execute("ROLLBACK")
     other.close()
-    await store.write(lambda tx: add_note(tx, "after"))
+    await store.transact(lambda tx: add_note(tx, "after"))
 
     assert [type(result) for result in results] == [StoreBusy] * 3
     assert await names_of(store) == ["after"]
@@ -235,7 +237,7 @@ async def filled(store: Store) -> list[str]:
     while True:
         name = f"{len(stored):03}"
         try:
-            await store.write(lambda tx, name=name: add_note(tx, name, "x" * 20_000))
+            await store.transact(lambda tx, name=name: add_note(tx, name, "x" * 20_000))
         except StoreFull:
             return stored
         stored.append(name)

@@ -34,7 +34,7 @@ async def test_the_files_are_private_whatever_the_umask(path: Path, mask: int) -
     path.parent.parent.mkdir()
     with umask(mask):
         store = await opened(path)
-        await store.write(lambda tx: add_note(tx, "a"))
+        await store.transact(lambda tx: add_note(tx, "a"))
 
         modes = {file.name: mode_of(file) for file in path.parent.iterdir()}
         folder = mode_of(path.parent)
@@ -67,12 +67,12 @@ async def test_one_process_has_the_database(path: Path, monkeypatch: pytest.Monk
 
 async def test_another_process_reads_what_was_committed(path: Path) -> None:
     store = await opened(path)
-    await store.write(lambda tx: add_note(tx, "a"))
+    await store.transact(lambda tx: add_note(tx, "a"))
     before = content_of(path)
 
     with open_read_only(path) as reader:
         found = reader.read(NAMES, {})
-        await store.write(lambda tx: add_note(tx, "b"))
+        await store.transact(lambda tx: add_note(tx, "b"))
         found_later = reader.read(NAMES, {})
 
     assert found == [("a",)]
@@ -115,7 +115,7 @@ async def test_the_log_is_emptied_when_the_store_is_idle(
 ) -> None:
     monkeypatch.setattr(writer, "IDLE_S", 0.02)
     store = await opened(path)
-    await store.write(lambda tx: add_note(tx, "a"))
+    await store.transact(lambda tx: add_note(tx, "a"))
 
     while wal_of(path).stat().st_size:
         await store.read("SELECT 1")
@@ -129,7 +129,7 @@ async def test_the_log_stays_small_under_load(path: Path, monkeypatch: pytest.Mo
     store = await opened(path)
 
     for number in range(200):
-        await store.write(lambda tx, n=number: add_note(tx, str(n), "x" * 10_000))
+        await store.transact(lambda tx, n=number: add_note(tx, str(n), "x" * 10_000))
     size = wal_of(path).stat().st_size
     await store.close()
 
@@ -141,12 +141,12 @@ async def test_a_reader_that_stays_does_not_stop_the_writer(
 ) -> None:
     monkeypatch.setattr(sqlite, "CHECKPOINT_BYTES", 50_000)
     store = await opened(path)
-    await store.write(lambda tx: add_note(tx, "first"))
+    await store.transact(lambda tx: add_note(tx, "first"))
 
     with open_read_only(path) as reader:
         reader.read("SELECT 1", {})
         for number in range(50):
-            await store.write(lambda tx, n=number: add_note(tx, str(n), "x" * 10_000))
+            await store.transact(lambda tx, n=number: add_note(tx, str(n), "x" * 10_000))
 
     assert len(await names_of(store)) == 51
     await store.close()

@@ -20,7 +20,7 @@ async def main(path: Path, tag: str) -> None:
     async def call() -> None:
         for number in numbers:
             name = f"{tag}-{number:06}"
-            await store.write(lambda tx, name=name: add_note(tx, name, "x" * 300))
+            await store.transact(lambda tx, name=name: add_note(tx, name, "x" * 300))
             os.write(1, f"{name}\n".encode())
 
     async with asyncio.TaskGroup() as tasks:

@@ -56,7 +56,7 @@ async def test_timers_of_one_instant_share_their_commits(tmp_path: Path, commits
     settings = Settings(home=tmp_path / "home")
     async with in_memory(Scripted([]), settings=settings, clock=clock) as runtime:
         await runtime.halt()  # what is filed waits
-        await runtime.store.write(lambda tx: put(tx, clock.now() + 1_000))
+        await runtime.store.transact(lambda tx: put(tx, clock.now() + 1_000))
         before = commits.count
         clock.advance(1)
         while (await runtime.store.read("SELECT COUNT(*) FROM timers"))[0][0]:

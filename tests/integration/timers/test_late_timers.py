@@ -24,7 +24,7 @@ async def test_a_timer_that_nobody_fires_is_told_as_late():
     async with house(clock=clock) as home, home.client(home.operator) as client:
         on_time = await told(client)
         # Without a word to the timekeeper, which sleeps: as if it were dead.
-        await home.runtime.store.write(
+        await home.runtime.store.transact(
             lambda tx: tx.run(
                 "INSERT INTO timers (id, due_at, kind, target, payload) "
                 "VALUES ('tea', :due_at, 'stimulus', 'agent:main:main', '{}')",

@@ -391,14 +391,14 @@ async def test_no_file_makes_an_entry_whose_kind_and_content_disagree(ours: dict
 
 
 async def test_a_compaction_from_a_file_never_names_an_entry_of_another_session():
-    folded = {"summary": "s", "tokensBefore": 1, "firstKeptEntryId": "00000001"}
+    compacted = {"summary": "s", "tokensBefore": 1, "firstKeptEntryId": "00000001"}
 
     async with in_memory(Scripted(["well"])) as runtime:
         one = CliContext(runtime.store, _importer(runtime))
-        await one.put(written(HEADER, entry("00000001", None, "compaction", **folded)))
+        await one.put(written(HEADER, entry("00000001", None, "compaction", **compacted)))
         (other,) = (await one.store.read("SELECT id FROM entries"))[0]
         names = {"previous": other, "undoes": other}
-        line = entry("00000001", None, "compaction", **folded, wakeful={"body": names})
+        line = entry("00000001", None, "compaction", **compacted, wakeful={"body": names})
         file = written(HEADER, line)
         report = await one.put(file)
         rows = await one.store.read("SELECT body FROM entries WHERE id <> :id", id=other)
@@ -451,7 +451,7 @@ async def test_an_import_that_the_sweep_has_begun_to_undo_never_becomes_a_sessio
         async def rests() -> AsyncIterator[bytes]:
             yield written(HEADER, *(user(f"{number:08x}", None) for number in range(1, 400)))
             clock.advance(3601)
-            await runtime.store.write(lambda tx: imports.sweep(tx, 10))
+            await runtime.store.transact(lambda tx: imports.sweep(tx, 10))
             yield rest
 
         with pytest.raises(Permanent, match="swept away"):
@@ -602,7 +602,7 @@ async def add(
             branches,
         )
 
-    await one.store.write(write)
+    await one.store.transact(write)
     return entries
 
 

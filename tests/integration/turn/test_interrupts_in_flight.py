@@ -21,7 +21,7 @@ async def test_a_result_whose_commit_a_stop_overtakes_is_written_once() -> None:
 
     async def look() -> str:
         """Look, while the writer is kept busy so that what follows shares a group."""
-        background.create_task(runtime.store.write(lambda _: release.wait(5)))
+        background.create_task(runtime.store.transact(lambda _: release.wait(5)))
         await cycles()
         ran.set()
         return "seen"

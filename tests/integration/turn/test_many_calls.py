@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conformance.engine.test_two_nodes import MAIN, Node
-from wakeful.broker import lanes
+from wakeful.broker import lane_rows
 from wakeful.models.model import MOST_CALLS
 from wakeful.runtime import Runtime
 from wakeful.store.database import Tx
@@ -59,7 +59,7 @@ async def test_the_calls_of_a_reply_are_looked_through_a_few_times_however_many_
     def write(tx: Tx) -> Next:
         return commit_step(node.deps, tx, opened.attempt, act).next
 
-    await store.write(write, locks=[lanes.lock(MAIN)])
+    await store.transact(write, locks=[lane_rows.lock(MAIN)])
     rows = await store.read("SELECT position, state FROM tool_calls ORDER BY position")
     await store.close()
 

@@ -81,7 +81,7 @@ async def test_a_revocation_that_meets_a_lookup_is_not_forgotten():
             gate.credentials.revoke("n", by="t"),
         )
         assert await gate.gatekeeper.by_secret(made.secret) is None
-        await gate.store.write(lambda tx: tokens.renew(tx, "n", made.secret))
+        await gate.store.transact(lambda tx: tokens.renew(tx, "n", made.secret))
     await gate.store.close()
 
 

@@ -79,7 +79,7 @@ async def test_a_bad_token_is_refused_by_field(wanted: NewToken, field: str):
 async def test_a_short_secret_is_refused():
     store, _, clock = await opened()
     with pytest.raises(InvalidInput, match="secret"):
-        await store.write(
+        await store.transact(
             lambda tx: tokens.add(tx, Ids(clock), NewToken(name="n", scopes=("send",)), "x" * 21)
         )
     await store.close()
@@ -126,7 +126,7 @@ async def test_a_new_secret_makes_the_codes_of_the_old_one_worthless():
     store, credentials, _ = await opened()
     made = await credentials.add(NewToken(name="n", scopes=("operator",)), by="t")
     code = await credentials.login_code(made.token.id)
-    await store.write(lambda tx: tokens.renew(tx, "n", tokens.new_secret()))
+    await store.transact(lambda tx: tokens.renew(tx, "n", tokens.new_secret()))
 
     assert await credentials.exchange(code) is None
     await store.close()

@@ -73,7 +73,7 @@ async def test_nothing_can_be_written(tmp_path: Path):
         with pytest.raises(WakefulError):
             await store.read("DELETE FROM stimuli")
         with pytest.raises(WakefulError):
-            await store.write(lambda tx: tx.all("DELETE FROM stimuli"))
+            await store.transact(lambda tx: tx.all("DELETE FROM stimuli"))
         with pytest.raises(StoreRefused):
             await store.wait_failed()
 

@@ -1,4 +1,4 @@
-"""The demo model folds conversations as the template of compaction asks."""
+"""The demo model compacts conversations as the template of compaction asks."""
 
 from wakeful.models.demo_summary import summed_up
 from wakeful.prompts import compaction as template
@@ -6,8 +6,8 @@ from wakeful.vocabulary.message import UserMessage
 
 
 def asked(*texts: str, previous: str | None = None) -> str:
-    folded = [UserMessage(text=text) for text in texts]
-    return template.question(folded, folded[:1], previous=previous, wish="", longest=5_000)
+    compacted = [UserMessage(text=text) for text in texts]
+    return template.question(compacted, compacted[:1], previous=previous, wish="", longest=5_000)
 
 
 def test_a_summary_passes_the_check_and_keeps_what_people_said():

@@ -112,7 +112,7 @@ async def test_a_dead_timekeeper_is_noticed(home: Path):
     store = await open_store(home / "wakeful.db", clock=SystemClock())
     due_at = SystemClock().now() - 200_000
     timer = Timer(id="t", due_at=due_at, kind="stimulus", target="agent:main:main")
-    await store.write(lambda tx: timers.put(tx, timer))
+    await store.transact(lambda tx: timers.put(tx, timer))
     await store.close()
 
     assert found(home, "timers", is_running=True).health is Health.BROKEN

@@ -89,13 +89,13 @@ async def test_a_bug_in_the_writer_fails_the_store_and_leaves_nobody_waiting() -
     store = await started(backend)
 
     results = await asyncio.gather(
-        *(store.write(lambda tx: None) for _ in range(3)), return_exceptions=True
+        *(store.transact(lambda tx: None) for _ in range(3)), return_exceptions=True
     )
     await store.wait_failed()
 
     assert [type(result) for result in results] == [StoreFailed] * 3
     with pytest.raises(StoreFailed, match="a bug"):
-        await store.write(lambda tx: None)
+        await store.transact(lambda tx: None)
     await store.close()
 
 
@@ -103,11 +103,11 @@ async def test_a_bug_in_the_writer_fails_the_store_and_leaves_nobody_waiting() -
 async def test_a_failure_between_groups_fails_the_store(error: Exception) -> None:
     store = await started(Fragile({"tidy": error}))
 
-    await store.write(lambda tx: None)
+    await store.transact(lambda tx: None)
     await store.wait_failed()
 
     with pytest.raises((StoreFailed, StoreDamaged)):
-        await store.write(lambda tx: None)
+        await store.transact(lambda tx: None)
     await store.close()
 
 
@@ -115,7 +115,7 @@ async def test_a_rollback_that_finds_the_disk_broken_says_so() -> None:
     store = await started(Fragile({"commit": ValueError(), "rollback": StoreFailed("disk")}))
 
     with pytest.raises(StoreFailed, match="disk"):
-        await store.write(lambda tx: None)
+        await store.transact(lambda tx: None)
     await store.close()
 
 
@@ -123,7 +123,7 @@ async def test_callers_of_a_busy_database_each_get_their_own_error() -> None:
     store = await started(Fragile({"begin": StoreBusy("held", retry_after_s=2.0)}))
 
     first, second = await asyncio.gather(
-        store.write(lambda tx: None), store.write(lambda tx: None), return_exceptions=True
+        store.transact(lambda tx: None), store.transact(lambda tx: None), return_exceptions=True
     )
 
     assert isinstance(first, StoreBusy)
@@ -137,7 +137,7 @@ async def test_a_write_that_the_database_keeps_undoing_is_given_up_one_day() -> 
     store = await started(Fragile({"commit": Rerun()}))
 
     with pytest.raises(StoreBusy, match="kept undoing"):
-        await store.write(lambda tx: None)
+        await store.transact(lambda tx: None)
     await store.close()
 
 
@@ -149,7 +149,7 @@ async def test_a_write_that_the_database_undoes_slowly_keeps_nobody_waiting(
     store = await started(backend)
 
     with pytest.raises(StoreBusy, match="kept undoing"):
-        await store.write(lambda tx: None)
+        await store.transact(lambda tx: None)
     await store.close()
 
     assert backend.log.count("commit") == 1
@@ -205,7 +205,7 @@ async def test_callers_of_the_same_moment_share_a_commit(monkeypatch: pytest.Mon
     async def call(rounds: int) -> None:
         for _ in range(rounds):
             await Round()
-        await store.write(lambda _: None)
+        await store.transact(lambda _: None)
 
     async with asyncio.TaskGroup() as group:
         for rounds in range(10):
@@ -221,12 +221,12 @@ async def test_callers_who_keep_coming_hold_up_nobody(monkeypatch: pytest.Monkey
 
     async def crowd(group: asyncio.TaskGroup) -> None:
         while True:
-            group.create_task(store.write(lambda _: None))
+            group.create_task(store.transact(lambda _: None))
             await Round()
 
     async with asyncio.TaskGroup() as group:
         coming = group.create_task(crowd(group))
-        answer = await store.write(lambda _: "answered")
+        answer = await store.transact(lambda _: "answered")
         coming.cancel()
     await store.close()
 
@@ -240,7 +240,7 @@ async def test_what_gathers_when_the_store_closes_is_written(
     store = await started(Fragile())
 
     async with asyncio.TaskGroup() as group:
-        writing = group.create_task(store.write(lambda _: "written"))
+        writing = group.create_task(store.transact(lambda _: "written"))
         await Round()
         await store.close()
 

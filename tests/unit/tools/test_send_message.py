@@ -63,7 +63,7 @@ async def send(
             result = ToolResult(text=str(refused), is_error=True)
         return result, list(outbox.of_turn(tx, "tn_1"))
 
-    return await store.write(act)
+    return await store.transact(act)
 
 
 async def test_without_an_address_it_goes_to_whom_the_turn_answers(store: Store) -> None:

@@ -49,7 +49,7 @@ def test_the_recent_part_is_kept_word_for_word():
 
     assert made is not None
     assert made.first_kept_depth == 12
-    assert len(made.folded) == 12
+    assert len(made.compacted) == 12
     assert made.turn == ()
 
 
@@ -60,7 +60,7 @@ def test_a_giant_last_result_does_not_stand_in_the_way():
 
     assert made is not None
     assert made.first_kept_depth == 3
-    assert len(made.folded) == 3
+    assert len(made.compacted) == 3
 
 
 def test_a_turn_that_is_parted_is_summed_up_apart():
@@ -69,7 +69,7 @@ def test_a_turn_that_is_parted_is_summed_up_apart():
     made = plan(_path([_person("first"), _agent("yes"), _person("go"), *steps], [2, 18]), ROOM)
 
     assert made is not None
-    assert len(made.folded) == 2
+    assert len(made.compacted) == 2
     assert made.turn
     assert getattr(made.turn[0], "text", "") == "go"
 
@@ -100,7 +100,7 @@ def test_a_question_for_a_summary_leaves_room_for_the_summary_before():
     made = plan(path, room)
 
     assert made is not None
-    text = question(made.folded, made.turn, previous=made.previous, wish="", longest=7_500)
+    text = question(made.compacted, made.turn, previous=made.previous, wish="", longest=7_500)
     assert len(text) // 4 < room.is_used_up_at
 
 
@@ -132,7 +132,7 @@ def test_what_is_too_much_for_one_summary_is_folded_in_parts():
     depths: list[int] = []
 
     while (made := plan(path, ROOM)) is not None:
-        assert sum(len(str(message)) for message in made.folded) // 4 < ROOM.window * 4
+        assert sum(len(str(message)) for message in made.compacted) // 4 < ROOM.window * 4
         depths.append(made.first_kept_depth)
         path = _compacted(path, made)
 
@@ -193,13 +193,13 @@ def test_no_call_is_parted_from_its_result_and_nothing_is_in_neither_part(
         if made is None:
             return
         before, lines = seen(path)
-        folded = [line for line in lines if line.entry.depth < made.first_kept_depth]
+        compacted = [line for line in lines if line.entry.depth < made.first_kept_depth]
         kept = [line for line in lines if line.entry.depth >= made.first_kept_depth]
 
-        assert folded
-        assert (*made.folded, *made.turn) == tuple(line.message for line in folded)
+        assert compacted
+        assert (*made.compacted, *made.turn) == tuple(line.message for line in compacted)
         assert made.previous == (None if before is None else before.summary)
-        assert not _calls(folded) & _results(kept)
+        assert not _calls(compacted) & _results(kept)
         assert not kept or not isinstance(kept[0].message, ToolMessage)
 
         path = _compacted(path, made)

@@ -51,7 +51,7 @@ class Probe:
             self._asked.clear()
             waiting = tuple(self._waiting)
             try:
-                self.timers_late_s = await self._store.write(_touch)
+                self.timers_late_s = await self._store.transact(_touch)
                 self._ready_until = self._clock.monotonic() + FRESH_S
                 is_ready = True
             except WakefulError:

@@ -92,8 +92,10 @@ class SessionChanges:
             _endpoint(
                 "POST", f"{at}/fork", _FORK, self.fork, SessionShape, body=ForkBody, links=_LINKS
             ),
-            _endpoint("POST", f"{at}/compact", _FOLD, self.compact, ReceiptShape, body=CompactBody),
-            _endpoint("POST", f"{at}/undo-compaction", _UNFOLD, self.undo_compaction, EntryShape),
+            _endpoint(
+                "POST", f"{at}/compact", _COMPACT, self.compact, ReceiptShape, body=CompactBody
+            ),
+            _endpoint("POST", f"{at}/undo-compaction", _UNDO, self.undo_compaction, EntryShape),
             _endpoint("PATCH", at, _CHOOSE, self.choose, SessionShape, body=ChangesBody),
             _endpoint("POST", f"{at}/labels", _LABEL, self.label, SessionShape, body=LabelBody),
             _endpoint("POST", f"{at}/seen", _SEE, self.see, SessionShape, body=SeenBody),
@@ -160,8 +162,8 @@ class SessionChanges:
 _STOP = "End the running turn and cancel the messages that wait"
 _RESET = "Begin a new transcript; while a turn is open, with the next one"
 _FORK = "Go on from an entry, on a new branch or in a new session"
-_FOLD = "Fold the older part of a conversation into a summary, when its lane is free"
-_UNFOLD = "Give back the view before the last compaction"
+_COMPACT = "Compact the older part of a conversation into a summary, when its lane is free"
+_UNDO = "Give back the view before the last compaction"
 _CHOOSE = "Choose a label, a model and the like for a session"
 _LABEL = "Label an entry"
 _SEE = "Note what people have read"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from wakeful.broker.lanes import LANES, Lane
+from wakeful.broker.lane_rows import LANES, Lane
 from wakeful.broker.stimuli import STIMULI
 from wakeful.outbox.outbox import DELIVERIES, Delivery
 from wakeful.store.database import Row

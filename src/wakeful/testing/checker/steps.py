@@ -63,10 +63,10 @@ def _check_replies(history: History, turn: Turn, finding: Finding) -> None:
         f"{turn.id} has {len(replies)} replies for {wanted} answered asks",
         history.story(turn.id),
     )
-    folds = sum(e.kind is EntryKind.COMPACTION for e in history.entries_of_turn[turn.id])
+    compactions = sum(e.kind is EntryKind.COMPACTION for e in history.entries_of_turn[turn.id])
     finding.expect(
-        folds == len(answered) - wanted,
-        f"{turn.id} has {folds} compactions for {len(answered) - wanted} summaries",
+        compactions == len(answered) - wanted,
+        f"{turn.id} has {compactions} compactions for {len(answered) - wanted} summaries",
         history.story(turn.id),
     )
     for reply in replies:

@@ -91,7 +91,7 @@ class Importer:
 
     async def _finish(self, key: SessionKey, work: "Work") -> None:
         failpoint("import-written")
-        if not await self._store.write(lambda tx: self._show(tx, key, work)):
+        if not await self._store.transact(lambda tx: self._show(tx, key, work)):
             raise _taken(key)
         failpoint("import-done")
 
@@ -122,7 +122,7 @@ class Work:
 
     async def read(self, chunks: AsyncIterator[bytes]) -> None:
         if not self._is_trial:
-            await self._store.write(lambda tx: imports.begin(tx, self.transcript_id))
+            await self._store.transact(lambda tx: imports.begin(tx, self.transcript_id))
         pieces: list[Piece] = []
         size = 0
         async for piece in lines(chunks):
@@ -143,7 +143,7 @@ class Work:
             return
         is_gone = False
         while not is_gone:
-            is_gone = await self._store.write(
+            is_gone = await self._store.transact(
                 lambda tx: imports.undo(tx, self.transcript_id, MOST_ROWS)
             )
 
@@ -199,7 +199,7 @@ class Work:
             for branch in {entry.branch for entry in entries}:
                 tx.notify(APPENDED, branch)
 
-        await self._store.write(write)
+        await self._store.transact(write)
         self._last = entries[-1]
         failpoint("import-page")
 
