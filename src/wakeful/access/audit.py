@@ -1,12 +1,12 @@
 """The audit: who did what to the runtime, written before it takes effect."""
 
 from wakeful.store.database import Tx
-from wakeful.store.rows import Table
+from wakeful.store.rows import RowTable
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.record import Record
 
 
-class Act(Record):
+class AuditRow(Record):
     """One act of an administrator."""
 
     id: str
@@ -16,10 +16,10 @@ class Act(Record):
     target: str
 
 
-ACTS = Table("audit", Act)
+ACTS = RowTable("audit", AuditRow)
 
 
 def note(tx: Tx, ids: Ids, *, who: str, action: str, target: str) -> None:
     """Write down an act; the act itself comes in the same commit or a later one."""
-    act = Act(id=ids.new("au"), at=tx.now, who=who, action=action, target=target)
+    act = AuditRow(id=ids.new("au"), at=tx.now, who=who, action=action, target=target)
     tx.run(ACTS.insert, **ACTS.params(act))

@@ -9,7 +9,7 @@ import msgspec
 
 from wakeful.access.principal import Principal, checked_scopes
 from wakeful.store.database import Tx
-from wakeful.store.rows import Table
+from wakeful.store.rows import RowTable
 from wakeful.vocabulary.errors import InvalidInput, NotFound
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.record import Record
@@ -54,7 +54,7 @@ class Token(Record):
         return self.revoked_at is None and (self.expires_at is None or self.expires_at > now)
 
 
-TOKENS = Table("tokens", Token)
+TOKENS = RowTable("tokens", Token)
 
 # For whoever only looks: by the hash of a secret, by that of a console's cookie, by its id.
 OF_SECRET = TOKENS.select("WHERE hash = :hash")

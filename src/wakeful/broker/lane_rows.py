@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from wakeful.broker.stimuli import NEVER
 from wakeful.store.database import Lock, LockSpace, Tx, Verb
-from wakeful.store.rows import Table
+from wakeful.store.rows import RowTable
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.record import Record
 
@@ -39,7 +39,7 @@ class Lane(Record):
     ready_at: int | None = None
 
 
-LANES = Table("lanes", Lane)
+LANES = RowTable("lanes", Lane)
 _INSERT = LANES.insert.replace(":epoch", "(SELECT epoch FROM lane_floor)")
 LANE_LOCKS = LockSpace(
     name="lanes",

@@ -4,14 +4,14 @@ from collections.abc import Callable, Collection, Sequence
 
 from wakeful.broker import attachments
 from wakeful.store.database import Tx
-from wakeful.store.rows import Table
+from wakeful.store.rows import RowTable
 from wakeful.vocabulary.errors import Invariant
 from wakeful.vocabulary.kinds import KindRule, Refused, kinds_where
 from wakeful.vocabulary.stimulus import MOVES, Place, State, Stimulus
 
 NEVER = 2**62  # looked at again only when somebody says so
 
-STIMULI = Table("stimuli", Stimulus)
+STIMULI = RowTable("stimuli", Stimulus)
 
 
 def _listed(test: Callable[[KindRule], bool]) -> str:

@@ -13,7 +13,7 @@ from wakeful.cli.output import GREEN, RED, YELLOW
 from wakeful.cli.times import size
 from wakeful.cli.verb import verb
 from wakeful.operations import backup
-from wakeful.operations.doctor import Finding, Health, TimedModel, examine
+from wakeful.operations.doctor import Finding, ModelTiming, Verdict, examine
 from wakeful.settings.load import load
 from wakeful.settings.problems import BadSettings
 from wakeful.store.migrations import packaged
@@ -25,10 +25,10 @@ backups = typer.Typer(help="Copies of the database.", no_args_is_help=True)
 databases = typer.Typer(help="The database itself.", no_args_is_help=True)
 
 COLOURS = {
-    Health.OK: GREEN,
-    Health.FIXED: GREEN,
-    Health.WARNING: YELLOW,
-    Health.BROKEN: RED,
+    Verdict.OK: GREEN,
+    Verdict.FIXED: GREEN,
+    Verdict.WARNING: YELLOW,
+    Verdict.BROKEN: RED,
 }
 
 File = Annotated[Path, typer.Argument(help="The file of the backup.")]
@@ -39,9 +39,9 @@ Fix = Annotated[bool, typer.Option("--fix", help="Mend what can be mended withou
 def doctor(desk: CliContext, fix: Fix = False) -> None:
     """Look at everything the runtime stands on, and say what to do about it."""
     findings = [_settings(desk)]
-    if findings[0].health is Health.OK:
+    if findings[0].health is Verdict.OK:
         server = desk.server()
-        patient = TimedModel(
+        patient = ModelTiming(
             home=desk.home,
             address=desk.loaded.settings.database,
             database=desk.database,
@@ -59,7 +59,7 @@ def doctor(desk: CliContext, fix: Fix = False) -> None:
         for found in findings
     ]
     desk.out.data(findings, lines)
-    broken = [found.subject for found in findings if found.health is Health.BROKEN]
+    broken = [found.subject for found in findings if found.health is Verdict.BROKEN]
     if broken:
         raise CommandFailed(f"something is wrong with: {', '.join(broken)}")
 
@@ -156,16 +156,16 @@ def _settings(desk: CliContext) -> Finding:
     try:
         loaded = load(None, desk.environ)
     except BadSettings as bad:
-        return Finding(subject="settings", health=Health.BROKEN, told=str(bad.problems[0]))
+        return Finding(subject="settings", health=Verdict.BROKEN, told=str(bad.problems[0]))
     told = str(loaded.file) if loaded.file else "no file: every key has its default"
-    return Finding(subject="settings", health=Health.OK, told=told)
+    return Finding(subject="settings", health=Verdict.OK, told=told)
 
 
 def _answers(*, is_ready: bool) -> Finding:
     if is_ready:
-        return Finding(subject="answers", health=Health.OK, told="the server can commit a row")
+        return Finding(subject="answers", health=Verdict.OK, told="the server can commit a row")
     return Finding(
         subject="answers",
-        health=Health.BROKEN,
+        health=Verdict.BROKEN,
         told="the server's process lives but does not answer; look at `wakeful logs`",
     )

@@ -29,7 +29,7 @@ class Frame(Record):
     data: dict[str, Any]
 
 
-class Client:
+class ServerClient:
     """A server, reached with a token."""
 
     def __init__(self, url: str, token: str | None) -> None:

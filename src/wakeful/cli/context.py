@@ -7,10 +7,10 @@ from pathlib import Path
 
 from wakeful.assembly.plan import DATABASE_NAME
 from wakeful.cli import running
-from wakeful.cli.client import Client
+from wakeful.cli.client import ServerClient
 from wakeful.cli.exits import Unreachable
 from wakeful.cli.offline import Offline
-from wakeful.cli.output import Output
+from wakeful.cli.output import CommandOutput
 from wakeful.cli.times import relative, shown, zone_named
 from wakeful.operations import token_file
 from wakeful.settings.load import Loaded, file_of, home_of, load
@@ -24,7 +24,7 @@ class CliContext:
     """One run of one command; everything is looked up when it is first needed."""
 
     def __init__(
-        self, environ: Mapping[str, str], output: Output, *, is_debug: bool = False
+        self, environ: Mapping[str, str], output: CommandOutput, *, is_debug: bool = False
     ) -> None:
         self.environ = environ
         self.out = output
@@ -74,18 +74,18 @@ class CliContext:
         with kept_closed(self.database) as is_closed:
             return is_closed
 
-    def server(self) -> Client | None:
+    def server(self) -> ServerClient | None:
         """Return the running server, None if there is none."""
-        return None if self.url is None else Client(self.url, self.token)
+        return None if self.url is None else ServerClient(self.url, self.token)
 
-    def needed_server(self) -> Client:
+    def needed_server(self) -> ServerClient:
         """Return the running server; raise if there is none."""
         found = self.server()
         if found is None:
             raise Unreachable(f"no server runs in {self.home}; start one with `wakeful up`")
         return found
 
-    def reader(self) -> Client | Offline:
+    def reader(self) -> ServerClient | Offline:
         """Return whoever can be asked: the server, or the database while there is none."""
         found = self.server()
         if found is not None:

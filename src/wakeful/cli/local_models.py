@@ -74,9 +74,9 @@ async def _list_models(url: str, clock: Clock) -> bytes:
     _, writer = await asyncio.open_connection(target.host, target.port)
     writer.close()
     # Loaded only where somebody listens: HTTP and TLS take time and memory.
-    from wakeful.net.client import Client, Request
+    from wakeful.net.client import Client, HttpRequest
 
-    asked = Request(method="GET", url=f"{url}/models", allowed=allow([target.host]))
+    asked = HttpRequest(method="GET", url=f"{url}/models", allowed=allow([target.host]))
     return (await Client(clock).send(asked)).body
 
 

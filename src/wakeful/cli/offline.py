@@ -16,7 +16,7 @@ from wakeful.access.principal import Principal
 from wakeful.assembly.views import Cards, views_over
 from wakeful.bus.bus import Bus
 from wakeful.cli.client import answered
-from wakeful.doors.http.agents import Agents
+from wakeful.doors.http.agents import AgentEndpoints
 from wakeful.doors.http.app import App
 from wakeful.doors.http.endpoint import Endpoint
 from wakeful.doors.http.open_streams import OpenStreams
@@ -24,7 +24,7 @@ from wakeful.doors.http.search import Search
 from wakeful.doors.http.sessions import Sessions
 from wakeful.doors.http.stimuli import Stimuli
 from wakeful.doors.http.table import Table
-from wakeful.doors.http.tokens import Tokens
+from wakeful.doors.http.tokens import TokenEndpoints
 from wakeful.doors.http.turns import Turns
 from wakeful.intake.bindings import Bindings
 from wakeful.settings.load import Loaded
@@ -92,11 +92,11 @@ class Offline:
         views = views_over(store, Bus(store, ids), clock, self._bindings(), self._cards())
         streams = OpenStreams(Gatekeeper(store, clock), CollectorRegistry())
         subjects = (
-            Agents(views),
+            AgentEndpoints(views),
             Sessions(views),
             Search(views),
             Stimuli(views),
-            Tokens(Credentials(store, ids)),
+            TokenEndpoints(Credentials(store, ids)),
             Turns(views, streams),
         )
         every = (endpoint for subject in subjects for endpoint in subject.endpoints())

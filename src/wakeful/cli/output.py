@@ -13,7 +13,7 @@ BOLD, DIM, RED, GREEN, YELLOW = "1", "2", "31", "32", "33"
 WIDEST_CELL = 72
 
 
-class Output:
+class CommandOutput:
     """Standard output and standard error of one command."""
 
     def __init__(

@@ -10,7 +10,7 @@ from wakeful.vocabulary.record import Record
 NAME = "server.json"
 
 
-class Running(Record):
+class RunningServer(Record):
     """A server that was started in a home."""
 
     pid: int
@@ -19,7 +19,7 @@ class Running(Record):
     has_file: bool = True  # its database is the file in the home
 
 
-def note(home: Path, running: Running) -> None:
+def note(home: Path, running: RunningServer) -> None:
     """Write down where the server listens; only its owner can read it."""
     draft = home / f"{NAME}.new"
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
@@ -36,15 +36,15 @@ def forget(home: Path) -> None:
         (home / NAME).unlink(missing_ok=True)
 
 
-def find(home: Path) -> Running | None:
+def find(home: Path) -> RunningServer | None:
     """Return the server of a home if its process is alive; a killed one leaves its note behind."""
     found = _read(home)
     return found if found is not None and _is_alive(found.pid) else None
 
 
-def _read(home: Path) -> Running | None:
+def _read(home: Path) -> RunningServer | None:
     try:
-        return msgspec.json.decode((home / NAME).read_bytes(), type=Running)
+        return msgspec.json.decode((home / NAME).read_bytes(), type=RunningServer)
     except (OSError, msgspec.DecodeError):
         return None
 

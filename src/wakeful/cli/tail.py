@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from wakeful.cli.client import Client, Frame
+from wakeful.cli.client import Frame, ServerClient
 from wakeful.cli.context import CliContext
 from wakeful.cli.exits import Unreachable
 from wakeful.cli.output import DIM, safe
@@ -44,7 +44,7 @@ class _Follower:
         self._since = since
         self.has_begun = False
 
-    def follow(self, server: Client) -> None:
+    def follow(self, server: ServerClient) -> None:
         """Show events until the stream ends."""
         with server.events("GET", "/api/events", topics=self._topics, since=self._since) as frames:
             if not self.has_begun:

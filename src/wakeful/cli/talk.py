@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from wakeful.cli.client import Client, Frame, segment
+from wakeful.cli.client import Frame, ServerClient, segment
 from wakeful.cli.context import CliContext
 from wakeful.cli.exits import CommandFailed, ExitCode, Unreachable
 from wakeful.cli.output import DIM, safe, safe_lines
@@ -84,7 +84,7 @@ def chat(
 class Conversation:
     """One session, spoken with over the API."""
 
-    def __init__(self, desk: CliContext, server: Client, session: str) -> None:
+    def __init__(self, desk: CliContext, server: ServerClient, session: str) -> None:
         self.when = desk.when
         self._out = desk.out
         self._server = server
@@ -95,7 +95,7 @@ class Conversation:
 
         Without `waits` a message that is put off is left to be answered later.
         """
-        answer = Answer(self)
+        answer = ShownAnswer(self)
         try:
             body = {"text": text}
             with self._server.events("POST", f"{self._path}/stream", body=body) as frames:
@@ -128,7 +128,7 @@ class Conversation:
             self._out.item({"event": frame.kind, **frame.data}, "")
 
 
-class Answer:
+class ShownAnswer:
     """What has been shown of one answer."""
 
     def __init__(self, conversation: Conversation) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, BinaryIO
 
 import typer
 
-from wakeful.cli.client import Client, segment
+from wakeful.cli.client import ServerClient, segment
 from wakeful.cli.context import CliContext
 from wakeful.cli.look import SessionName
 from wakeful.cli.output import safe
@@ -74,7 +74,7 @@ def _parts(
     desk: CliContext, session: str, transcript: str | None
 ) -> AbstractContextManager[Iterator[bytes]]:
     reader = desk.reader()
-    if isinstance(reader, Client):
+    if isinstance(reader, ServerClient):
         return reader.lines(f"/api/sessions/{segment(session)}/export", transcript=transcript)
     return reader.exported(session, transcript)
 

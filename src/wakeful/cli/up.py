@@ -16,7 +16,7 @@ from wakeful.cli.begin import make_home
 from wakeful.cli.context import CliContext
 from wakeful.cli.greeting import found_line, greet, look_around, reachable_url
 from wakeful.cli.local_models import local_voice
-from wakeful.cli.running import Running
+from wakeful.cli.running import RunningServer
 from wakeful.doors.http.connection import CONNECTIONS, OWN_FILES
 from wakeful.doors.http.door import HttpDoor
 from wakeful.doors.http.server import HttpOptions
@@ -91,7 +91,7 @@ class Server:
         url = reachable_url(runtime)
         running.note(
             loaded.home,
-            Running(
+            RunningServer(
                 pid=os.getpid(),
                 url=url,
                 started_at=self._desk.clock.now(),

@@ -11,7 +11,7 @@ import typer
 
 from wakeful.cli.context import CliContext
 from wakeful.cli.exits import ExitCode, code_of
-from wakeful.cli.output import Output, quiet_stdout
+from wakeful.cli.output import CommandOutput, quiet_stdout
 from wakeful.telemetry.redaction import Redaction, secrets_in
 from wakeful.vocabulary.errors import WakefulError
 
@@ -71,7 +71,7 @@ def _desk(values: dict[str, Any]) -> CliContext:
         environ["WAKEFUL_HOME"] = str(home)
     if config is not None:
         environ["WAKEFUL_CONFIG"] = str(config)
-    output = Output(is_json=values.pop("json", False), environ=environ)
+    output = CommandOutput(is_json=values.pop("json", False), environ=environ)
     return CliContext(environ, output, is_debug=values.pop("debug"))
 
 

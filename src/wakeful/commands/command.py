@@ -19,7 +19,7 @@ class Who(StrEnum):
     OPERATOR = "operator"
 
 
-class Effect(StrEnum):
+class CommandEffect(StrEnum):
     """What a command does to a turn that runs."""
 
     NONE = "none"
@@ -77,7 +77,7 @@ class Command:
     arguments: str = ""
     help: str
     who: Who = Who.SENDER
-    effect: Effect = Effect.NONE
+    effect: CommandEffect = CommandEffect.NONE
     plan: Plan
 
     @property

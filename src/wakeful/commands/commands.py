@@ -9,7 +9,7 @@ from wakeful.intake import dedup
 from wakeful.services import Services
 from wakeful.store.database import Tx
 from wakeful.transcript import entries, sessions
-from wakeful.transcript.entries import Line
+from wakeful.transcript.entries import NewEntry
 from wakeful.vocabulary.entry import EntryKind, NoteBody
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.failpoints import failpoint
@@ -82,7 +82,9 @@ def _note(services: Services, tx: Tx, caller: Caller, text: str) -> None:
     if session is None:
         return  # a look at a session that is not there does not make it
     body = NoteBody(topic=TOPIC, text=clean(text))
-    entries.append(tx, session, [Line(id=services.ids.entry(), kind=EntryKind.CUSTOM, body=body)])
+    entries.append(
+        tx, session, [NewEntry(id=services.ids.entry(), kind=EntryKind.CUSTOM, body=body)]
+    )
 
 
 def _receipt(caller: Caller, said: Said) -> Receipt:

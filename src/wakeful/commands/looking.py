@@ -7,7 +7,7 @@ from wakeful.commands.command import Caller, Deed, saying
 from wakeful.services import Services
 from wakeful.transcript.sessions import Session
 from wakeful.views.lanes import LaneStatus
-from wakeful.views.why import Link
+from wakeful.views.why import ChainLink
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.errors import NotFound
 from wakeful.vocabulary.text import one_line
@@ -118,7 +118,7 @@ def _used(session: Session) -> str:
     )
 
 
-def _told(link: Link) -> str:
+def _told(link: ChainLink) -> str:
     turn = link.turn
     woken = "; ".join(
         f"{one.origin.value} {one.source}: {one_line(one.text, LONGEST_TRIGGER)!r}"

@@ -1,6 +1,6 @@
 """The reference page of the commands, written from their table."""
 
-from wakeful.commands.command import Effect, Who
+from wakeful.commands.command import CommandEffect, Who
 from wakeful.commands.table import TABLE
 
 _HEAD = """\
@@ -28,7 +28,7 @@ def reference() -> str:
     """Return the page."""
     rows = [
         f"| `{command.usage.replace('|', chr(92) + '|')}` | {command.help} | "
-        f"{'' if command.effect is Effect.NONE else command.effect.value} | "
+        f"{'' if command.effect is CommandEffect.NONE else command.effect.value} | "
         f"{'the operator' if command.who is Who.OPERATOR else 'whoever may send'} |\n"
         for command in TABLE.values()
     ]

@@ -5,7 +5,7 @@ from difflib import get_close_matches
 
 from wakeful.access.principal import Principal
 from wakeful.commands import control, conversation, looking, queue_words
-from wakeful.commands.command import Caller, Command, Deed, Effect, Who, saying
+from wakeful.commands.command import Caller, Command, CommandEffect, Deed, Who, saying
 from wakeful.services import Services
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.stimulus import Draft
@@ -23,7 +23,9 @@ async def help(_services: Services, caller: Caller, rest: str) -> Deed:
     if command is None:
         raise InvalidInput("command", f"there is no /{named[:40]}; /help lists them all")
     who = "" if command.who is Who.SENDER else " Only the operator may use it."
-    running = "" if command.effect is Effect.NONE else f" A running turn: {command.effect.value}."
+    running = (
+        "" if command.effect is CommandEffect.NONE else f" A running turn: {command.effect.value}."
+    )
     return saying(f"{command.usage} — {command.help}{running}{who}")
 
 
@@ -46,28 +48,28 @@ _COMMANDS = (
     Command(
         name="stop",
         help="End the running turn and cancel the messages that wait; a bare `stop` does it too.",
-        effect=Effect.ENDS,
+        effect=CommandEffect.ENDS,
         plan=conversation.stop,
     ),
     Command(
         name="new",
         arguments="[TEXT]",
         help="Begin a new conversation in this session, with a first message if there is one.",
-        effect=Effect.AFTER,
+        effect=CommandEffect.AFTER,
         plan=conversation.begin_anew,
     ),
     Command(
         name="reset",
         arguments="[TEXT]",
         help="The same as /new.",
-        effect=Effect.AFTER,
+        effect=CommandEffect.AFTER,
         plan=conversation.begin_anew,
     ),
     Command(
         name="steer",
         arguments="TEXT",
         help="Say something that the running turn takes into account at its next step.",
-        effect=Effect.JOINS,
+        effect=CommandEffect.JOINS,
         plan=conversation.steer,
     ),
     Command(
@@ -80,7 +82,7 @@ _COMMANDS = (
         name="compact",
         arguments="[WHAT MATTERS]",
         help="Compact the older part of the conversation into a summary.",
-        effect=Effect.AFTER,
+        effect=CommandEffect.AFTER,
         plan=conversation.compact,
     ),
     Command(
@@ -111,7 +113,7 @@ _COMMANDS = (
         arguments="[AGENT]",
         help="Stop every model and tool call of an agent, or of all, until /resume.",
         who=Who.OPERATOR,
-        effect=Effect.HOLDS,
+        effect=CommandEffect.HOLDS,
         plan=control.halt,
     ),
     Command(

@@ -63,7 +63,7 @@ class Address(Record):
     makes_for: str | None = None  # whose a new session is, if not the principal's
 
 
-class Spoken(Record):
+class Prepared(Record):
     """A message whose speaker may say it where it goes, ready to be filed."""
 
     caller: Caller
@@ -83,7 +83,7 @@ async def send(
 
 async def prepare(
     services: Services, principal: Principal, to: str | Contact, message: Message
-) -> Spoken:
+) -> Prepared:
     """Find out where a message goes and whether it may; nothing is written."""
     if message.idempotency_key is not None and message.dedup_key is not None:
         raise InvalidInput("dedup_key", "give this or an idempotency key, not both")
@@ -94,13 +94,13 @@ async def prepare(
     else:
         address = await _of_session(services, principal, to, message)
     draft = _draft(address, message)
-    return Spoken(
+    return Prepared(
         caller=Caller(principal=address.principal, draft=draft),
         is_idempotent=message.idempotency_key is not None,
     )
 
 
-async def file(services: Services, spoken: Spoken) -> Receipt:
+async def file(services: Services, spoken: Prepared) -> Receipt:
     """Do what a message commands, or file it for the agent."""
     draft = spoken.caller.draft
     receipt = await commands.run(services, spoken.caller)

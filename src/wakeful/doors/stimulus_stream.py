@@ -27,7 +27,7 @@ class Restart(Record):
     failure: str
 
 
-class Waiting(Record):
+class ModelWaits(Record):
     """The words so far count for nothing: the model is asked again later."""
 
     until: int | None
@@ -42,7 +42,7 @@ class ToolPhase(Record):
 
 
 # A receipt first; at the end the turn, or the stimulus if it ended without one.
-Told = Receipt | Delta | Restart | Waiting | ToolPhase | Turn | Stimulus
+Told = Receipt | Delta | Restart | ModelWaits | ToolPhase | Turn | Stimulus
 
 
 async def send(
@@ -119,7 +119,7 @@ class StimulusStream:
             case "turn.delta":
                 return [Delta(text=data["text"])]
             case "turn.left" if data.get("error") is not None:
-                return [Waiting(until=data["resume_at"], error=data["error"])]
+                return [ModelWaits(until=data["resume_at"], error=data["error"])]
             case "turn.tool":
                 return [ToolPhase(name=data["name"], phase=data["phase"])]
             case _:

@@ -7,7 +7,7 @@ import msgspec
 
 from wakeful.doors.signing import sign
 from wakeful.net.addresses import NOBODY, Allowed
-from wakeful.net.client import Client, Request
+from wakeful.net.client import Client, HttpRequest
 from wakeful.net.verdict import refuse_failure
 from wakeful.outbox.outbox import Delivery
 from wakeful.vocabulary.clock import Clock
@@ -54,7 +54,7 @@ class WebhookOut:
         body = _encode(_outgoing(delivery))
         headers = sign(self._keys, delivery.id, body, self._clock.now())
         answer = await self._client.send(
-            Request(
+            HttpRequest(
                 method="POST",
                 url=self._url,
                 headers={"content-type": "application/json", **headers},

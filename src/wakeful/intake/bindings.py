@@ -72,7 +72,7 @@ class Binding(Record):
         return hashlib.sha256(msgspec.json.encode(self.match)).hexdigest()[:16]
 
 
-class Bound(Record):
+class BoundContact(Record):
     """Where a contact's messages go."""
 
     agent_id: str
@@ -120,7 +120,7 @@ class Bindings:
     def get(self, binding_id: str | None) -> Binding | None:
         return None if binding_id is None else self._by_id.get(binding_id)
 
-    def resolve(self, contact: Contact, *, is_operator: bool) -> Bound:
+    def resolve(self, contact: Contact, *, is_operator: bool) -> BoundContact:
         """Return the agent and session of a contact: peer > room > account > door > default.
 
         Only the operator's direct messages may share a conversation, by `dm_scope`.
@@ -128,7 +128,7 @@ class Bindings:
         binding = next((b for b in self._ordered if _matches(b.match, contact)), None)
         agent_id = self.default_agent if binding is None else binding.agent
         scope = self._dm_scope if is_operator else _STRANGERS_SCOPES[self._dm_scope]
-        return Bound(
+        return BoundContact(
             agent_id=agent_id,
             session_key=self._session_key(agent_id, contact, scope),
             binding_id=None if binding is None else binding.id,

@@ -8,7 +8,7 @@ from wakeful.intake.intake import Intake
 from wakeful.intake.sessions import existing
 from wakeful.store.database import Store, Tx
 from wakeful.transcript import entries, sessions
-from wakeful.transcript.entries import Line
+from wakeful.transcript.entries import NewEntry
 from wakeful.vocabulary.compacting import NO_WISH
 from wakeful.vocabulary.entry import CompactionBody, Entry, EntryKind
 from wakeful.vocabulary.errors import InvalidInput, Underway
@@ -78,7 +78,7 @@ class Compactions:
         body = CompactionBody(summary="", first_kept_depth=0, tokens_before=session.context_tokens)
         if before is not None and isinstance(earlier := before.content(), CompactionBody):
             body = earlier
-        line = Line(
+        line = NewEntry(
             id=self._ids.entry(),
             kind=EntryKind.COMPACTION,
             body=_undoing(body, last.id, session.context_tokens),

@@ -42,7 +42,7 @@ class Arrival(Record):
         return self.kind.rule
 
 
-class Running(Record):
+class RunningTurn(Record):
     """What the decision must know of the turn that runs."""
 
     priority: Priority
@@ -57,7 +57,7 @@ class LaneFacts(Record):
     """What the decision must know of the lane, read under its lock."""
 
     state: LaneState
-    running: Running | None = None  # exactly while `state` is a running one
+    running: RunningTurn | None = None  # exactly while `state` is a running one
     sleep_policy: SleepPolicy | None = None  # of the sleep that is armed
     is_full: bool = False  # as many messages wait as the cap allows
 
@@ -199,7 +199,7 @@ def _idle(arrival: Arrival, settings: QueueSettings) -> Decision:
     return Decision(action=Action.DEBOUNCE if waits else Action.START)
 
 
-def _urgent(arrival: Arrival, running: Running) -> Decision:
+def _urgent(arrival: Arrival, running: RunningTurn) -> Decision:
     """A `now` ends what runs, unless that is a `now` itself or was interrupted too often."""
     may_preempt = (
         arrival.rule.preempts
@@ -212,7 +212,7 @@ def _urgent(arrival: Arrival, running: Running) -> Decision:
 
 
 def _by_mode(
-    arrival: Arrival, lane: LaneFacts, running: Running, settings: QueueSettings
+    arrival: Arrival, lane: LaneFacts, running: RunningTurn, settings: QueueSettings
 ) -> Decision:
     """The session's queue mode decides; different trust or another receiver never joins."""
     if running.is_ending or arrival.trust is not running.trust:

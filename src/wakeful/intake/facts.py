@@ -2,7 +2,7 @@
 
 from wakeful.broker.lane_rows import Lane
 from wakeful.gate.wakes import Wake
-from wakeful.intake.decide import Arrival, LaneFacts, LaneState, Running
+from wakeful.intake.decide import Arrival, LaneFacts, LaneState, RunningTurn
 from wakeful.sleeps.sleeps import Sleep
 from wakeful.turns.turns import Interrupt, Phase, Turn
 from wakeful.vocabulary import session_key as keys
@@ -66,8 +66,8 @@ def lane_facts(
     return LaneFacts(state=state, running=running, sleep_policy=policy, is_full=is_full)
 
 
-def _running(turn: Turn) -> Running:
-    return Running(
+def _running(turn: Turn) -> RunningTurn:
+    return RunningTurn(
         priority=turn.priority,
         trust=turn.trust,
         route=turn.route,

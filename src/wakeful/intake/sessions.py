@@ -10,7 +10,7 @@ from wakeful.broker import lane_rows
 from wakeful.bus.bus import Bus
 from wakeful.store.database import Store, Tx
 from wakeful.transcript import entries, forks, resets, sessions
-from wakeful.transcript.entries import Line
+from wakeful.transcript.entries import NewEntry
 from wakeful.transcript.sessions import Overrides, Reset, Session
 from wakeful.vocabulary import queueing
 from wakeful.vocabulary import session_key as keys
@@ -223,7 +223,7 @@ class SessionActs:
         """Add a line outside of a turn's own; one that is open must not seem to end before it."""
         lane = lane_rows.get(tx, session.key)
         assert lane is not None
-        line = Line(
+        line = NewEntry(
             id=self._ids.entry(), kind=kind, body=body, turn_id=lane.turn_id, epoch=lane.epoch
         )
         return entries.append(tx, session, [line])[0]

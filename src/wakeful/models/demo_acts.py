@@ -25,7 +25,7 @@ REAL_MODEL = (
 _OFF_BY_DEFAULT = ("shell", "web_fetch")
 
 
-class Ask(Record):
+class Task(Record):
     """One request, and what came of it so far."""
 
     words: dict[str, str]  # what the pattern found: path, text, fact
@@ -48,14 +48,14 @@ class Use(Record):
 
 
 Answer = Say | Use
-Act = Callable[[Ask], Answer]
+Act = Callable[[Task], Answer]
 
 
-def be_quiet(ask: Ask) -> Answer:
+def be_quiet(ask: Task) -> Answer:
     return Say(text=ask.words["token"].upper())
 
 
-def use_a_tool(ask: Ask) -> Answer:
+def use_a_tool(ask: Task) -> Answer:
     """Call any tool by its name, those of MCP servers too."""
     name = ask.words["tool"]
     if not ask.results:
@@ -63,7 +63,7 @@ def use_a_tool(ask: Ask) -> Answer:
     return Say(text=f"The tool {name} says:\n{_quoted(ask.results[0].text)}")
 
 
-def tell_time(ask: Ask) -> Answer:
+def tell_time(ask: Task) -> Answer:
     if not ask.results:
         zone = ask.words["zone"].rstrip(".?!,;")
         where = {"timezone": zone} if zone else {}
@@ -73,7 +73,7 @@ def tell_time(ask: Ask) -> Answer:
     )
 
 
-def recall(ask: Ask) -> Answer:
+def recall(ask: Task) -> Answer:
     if not ask.results:
         return Use(text="I look into my memory.", calls=(("memory_read", {}),))
     index, *notes = (result.text for result in ask.results)
@@ -91,7 +91,7 @@ def recall(ask: Ask) -> Answer:
     return Say(text=f"My memory's index, MEMORY.md, says:\n{_quoted(index)}")
 
 
-def remember(ask: Ask) -> Answer:
+def remember(ask: Task) -> Answer:
     fact = ask.words["fact"].strip()
     name = _memory_name(fact)
     if not ask.results:
@@ -103,7 +103,7 @@ def remember(ask: Ask) -> Answer:
     )
 
 
-def list_files(ask: Ask) -> Answer:
+def list_files(ask: Task) -> Answer:
     if not ask.results:
         folder = _bare(ask.words["folder"])
         return Use(text="I look.", calls=(("list_files", {"folder": folder}),))
@@ -112,7 +112,7 @@ def list_files(ask: Ask) -> Answer:
     )
 
 
-def write_file(ask: Ask) -> Answer:
+def write_file(ask: Task) -> Answer:
     path, text = _bare(ask.words["path"]), _bare(ask.words["text"])
     if not ask.results:
         call = ("write_file", {"path": path, "text": f"{text}\n"})
@@ -120,35 +120,35 @@ def write_file(ask: Ask) -> Answer:
     return Say(text=f'Done: {ask.results[0].text}. Say "read {path}" to see it.')
 
 
-def read_file(ask: Ask) -> Answer:
+def read_file(ask: Task) -> Answer:
     path = _bare(ask.words["path"])
     if not ask.results:
         return Use(text=f"I read {path}.", calls=(("read_file", {"path": path}),))
     return Say(text=f"{path} says:\n{_quoted(ask.results[0].text)}")
 
 
-def delete_file(ask: Ask) -> Answer:
+def delete_file(ask: Task) -> Answer:
     path = _bare(ask.words["path"])
     if not ask.results:
         return Use(text=f"I delete {path}.", calls=(("delete_file", {"path": path}),))
     return Say(text=f"Done: {ask.results[0].text}.")
 
 
-def fetch(ask: Ask) -> Answer:
+def fetch(ask: Task) -> Answer:
     url = ask.words["url"].rstrip(".,;!?)")
     if not ask.results:
         return Use(text=f"I fetch {url}.", calls=(("web_fetch", {"url": url}),))
     return Say(text=f"{url} says:\n{_quoted(ask.results[0].text)}")
 
 
-def run_command(ask: Ask) -> Answer:
+def run_command(ask: Task) -> Answer:
     command = ask.words["command"]
     if not ask.results:
         return Use(text="I run it.", calls=(("shell", {"command": command}),))
     return Say(text=f"I ran it in my workspace:\n{_quoted(ask.results[0].text)}")
 
 
-def look_back(ask: Ask) -> Answer:
+def look_back(ask: Task) -> Answer:
     if not ask.results:
         call = ("sessions_history", {"limit": 100, "include_tools": True})
         return Use(text="I look back.", calls=(call,))
@@ -163,13 +163,13 @@ def look_back(ask: Ask) -> Answer:
     )
 
 
-def list_sessions(ask: Ask) -> Answer:
+def list_sessions(ask: Task) -> Answer:
     if not ask.results:
         return Use(text="I look.", calls=(("sessions_list", {}),))
     return Say(text=f"My conversations, the latest first:\n{_quoted(ask.results[0].text)}")
 
 
-def send(ask: Ask) -> Answer:
+def send(ask: Task) -> Answer:
     text, address = _bare(ask.words["text"]), _bare(ask.words["address"]).rstrip(".,!?")
     if not ask.results:
         call = ("send_message", {"text": text, "address": address})
@@ -180,7 +180,7 @@ def send(ask: Ask) -> Answer:
     )
 
 
-def calculate(ask: Ask) -> Answer:
+def calculate(ask: Task) -> Answer:
     wanted = ask.words["sum"].strip()
     result = result_of(wanted)
     if result is None:
@@ -188,11 +188,11 @@ def calculate(ask: Ask) -> Answer:
     return Say(text=f"{wanted} = {result}")
 
 
-def explain_models(_: Ask) -> Answer:
+def explain_models(_: Task) -> Answer:
     return Say(text=f"I am the demo model and need neither key nor network. {REAL_MODEL}")
 
 
-def introduce(ask: Ask) -> Answer:
+def introduce(ask: Task) -> Answer:
     return Say(
         text="I am the demo model: a small table of rules that comes with wakeful, without a "
         "network and without a key. What you say becomes a stimulus in the ledger, a lane opens a "
@@ -201,21 +201,21 @@ def introduce(ask: Ask) -> Answer:
     )
 
 
-def greet(ask: Ask) -> Answer:
+def greet(ask: Task) -> Answer:
     return Say(text=f"Hello! I am the demo model of wakeful. {_to_try(ask)}")
 
 
-def welcome(_: Ask) -> Answer:
+def welcome(_: Task) -> Answer:
     return Say(text="You are welcome.")
 
 
-def take_leave(_: Ask) -> Answer:
+def take_leave(_: Task) -> Answer:
     return Say(
         text="Good bye! I stay awake; whatever you send is on disk before you get a receipt."
     )
 
 
-def in_general(ask: Ask) -> Answer:
+def in_general(ask: Task) -> Answer:
     return Say(
         text="I do not understand that: I am the built-in demo model, which knows a few plain "
         f"requests. {_to_try(ask)} A real model would understand you: ask "
@@ -233,7 +233,7 @@ def without(tool: str) -> str:
     return f"For this I would use the tool {tool}, but this turn does not have it. {how}"
 
 
-def _to_try(ask: Ask) -> str:
+def _to_try(ask: Task) -> str:
     examples = ", ".join(f'"{example}"' for example in ask.examples[:MOST_EXAMPLES])
     return f"Try {examples}." if examples else "This turn has no tools I could show you."
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from wakeful.models import demo_acts as acts
-from wakeful.models.demo_acts import LONGEST_QUOTE, Act, Answer, Ask, Say, Use
+from wakeful.models.demo_acts import LONGEST_QUOTE, Act, Answer, Say, Task, Use
 from wakeful.vocabulary.message import ToolMessage
 from wakeful.vocabulary.record import Record
 
@@ -153,7 +153,7 @@ def answer(text: str, tools: frozenset[str], results: Sequence[ToolMessage]) -> 
         said = failed.text[:LONGEST_QUOTE]
         return Say(text=f"I used the tool {failed.name}, but it failed: {said}")
     act, words = understand(text) or (acts.in_general, {})
-    ask = Ask(words=words, results=tuple(results), tools=tools, examples=tuple(_examples(tools)))
+    ask = Task(words=words, results=tuple(results), tools=tools, examples=tuple(_examples(tools)))
     step = act(ask)
     if isinstance(step, Use):
         missing = sorted({name for name, _ in step.calls} - tools)

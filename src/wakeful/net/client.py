@@ -44,7 +44,7 @@ _METHOD = re.compile(r"DELETE|GET|HEAD|PATCH|POST|PUT")
 _VALUE = re.compile(r"[\x21-\x7e]+( +[\x21-\x7e]+)*")
 
 
-class Request(Record):
+class HttpRequest(Record):
     """What is asked of whom."""
 
     method: str
@@ -55,7 +55,7 @@ class Request(Record):
     most_bytes: int = MOST_BYTES  # 0: only the status and the headers are wanted
 
 
-class Answer(Record):
+class HttpResponse(Record):
     """What came back; any status, redirects included."""
 
     status: int
@@ -84,7 +84,7 @@ class Client:
         self._observer = observer
         self._tls = tls
 
-    async def send(self, request: Request) -> Answer:
+    async def send(self, request: HttpRequest) -> HttpResponse:
         """Return the answer; raise InvalidInput for a request that may not be sent, Permanent for
         an address that may not be reached, Transient when there is no answer this time.
         """
@@ -126,7 +126,7 @@ def _sockets() -> httpcore2.AsyncNetworkBackend:
 
 async def _exchange(
     connection: httpcore2.AsyncHTTPConnection, sent: httpcore2.Request, most_bytes: int
-) -> Answer:
+) -> HttpResponse:
     response = await connection.handle_async_request(sent)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(response.aclose)
@@ -138,7 +138,7 @@ async def _exchange(
                 if len(body) > most_bytes:
                     is_whole = False
                     break
-        return Answer(
+        return HttpResponse(
             status=response.status,
             headers=_heard(response.headers),
             body=bytes(body[:most_bytes]),
@@ -146,7 +146,7 @@ async def _exchange(
         )
 
 
-def _wire_form(request: Request, target: Target) -> httpcore2.Request:
+def _wire_form(request: HttpRequest, target: Target) -> httpcore2.Request:
     """Return the request as it is sent, with the headers that are ours to say."""
     if _METHOD.fullmatch(request.method) is None:
         raise InvalidInput("method", "must be DELETE, GET, HEAD, PATCH, POST or PUT")

@@ -3,7 +3,7 @@
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 
-from wakeful.net.client import Answer
+from wakeful.net.client import HttpResponse
 from wakeful.vocabulary.errors import Permanent, Transient
 
 LONGEST_WAIT_S = 3600.0  # whatever a receiver asks for
@@ -11,7 +11,7 @@ TRY_LATER = frozenset({408, 409, 425, 429})
 MOVED = frozenset({301, 308})
 
 
-def refuse_failure(answer: Answer, receiver: str, now: int) -> None:
+def refuse_failure(answer: HttpResponse, receiver: str, now: int) -> None:
     """Return if the receiver has it; raise Permanent if it never will, Transient if it may."""
     status = answer.status
     if 200 <= status < 300:

@@ -31,7 +31,7 @@ PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
 SECRET_FILES = ("wakeful.db*", "operator.token*", "server.json*", "*.log*", "history", "backups/*")
 
 
-class Health(StrEnum):
+class Verdict(StrEnum):
     OK = "ok"
     WARNING = "warning"
     BROKEN = "broken"
@@ -42,11 +42,11 @@ class Finding(Record):
     """What the doctor says about one thing."""
 
     subject: str
-    health: Health
+    health: Verdict
     told: str
 
 
-class TimedModel(Record):
+class ModelTiming(Record):
     """What is looked at."""
 
     home: Path
@@ -58,7 +58,7 @@ class TimedModel(Record):
     commands: Mapping[str, str] = {}  # of MCP servers: what each of them starts
 
 
-def examine(patient: TimedModel, clock: Clock, *, fix: bool = False) -> Iterator[Finding]:
+def examine(patient: ModelTiming, clock: Clock, *, fix: bool = False) -> Iterator[Finding]:
     """Yield one finding per subject; with `fix`, mend what can be mended without loss."""
     yield _home(patient.home, fix=fix)
     if not patient.home.is_dir():
@@ -68,7 +68,7 @@ def examine(patient: TimedModel, clock: Clock, *, fix: bool = False) -> Iterator
     yield _space(patient.home)
     if is_postgres(patient.address):
         yield Finding(
-            subject="database", health=Health.OK, told="PostgreSQL: checked by the server itself"
+            subject="database", health=Verdict.OK, told="PostgreSQL: checked by the server itself"
         )
     else:
         yield from _database(patient, clock)
@@ -127,7 +127,7 @@ def _space(home: Path) -> Finding:
     return _warning("disk", told) if free < LITTLE_SPACE else _ok("disk", told)
 
 
-def _database(patient: TimedModel, clock: Clock) -> Iterator[Finding]:
+def _database(patient: ModelTiming, clock: Clock) -> Iterator[Finding]:
     database = patient.database
     if not database.exists():
         yield _clock(clock, None)
@@ -213,7 +213,7 @@ def _commands(commands: Mapping[str, str]) -> Finding:
     return _ok("mcp", f"the programs of {', '.join(commands)} are there")
 
 
-def _port(patient: TimedModel) -> Finding:
+def _port(patient: ModelTiming) -> Finding:
     where = f"{patient.host}:{patient.port}"
     if patient.is_running:
         return _ok("server", "running")
@@ -239,9 +239,9 @@ def _mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def _finding(health: Health) -> Callable[[str, str], Finding]:
+def _finding(health: Verdict) -> Callable[[str, str], Finding]:
     return lambda subject, told: Finding(subject=subject, health=health, told=told)
 
 
-_ok, _warning = _finding(Health.OK), _finding(Health.WARNING)
-_broken, _fixed = _finding(Health.BROKEN), _finding(Health.FIXED)
+_ok, _warning = _finding(Verdict.OK), _finding(Verdict.WARNING)
+_broken, _fixed = _finding(Verdict.BROKEN), _finding(Verdict.FIXED)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from wakeful.store.database import Store, Tx
-from wakeful.store.rows import Table
+from wakeful.store.rows import RowTable
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.route import Route
 
@@ -40,7 +40,7 @@ class Delivery(Record):
     error: str | None = None
 
 
-DELIVERIES = Table("deliveries", Delivery)
+DELIVERIES = RowTable("deliveries", Delivery)
 
 
 def file(

@@ -19,7 +19,7 @@ from wakeful.settings.build import (
 )
 from wakeful.settings.file import ServerSettings, SettingsFile, TelemetrySettings
 from wakeful.settings.keys import out_of_bounds
-from wakeful.settings.problems import BadSettings, Problem
+from wakeful.settings.problems import BadSettings, SettingsProblem
 from wakeful.settings.reading import Reading
 from wakeful.settings.settings import OutboundSettings, Settings
 from wakeful.tools.mcp.options import McpServerSettings
@@ -52,7 +52,7 @@ class Reloaded(Record):
     """What a second look found: the keys that changed, or why the old settings stay."""
 
     changed: tuple[str, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[SettingsProblem, ...] = ()
 
 
 def home_of(environ: Mapping[str, str]) -> Path:
@@ -135,31 +135,31 @@ def _content(file: Path, *, is_named: bool) -> str | None:
         if not is_named:
             return None
         rule = "there is no such file; `wakeful init` writes one"
-        raise BadSettings([Problem(place=place, rule=rule)]) from None
+        raise BadSettings([SettingsProblem(place=place, rule=rule)]) from None
     except OSError as error:
         rule = f"cannot be read: {error.strerror}"
-        raise BadSettings([Problem(place=place, rule=rule)]) from None
+        raise BadSettings([SettingsProblem(place=place, rule=rule)]) from None
     if len(raw) > text.LARGEST_FILE:
         rule = f"is larger than {text.LARGEST_FILE} bytes"
-        raise BadSettings([Problem(place=place, rule=rule)])
+        raise BadSettings([SettingsProblem(place=place, rule=rule)])
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
-        raise BadSettings([Problem(place=place, line=line, rule="is not UTF-8")]) from None
+        raise BadSettings([SettingsProblem(place=place, line=line, rule="is not UTF-8")]) from None
 
 
-def _line(problem: Problem) -> int:
+def _line(problem: SettingsProblem) -> int:
     return problem.line or 0
 
 
 def _server(
-    server: ServerSettings, environ: Mapping[str, str], problems: list[Problem]
+    server: ServerSettings, environ: Mapping[str, str], problems: list[SettingsProblem]
 ) -> ServerSettings:
     host = environ.get("WAKEFUL_HOST") or server.host
     if host != server.host and not is_host(host):
         rule = "must be an address or a host name"
-        problems.append(Problem(place="WAKEFUL_HOST", rule=rule))
+        problems.append(SettingsProblem(place="WAKEFUL_HOST", rule=rule))
     port = server.port
     said = environ.get("WAKEFUL_PORT")
     if said:
@@ -168,5 +168,5 @@ def _server(
         if rule is None:
             port = int(said)
         else:
-            problems.append(Problem(place="WAKEFUL_PORT", rule=rule))
+            problems.append(SettingsProblem(place="WAKEFUL_PORT", rule=rule))
     return msgspec.structs.replace(server, host=host, port=port)

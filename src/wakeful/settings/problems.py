@@ -6,7 +6,7 @@ from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.record import Record
 
 
-class Problem(Record):
+class SettingsProblem(Record):
     """One thing to change."""
 
     place: str  # the file, or the variable of the environment
@@ -22,7 +22,7 @@ class Problem(Record):
 class BadSettings(InvalidInput):
     """The settings cannot be used; every problem that was found is named."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[SettingsProblem]) -> None:
         first = problems[0]
         super().__init__(first.key or first.place, first.rule)
         self.problems = tuple(problems)

@@ -9,7 +9,7 @@ from msgspec import inspect
 
 from wakeful.settings import text
 from wakeful.settings.keys import key_of, out_of_bounds
-from wakeful.settings.problems import Problem
+from wakeful.settings.problems import SettingsProblem
 
 _NOTHING: Any = object()  # a node that cannot be used, or that says nothing
 _WORDS = {
@@ -25,7 +25,7 @@ class Reading:
     """One reading of one file: values, and the problems met on the way."""
 
     def __init__(self, place: str, environ: Mapping[str, str]) -> None:
-        self.problems: list[Problem] = []
+        self.problems: list[SettingsProblem] = []
         self._place = place
         self._environ = environ
         self._lines: dict[str, int] = {}
@@ -45,7 +45,7 @@ class Reading:
         return self._lines.get(path)
 
     def complain(self, path: str, rule: str) -> Any:
-        problem = Problem(place=self._place, line=self.line_of(path), key=path, rule=rule)
+        problem = SettingsProblem(place=self._place, line=self.line_of(path), key=path, rule=rule)
         if problem not in self.problems:
             self.problems.append(problem)
         return _NOTHING

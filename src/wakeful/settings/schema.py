@@ -49,7 +49,7 @@ folder need a new start, which the log says.
 """
 
 
-class Row(Record):
+class ReferenceRow(Record):
     """One line of the reference."""
 
     key: str
@@ -74,7 +74,7 @@ def reference() -> str:
     return _HEAD + "\n".join(lines) + "\n"
 
 
-def rows(schema: dict[str, Any], path: str) -> Iterator[Row]:
+def rows(schema: dict[str, Any], path: str) -> Iterator[ReferenceRow]:
     """Yield the keys of a schema, in the order of the file."""
     for name, child in schema.get("properties", {}).items():
         yield from _rows_of(child, f"{path}.{name}" if path else name)
@@ -82,13 +82,13 @@ def rows(schema: dict[str, Any], path: str) -> Iterator[Row]:
         yield from _rows_of(cast("dict[str, Any]", extra), f"{path}.*")
 
 
-def _rows_of(schema: dict[str, Any], path: str) -> Iterator[Row]:
+def _rows_of(schema: dict[str, Any], path: str) -> Iterator[ReferenceRow]:
     kind = _without_null(schema)
     if (key := KEYS.get(path)) is not None:
         default = "" if path.endswith("*") else _default(schema)
         if path.startswith("queue."):  # the last level: what is not given here is known
             default = f"`{getattr(DEFAULTS, path.removeprefix('queue.'))}`"
-        yield Row(key=path, type=_type(kind), default=default, means=key.means)
+        yield ReferenceRow(key=path, type=_type(kind), default=default, means=key.means)
     if kind.get("type") == "array":
         yield from rows(_without_null(kind["items"]), f"{path}[]")
     else:

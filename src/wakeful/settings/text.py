@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import yaml
 
-from wakeful.settings.problems import BadSettings, Problem
+from wakeful.settings.problems import BadSettings, SettingsProblem
 
 LARGEST_FILE = 1024 * 1024
 
@@ -112,5 +112,5 @@ def shown(text: str) -> str:
     return text.replace("\ue000", "$").replace("\ue001", "{").replace("\ue002", "}")
 
 
-def _syntax(place: str, line: int, rule: str) -> Problem:
-    return Problem(place=place, line=line, rule=rule)
+def _syntax(place: str, line: int, rule: str) -> SettingsProblem:
+    return SettingsProblem(place=place, line=line, rule=rule)

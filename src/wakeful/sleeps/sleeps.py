@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from wakeful.store.database import Tx
-from wakeful.store.rows import Table
+from wakeful.store.rows import RowTable
 from wakeful.vocabulary.record import Record
 
 
@@ -32,7 +32,7 @@ class Sleep(Record):
     dropped: int = 0
 
 
-SLEEPS = Table("sleeps", Sleep)
+SLEEPS = RowTable("sleeps", Sleep)
 
 
 def enter(tx: Tx, sleep: Sleep) -> None:

@@ -24,7 +24,7 @@ RERUN_S = 10.0  # nor are they kept waiting by them for longer
 _EVERYBODY = (StoreBusy, StoreFull, StoreFailed, StoreDamaged, StoreRefused)
 
 
-class Call:
+class WriteCall:
     """One caller's write: a function, or a row for a verb."""
 
     __slots__ = ("fn", "future", "locks", "row", "verb")
@@ -45,12 +45,12 @@ class Call:
 
 
 @dataclass(slots=True)
-class Settled:
+class GroupOutcome:
     """What the event loop must be told about calls whose outcome is known."""
 
-    results: list[tuple[Call, Any]] = field(default_factory=list[tuple[Call, Any]])
-    errors: list[tuple[Call, BaseException]] = field(
-        default_factory=list[tuple[Call, BaseException]]
+    results: list[tuple[WriteCall, Any]] = field(default_factory=list[tuple[WriteCall, Any]])
+    errors: list[tuple[WriteCall, BaseException]] = field(
+        default_factory=list[tuple[WriteCall, BaseException]]
     )
     notes: Iterable[tuple[str, str]] = ()
     acts: Sequence[Callable[[], object]] = ()
@@ -64,7 +64,9 @@ class _Stopped(Exception):
         self.count = count
 
 
-def settle(backend: Backend, calls: Sequence[Call], clock: Callable[[], int]) -> Iterable[Settled]:
+def settle(
+    backend: Backend, calls: Sequence[WriteCall], clock: Callable[[], int]
+) -> Iterable[GroupOutcome]:
     """Run calls in as few transactions as possible, so that no call fails for another's sake.
 
     A group that fails is split at the call that raised, or in halves if it was not one of them,
@@ -84,11 +86,11 @@ def settle(backend: Backend, calls: Sequence[Call], clock: Callable[[], int]) ->
                 waiting.extend(reversed(_split(group, stopped)))
 
 
-def rejected(calls: Sequence[Call], error: BaseException) -> Settled:
+def rejected(calls: Sequence[WriteCall], error: BaseException) -> GroupOutcome:
     """Answer every call with an error of its own: raising one adds to its traceback."""
     if len(calls) == 1 or not isinstance(error, _EVERYBODY):
-        return Settled(errors=[(call, error) for call in calls])
-    return Settled(errors=[(call, _copied(error)) for call in calls])
+        return GroupOutcome(errors=[(call, error) for call in calls])
+    return GroupOutcome(errors=[(call, _copied(error)) for call in calls])
 
 
 def _copied(error: Exception) -> Exception:
@@ -97,14 +99,14 @@ def _copied(error: Exception) -> Exception:
     return twin
 
 
-def _split(group: list[Call], stopped: _Stopped) -> list[list[Call]]:
+def _split(group: list[WriteCall], stopped: _Stopped) -> list[list[WriteCall]]:
     first, last = stopped.first, stopped.first + stopped.count
     if stopped.count == len(group):
         first = last = len(group) // 2
     return [part for part in (group[:first], group[first:last], group[last:]) if part]
 
 
-def _attempt(backend: Backend, group: list[Call], clock: Callable[[], int]) -> Settled:
+def _attempt(backend: Backend, group: list[WriteCall], clock: Callable[[], int]) -> GroupOutcome:
     # Real time, whatever the store's clock says: this bounds what callers wait for.
     deadline = time.monotonic() + RERUN_S
     for _ in range(RERUNS):
@@ -117,7 +119,7 @@ def _attempt(backend: Backend, group: list[Call], clock: Callable[[], int]) -> S
     raise _Stopped(0, len(group)) from busy
 
 
-def _transaction(backend: Backend, group: list[Call], now: int) -> Settled:
+def _transaction(backend: Backend, group: list[WriteCall], now: int) -> GroupOutcome:
     order = _batches_first(group)
     place = (0, len(group))
     backend.now = now
@@ -127,7 +129,7 @@ def _transaction(backend: Backend, group: list[Call], now: int) -> Settled:
     try:
         backend.begin()
         _take_locks(backend, group)
-        results: list[tuple[Call, Any]] = []
+        results: list[tuple[WriteCall, Any]] = []
         for verb, calls in order:
             place = (len(results), len(calls))
             if verb is None:
@@ -149,29 +151,31 @@ def _transaction(backend: Backend, group: list[Call], now: int) -> Settled:
         failure = _rolled_back(backend, error)
         _arrange(group, order)
         raise _Stopped(*place) from failure
-    return Settled(results=results, notes=backend.notes, acts=backend.acts)
+    return GroupOutcome(results=results, notes=backend.notes, acts=backend.acts)
 
 
-def _batches_first(group: list[Call]) -> list[tuple[Verb[Any, Any] | None, list[Call]]]:
-    verbs: dict[Verb[Any, Any], list[Call]] = {}
-    functions: list[Call] = []
+def _batches_first(group: list[WriteCall]) -> list[tuple[Verb[Any, Any] | None, list[WriteCall]]]:
+    verbs: dict[Verb[Any, Any], list[WriteCall]] = {}
+    functions: list[WriteCall] = []
     for call in group:
         if call.verb is None:
             functions.append(call)
         else:
             verbs.setdefault(call.verb, []).append(call)
-    order: list[tuple[Verb[Any, Any] | None, list[Call]]] = [*verbs.items()]
+    order: list[tuple[Verb[Any, Any] | None, list[WriteCall]]] = [*verbs.items()]
     if functions:
         order.append((None, functions))
     return order
 
 
-def _arrange(group: list[Call], order: list[tuple[Verb[Any, Any] | None, list[Call]]]) -> None:
+def _arrange(
+    group: list[WriteCall], order: list[tuple[Verb[Any, Any] | None, list[WriteCall]]]
+) -> None:
     """Put the group into the order in which it ran, which places are counted in."""
     group[:] = [call for _, calls in order for call in calls]
 
 
-def _take_locks(backend: Backend, group: list[Call]) -> None:
+def _take_locks(backend: Backend, group: list[WriteCall]) -> None:
     locks: set[Lock] = set()
     for call in group:
         locks.update(call.locks)

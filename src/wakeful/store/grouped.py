@@ -7,10 +7,10 @@ from typing import TypeVar
 from wakeful.store.backend import Backend
 from wakeful.store.database import In, Lock, Out, Row, Tx, Verb
 from wakeful.store.full_text import FullText
-from wakeful.store.group import Call, Settled
+from wakeful.store.group import GroupOutcome, WriteCall
 from wakeful.store.readers import Reader, Readers
 from wakeful.store.urgency import Urgency
-from wakeful.store.writer import Outcome, ReadCall, Writer
+from wakeful.store.writer import ReadCall, WriteOutcome, Writer
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import StoreDamaged, StoreFailed
 
@@ -40,20 +40,20 @@ class GroupedStore:
         await self._writer.start()
 
     async def transact(self, fn: Callable[[Tx], T], *, locks: Iterable[Lock] = ()) -> T:
-        outcome = Outcome(loop=self._loop)
-        self._writer.put(Call(outcome, fn, locks=tuple(locks)))
+        outcome = WriteOutcome(loop=self._loop)
+        self._writer.put(WriteCall(outcome, fn, locks=tuple(locks)))
         self._urgency.asked()
         return await outcome.known()
 
     async def batch(self, verb: Verb[In, Out], row: In) -> Out:
-        outcome = Outcome(loop=self._loop)
-        self._writer.put(Call(outcome, None, verb, row))
+        outcome = WriteOutcome(loop=self._loop)
+        self._writer.put(WriteCall(outcome, None, verb, row))
         self._urgency.asked()
         return await outcome.known()
 
     async def read(self, sql: str, /, **params: object) -> Sequence[Row]:
         if self._readers is None:
-            outcome = Outcome(loop=self._loop)
+            outcome = WriteOutcome(loop=self._loop)
             self._writer.put(ReadCall(outcome, sql, params))
             return await outcome.known()
         try:
@@ -81,7 +81,7 @@ class GroupedStore:
         await self._writer.close()
         self._urgency.end()
 
-    def _deliver(self, settled: Settled) -> None:
+    def _deliver(self, settled: GroupOutcome) -> None:
         self._urgency.answered(len(settled.results) + len(settled.errors))
         for act in settled.acts:
             self._call(act)

@@ -35,7 +35,7 @@ MOST_TOLD = 1000  # rows of a table that the log names as left out, once each
 log = logging.getLogger(__name__)
 
 
-class Table(Generic[S]):
+class RowTable(Generic[S]):
     """A table whose columns are the fields of a struct, in their order."""
 
     def __init__(self, name: str, row: type[S]) -> None:

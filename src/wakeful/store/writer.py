@@ -13,7 +13,7 @@ from typing import Any
 
 from wakeful.store.backend import Backend
 from wakeful.store.database import GROUP_LIMIT, Row
-from wakeful.store.group import Call, Settled, rejected, settle
+from wakeful.store.group import GroupOutcome, WriteCall, rejected, settle
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import Overloaded, StoreDamaged, StoreFailed, StoreRefused
 
@@ -22,7 +22,7 @@ LONGEST_GATHERING_S = 0.01  # from the first call on
 IDLE_S = 1.0  # quiet time after which the database is tidied up
 
 
-class Outcome(asyncio.Future[Any]):
+class WriteOutcome(asyncio.Future[Any]):
     """What a commit came to; cancelling whoever awaits it waits for it first.
 
     A task asks the future it awaits to cancel itself. This one declines, so the task stays
@@ -47,7 +47,7 @@ class ReadCall:
 
     __slots__ = ("future", "params", "sql")
 
-    def __init__(self, future: Outcome, sql: str, params: Mapping[str, object]) -> None:
+    def __init__(self, future: WriteOutcome, sql: str, params: Mapping[str, object]) -> None:
         self.future = future
         self.sql = sql
         self.params = params
@@ -60,7 +60,7 @@ class Writer:
         self,
         open_backend: Callable[[], Backend],
         clock: Clock,
-        deliver: Callable[[Settled], None],
+        deliver: Callable[[GroupOutcome], None],
         fail: Callable[[], None],
     ) -> None:
         self._open_backend = open_backend
@@ -68,7 +68,7 @@ class Writer:
         self._deliver = deliver
         self._fail = fail
         self._loop = asyncio.get_running_loop()
-        self._calls: deque[Call | ReadCall] = deque()
+        self._calls: deque[WriteCall | ReadCall] = deque()
         self._is_gathering = False  # for the event loop alone
         self._is_due = False  # what gathered may be written; lowered by whoever writes it
         self._is_closing = False
@@ -76,8 +76,8 @@ class Writer:
         self._wake = threading.Lock()  # held while there is nothing to wake the thread for
         self._wake.acquire()
         self._failure: StoreFailed | StoreDamaged | None = None
-        self._opened = Outcome(loop=self._loop)
-        self._closed = Outcome(loop=self._loop)
+        self._opened = WriteOutcome(loop=self._loop)
+        self._closed = WriteOutcome(loop=self._loop)
         self._thread = threading.Thread(target=self._run, name="wakeful-writer", daemon=True)
 
     async def start(self) -> None:
@@ -89,7 +89,7 @@ class Writer:
             await self.close()
             raise
 
-    def put(self, call: Call | ReadCall) -> None:
+    def put(self, call: WriteCall | ReadCall) -> None:
         """Queue a call; its future will tell the outcome."""
         if self._is_closing:
             raise StoreRefused("the store is closed")
@@ -177,11 +177,11 @@ class Writer:
         # First, so that a call which comes too late for this group gathers for the next one.
         self._is_due = False
         waiting = self._calls
-        group: list[Call] = []
+        group: list[WriteCall] = []
         reads: list[ReadCall] = []
         while waiting and len(group) < GROUP_LIMIT:
             call = waiting.popleft()
-            if isinstance(call, Call):
+            if isinstance(call, WriteCall):
                 group.append(call)
             else:
                 reads.append(call)
@@ -237,11 +237,11 @@ def _failed(error: BaseException) -> StoreFailed:
     return failure
 
 
-def _resolve(future: Outcome, value: object) -> None:
+def _resolve(future: WriteOutcome, value: object) -> None:
     if not future.done():
         future.set_result(value)
 
 
-def _reject(future: Outcome, error: BaseException) -> None:
+def _reject(future: WriteOutcome, error: BaseException) -> None:
     if not future.done():
         future.set_exception(error)

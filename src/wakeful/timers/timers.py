@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import Literal
 
 from wakeful.store.database import Tx
-from wakeful.store.rows import Table
+from wakeful.store.rows import RowTable
 from wakeful.vocabulary.record import Record
 
 SET = "timer.set"  # a timer may now be the next: when it is due
@@ -23,7 +23,7 @@ class Timer(Record):
     retry_at: int | None = None  # since it failed; None: when it is due
 
 
-TIMERS = Table("timers", Timer)
+TIMERS = RowTable("timers", Timer)
 
 _NEXT = "COALESCE(retry_at, due_at)"
 # Timers of known kinds: those whose time has come, the first first, and when the next one's comes.

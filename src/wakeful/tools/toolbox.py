@@ -12,7 +12,7 @@ from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.stimulus import Trust
 
 
-class Source(Protocol):
+class ToolSource(Protocol):
     """Somebody whose tools come and go while the runtime runs."""
 
     @property
@@ -34,7 +34,7 @@ class Source(Protocol):
 class Toolbox:
     """Tools by name; the order is fixed, so that prompts stay the same from turn to turn."""
 
-    def __init__(self, tools: Iterable[Tool], sources: Sequence[Source] = ()) -> None:
+    def __init__(self, tools: Iterable[Tool], sources: Sequence[ToolSource] = ()) -> None:
         self._sources = tuple(sources)
         self._tools: dict[str, Tool] = {}
         for tool in sorted(tools, key=lambda tool: tool.name):

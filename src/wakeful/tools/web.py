@@ -39,10 +39,10 @@ async def web_fetch(context: ToolContext, url: str) -> ToolResult:
 
 async def fetched(client: "Client", url: str, key: str) -> ToolResult:
     """Return what a client finds at an address."""
-    from wakeful.net.client import Request
+    from wakeful.net.client import HttpRequest
 
     host = parse(url).host
-    request = Request(
+    request = HttpRequest(
         method="GET", url=url, headers={"Accept": "text/*, */*"}, most_bytes=LARGEST_PAGE
     )
     answer = await client.send(request)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from wakeful.store.database import Tx
-from wakeful.store.rows import Table
+from wakeful.store.rows import RowTable
 from wakeful.vocabulary.record import Record
 
 
@@ -36,7 +36,7 @@ class Tip(Record):
     leaf_depth: int = -1
 
 
-BRANCHES = Table("branches", Branch)
+BRANCHES = RowTable("branches", Branch)
 
 # A branch and those it came from, the newest first: forks lie ever deeper along a path.
 CHAIN = (

@@ -5,18 +5,18 @@ from collections.abc import Sequence
 from msgspec import structs
 
 from wakeful.store.database import Tx
-from wakeful.store.rows import Table
+from wakeful.store.rows import RowTable
 from wakeful.transcript import branches, sessions
 from wakeful.transcript.branches import Segment
 from wakeful.transcript.sessions import Session
 from wakeful.vocabulary.entry import Body, Entry, EntryKind, chain, encode_body
 from wakeful.vocabulary.record import Record
 
-ENTRIES = Table("entries", Entry)
+ENTRIES = RowTable("entries", Entry)
 APPENDED = "entry.appended"  # a branch has new entries: its id
 
 
-class Line(Record):
+class NewEntry(Record):
     """An entry that is about to be written."""
 
     id: str
@@ -27,7 +27,7 @@ class Line(Record):
     epoch: int = 0
 
 
-def append(tx: Tx, session: Session, lines: Sequence[Line]) -> tuple[Session, list[Entry]]:
+def append(tx: Tx, session: Session, lines: Sequence[NewEntry]) -> tuple[Session, list[Entry]]:
     """Write lines after the session's leaf and return the session as it is then.
 
     The caller holds the lane's lock and read `session` in this transaction.

@@ -7,7 +7,7 @@ What was accepted before it belongs to the old conversation as long as it runs f
 from collections.abc import Sequence
 
 from wakeful.store.database import Tx
-from wakeful.store.rows import Table
+from wakeful.store.rows import RowTable
 from wakeful.transcript import sessions
 from wakeful.transcript.sessions import KEPT_BY_RESET, NOTHING_CHOSEN, Overrides, Reset, Session
 from wakeful.vocabulary.event import Event
@@ -29,7 +29,7 @@ class PastTranscript(Record):
     ended_by: str
 
 
-PAST = Table("past_transcripts", PastTranscript)
+PAST = RowTable("past_transcripts", PastTranscript)
 
 
 class Split(Record):

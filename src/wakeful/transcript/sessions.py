@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from wakeful.store.database import Tx
-from wakeful.store.rows import Table
+from wakeful.store.rows import RowTable
 from wakeful.vocabulary.message import Usage
 from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides
 from wakeful.vocabulary.record import Record
@@ -89,8 +89,8 @@ class Session(SessionPolicy):
         return max(0, self.leaf_depth - self.seen_depth)
 
 
-SESSIONS = Table("sessions", Session)
-POLICIES = Table("sessions", SessionPolicy)
+SESSIONS = RowTable("sessions", Session)
+POLICIES = RowTable("sessions", SessionPolicy)
 DELETED = "sessions.gone"  # a session is gone: its key
 
 _overrides = msgspec.json.Decoder(Overrides)

@@ -11,7 +11,7 @@ from wakeful.gate.wakes import MayWake
 from wakeful.prompts import notes
 from wakeful.store.database import Tx
 from wakeful.transcript import entries, sessions
-from wakeful.transcript.entries import Line
+from wakeful.transcript.entries import NewEntry
 from wakeful.transcript.sessions import Session
 from wakeful.turn.attempt import Fenced, Next, StepState, TurnAttempt
 from wakeful.turn.context import Context
@@ -99,7 +99,7 @@ class TurnCommit:
         self.used_s = attempt.used_s
         self.ledger_failures = ledger_failures  # call id → what its ledger tool raised
         self.written: list[Entry] = []
-        self._lines: list[Line] = []
+        self._lines: list[NewEntry] = []
         self._context: Context | None = None  # after a compaction
         self._counted, self._counted_lines = attempt.context.tokens, 0
 
@@ -117,7 +117,7 @@ class TurnCommit:
     def add(self, body: Body, *, kind: EntryKind = EntryKind.MESSAGE) -> None:
         """Add a line to the transcript."""
         self._lines.append(
-            Line(
+            NewEntry(
                 id=self.deps.ids.entry(),
                 kind=kind,
                 body=body,
@@ -144,7 +144,7 @@ class TurnCommit:
         """
         said = stimulus.text if text is None else text
         self._lines.append(
-            Line(
+            NewEntry(
                 id=self.deps.ids.entry(),
                 kind=EntryKind.MESSAGE,
                 body=UserBody(

@@ -36,7 +36,7 @@ class Room(Record):
         return self.window - self.reserve - self.soft
 
 
-class Plan(Record):
+class CompactionPlan(Record):
     """What one compaction does."""
 
     compacted: tuple[Message, ...]  # becomes the summary, with the one before
@@ -48,7 +48,7 @@ class Plan(Record):
     files_changed: tuple[str, ...]
 
 
-class Line(Record):
+class SeenEntry(Record):
     """An entry that a model sees, as the message it is."""
 
     entry: Entry
@@ -70,7 +70,7 @@ def plan(
     *,
     open_turn_id: str | None = None,
     is_needed: bool = False,
-) -> Plan | None:
+) -> CompactionPlan | None:
     """Return how to make room in a conversation, or None if nothing of it can be compacted.
 
     `path` is what the model sees: the entries from the first kept one to the leaf. If that is
@@ -83,13 +83,13 @@ def plan(
     previous = None if before is None or not before.summary else before.summary
     known = len(previous or "") // CHARACTERS_PER_TOKEN
     cuts = _cuts(lines)
-    cut = min(_cut(lines, cuts, keep), _largest_foldable(lines, cuts, room, known))
+    cut = min(_cut(lines, cuts, keep), _largest_cut(lines, cuts, room, known))
     if cut == 0:
         return None
     begun = _begun_turn(lines, cut, open_turn_id)
     read, changed = _files(lines[:cut], before)
     last = path[-1]
-    return Plan(
+    return CompactionPlan(
         compacted=tuple(line.message for line in lines[:begun]),
         turn=tuple(line.message for line in lines[begun:cut]),
         previous=previous,
@@ -100,22 +100,22 @@ def plan(
     )
 
 
-def seen(path: Sequence[Entry]) -> tuple[CompactionBody | None, list[Line]]:
+def seen(path: Sequence[Entry]) -> tuple[CompactionBody | None, list[SeenEntry]]:
     """Return the compaction that counts, and the lines after it that a model reads."""
     found = last_compaction(path)
     before = None if found is None else found[1]
     first = 0 if before is None else before.first_kept_depth
-    lines: list[Line] = []
+    lines: list[SeenEntry] = []
     for entry in path:
         if entry.depth < first or entry.kind not in SPOKEN:
             continue
         message = message_of(entry, entry.content())
         if message is not None:
-            lines.append(Line(entry=entry, message=message, tokens=tokens_of(message)))
+            lines.append(SeenEntry(entry=entry, message=message, tokens=tokens_of(message)))
     return before, lines
 
 
-def _cuts(lines: Sequence[Line]) -> list[int]:
+def _cuts(lines: Sequence[SeenEntry]) -> list[int]:
     """Return where the kept part may begin, in order: before a person or the agent speaks, and
     never between a call and its result; also after everything.
 
@@ -135,7 +135,7 @@ def _cuts(lines: Sequence[Line]) -> list[int]:
     return cuts[::-1]
 
 
-def _cut(lines: Sequence[Line], cuts: Sequence[int], keep: int) -> int:
+def _cut(lines: Sequence[SeenEntry], cuts: Sequence[int], keep: int) -> int:
     """Return the last cut that keeps `keep` tokens, or 0 if that leaves nothing to compact."""
     kept, start = 0, len(lines)
     while start > 0 and kept < keep:
@@ -150,7 +150,7 @@ def _cut(lines: Sequence[Line], cuts: Sequence[int], keep: int) -> int:
     return next((cut for cut in cuts if 0 < cut < len(lines)), 0)
 
 
-def _largest_foldable(lines: Sequence[Line], cuts: Sequence[int], room: Room, known: int) -> int:
+def _largest_cut(lines: Sequence[SeenEntry], cuts: Sequence[int], room: Room, known: int) -> int:
     """Return the last cut whose compacted part fits one question, beside a summary of `known`
     tokens; at least the first one.
     """
@@ -167,7 +167,7 @@ def _largest_foldable(lines: Sequence[Line], cuts: Sequence[int], room: Room, kn
     return best
 
 
-def _begun_turn(lines: Sequence[Line], cut: int, open_turn_id: str | None) -> int:
+def _begun_turn(lines: Sequence[SeenEntry], cut: int, open_turn_id: str | None) -> int:
     """Return where the turn begins that a cut parts; the cut itself if it parts none."""
     is_between = (
         lines[-1].entry.turn_id != open_turn_id if cut == len(lines) else _begins_turn(lines, cut)
@@ -180,7 +180,7 @@ def _begun_turn(lines: Sequence[Line], cut: int, open_turn_id: str | None) -> in
     return start
 
 
-def _begins_turn(lines: Sequence[Line], at: int) -> bool:
+def _begins_turn(lines: Sequence[SeenEntry], at: int) -> bool:
     """Tell whether a line opens a turn: a person's, or a note's, after another turn's."""
     line = lines[at].entry
     if isinstance(lines[at].message, AssistantMessage | ToolMessage):
@@ -192,7 +192,7 @@ def _begins_turn(lines: Sequence[Line], at: int) -> bool:
 
 
 def _files(
-    lines: Sequence[Line], before: CompactionBody | None
+    lines: Sequence[SeenEntry], before: CompactionBody | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return which files were read and which changed, the earlier compactions' included."""
     read_before, changed_before = ([], []) if before is None else before.files

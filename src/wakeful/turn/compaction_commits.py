@@ -4,7 +4,7 @@ from wakeful.prompts import compaction as template
 from wakeful.transcript import entries, sessions
 from wakeful.turn.attempt import Next
 from wakeful.turn.commit import TurnCommit
-from wakeful.turn.compaction import Plan
+from wakeful.turn.compaction import CompactionPlan
 from wakeful.turn.context import build, last_compaction
 from wakeful.turn.next_step import ask, ask_or_compact, compact, end, end_interrupted, next_step
 from wakeful.turn.sizing import is_compaction, is_unheard
@@ -20,7 +20,9 @@ NOTHING = "There is nothing to compact yet."
 NOT_COMPACTED = "The conversation was not compacted: {why}. Nothing of it was changed."
 
 
-def compacted(commit: TurnCommit, plan: Plan, reply: AssistantMessage, purpose: Purpose) -> Next:
+def compacted(
+    commit: TurnCommit, plan: CompactionPlan, reply: AssistantMessage, purpose: Purpose
+) -> Next:
     """Write the summary of a conversation, then go on with what the turn was about to do."""
     tx, turn = commit.tx, commit.turn
     tokens_before = commit.tokens()

@@ -10,16 +10,16 @@ _WORD = "|".join(re.escape(token) for token in TOKENS)
 _EDGES = re.compile(rf"\A\s*(?:{_WORD})(?!\w)\s*|\s*(?<!\w)(?:{_WORD})\s*\Z")
 
 
-class Spoken(Record):
+class Deliverable(Record):
     """What is delivered of a reply."""
 
     text: str
     is_silent: bool
 
 
-def spoken(text: str) -> Spoken:
+def spoken(text: str) -> Deliverable:
     """Strip silence tokens, as whole words, from the edges; a reply of nothing else is silent."""
     left = text
     while (stripped := _EDGES.sub("", left)) != left:
         left = stripped
-    return Spoken(text=left if left != text else text, is_silent=not left.strip())
+    return Deliverable(text=left if left != text else text, is_silent=not left.strip())

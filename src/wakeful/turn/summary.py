@@ -10,7 +10,7 @@ from wakeful.store.database import Store, Tx
 from wakeful.transcript import entries, sessions
 from wakeful.turn.asking import Show
 from wakeful.turn.attempt import TurnAttempt
-from wakeful.turn.compaction import LONGEST_SHARE, Plan, plan
+from wakeful.turn.compaction import LONGEST_SHARE, CompactionPlan, plan
 from wakeful.turn.sizing import is_compaction, is_unheard, room
 from wakeful.turn.tokens import CHARACTERS_PER_TOKEN
 from wakeful.vocabulary.compacting import NO_WISH
@@ -24,7 +24,7 @@ _OUTSIDER = "who asked for the summary"
 
 async def summarise(
     store: Store, attempt: TurnAttempt, ask: Callable[[Request, Show], Awaitable[AssistantMessage]]
-) -> tuple[Plan, AssistantMessage] | None:
+) -> tuple[CompactionPlan, AssistantMessage] | None:
     """Ask for the summary that a compaction needs; None if there is nothing to compact.
 
     An answer that cannot take the place of what it stands for is Garbled.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from wakeful.store.database import Tx
-from wakeful.store.rows import Table
+from wakeful.store.rows import RowTable
 from wakeful.vocabulary.record import Record
 
 
@@ -34,7 +34,7 @@ class Call(Record):
     ends_turn: bool = False
 
 
-CALLS = Table("tool_calls", Call)
+CALLS = RowTable("tool_calls", Call)
 
 
 def call_key(turn_id: str, step: int, call_id: str) -> str:

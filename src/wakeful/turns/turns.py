@@ -5,7 +5,7 @@ from enum import IntEnum, StrEnum
 from msgspec import structs
 
 from wakeful.store.database import Tx
-from wakeful.store.rows import Table
+from wakeful.store.rows import RowTable
 from wakeful.vocabulary.kinds import Kind, Origin, View
 from wakeful.vocabulary.message import Usage
 from wakeful.vocabulary.record import Record
@@ -93,7 +93,7 @@ class Turn(Record):
         return self.kind.origin
 
 
-TURNS = Table("turns", Turn)
+TURNS = RowTable("turns", Turn)
 
 
 def add(tx: Tx, turn: Turn) -> None:

@@ -21,7 +21,7 @@ LONGEST_CHAIN = 100  # links shown
 _usage = msgspec.json.Decoder(Usage)
 
 
-class Ask(Record):
+class AskRow(Record):
     """One question to a model, as the ledger keeps it."""
 
     step: int
@@ -35,13 +35,13 @@ class Ask(Record):
     error: str | None
 
 
-class Link(Record):
+class ChainLink(Record):
     """One turn of a causal chain, with what woke it and what it did."""
 
     turn: Turn
     stimuli: Sequence[Stimulus]
     epochs: Sequence[int]  # of its lane, one for each claim that wrote something
-    asks: Sequence[Ask]
+    asks: Sequence[AskRow]
     tools: Sequence[Call]
 
 
@@ -52,9 +52,9 @@ class WhyView:
         self._store = store
         self._sessions = sessions
 
-    async def chain(self, turn_id: str, viewer: str = OPERATOR) -> Sequence[Link]:
+    async def chain(self, turn_id: str, viewer: str = OPERATOR) -> Sequence[ChainLink]:
         """Return the turn's link, then its cause's, and so on, as far as the viewer may see."""
-        links: list[Link] = []
+        links: list[ChainLink] = []
         next_id: str | None = turn_id
         while next_id is not None and len(links) < LONGEST_CHAIN:
             link = await self._link(next_id, viewer)
@@ -66,7 +66,7 @@ class WhyView:
             raise NotFound("turn_id", f"no turn {turn_id!r}")
         return links
 
-    async def _link(self, turn_id: str, viewer: str) -> Link | None:
+    async def _link(self, turn_id: str, viewer: str) -> ChainLink | None:
         rows = await self._store.read(TURNS.select("WHERE id = :id"), id=turn_id)
         if not rows:
             return None
@@ -83,7 +83,7 @@ class WhyView:
             CALLS.select("WHERE turn_id = :id ORDER BY step, position"), id=turn_id
         )
         tools = CALLS.read_known(calls)
-        return Link(
+        return ChainLink(
             turn=turn,
             stimuli=STIMULI.read_known(stimuli),
             epochs=sorted({ask.epoch for ask in asks} | {call.epoch for call in tools}),
@@ -91,14 +91,14 @@ class WhyView:
             tools=tools,
         )
 
-    async def _asks(self, turn_id: str) -> list[Ask]:
+    async def _asks(self, turn_id: str) -> list[AskRow]:
         rows = await self._store.read(
             "SELECT step, attempt, epoch, state, asked_at, settled_at, usage, error, purpose "
             "FROM asks WHERE turn_id = :id ORDER BY step, attempt",
             id=turn_id,
         )
         return [
-            Ask(
+            AskRow(
                 step=row[0],
                 attempt=row[1],
                 epoch=row[2],

@@ -9,7 +9,7 @@ import pytest
 
 from tests.integration.cli.shell import Home, snapshot
 from wakeful.cli import running
-from wakeful.cli.running import Running
+from wakeful.cli.running import RunningServer
 from wakeful.models.scripted import Scripted
 from wakeful.runtime import Runtime
 from wakeful.turn.agent import Agent
@@ -139,7 +139,7 @@ def test_the_token_is_not_sent_to_a_stranger_at_the_port(seen: tuple[Home, list[
         stranger.listen()
         stranger.setblocking(False)
         url = f"http://127.0.0.1:{stranger.getsockname()[1]}"
-        running.note(home.folder, Running(pid=os.getpid(), url=url, started_at=1))
+        running.note(home.folder, RunningServer(pid=os.getpid(), url=url, started_at=1))
         try:
             assert home.json("status")["is_running"] is False
             assert home.run("send", "hi").returncode == 3

@@ -7,7 +7,7 @@ import pytest
 from wakeful.access.principal import Principal
 from wakeful.doors import stimulus_stream
 from wakeful.doors.messaging import Message
-from wakeful.doors.stimulus_stream import Delta, Told, ToolPhase, Waiting
+from wakeful.doors.stimulus_stream import Delta, ModelWaits, Told, ToolPhase
 from wakeful.models.scripted import Pause, call, says
 from wakeful.runtime import Runtime
 from wakeful.testing.kit import Scripted, in_memory
@@ -89,7 +89,7 @@ async def test_waiting_for_a_model_is_told():
         ) as stream:
             told = [await anext(stream), await anext(stream)]
 
-    assert isinstance(told[1], Waiting)
+    assert isinstance(told[1], ModelWaits)
     assert told[1].error == "nobody is there"
 
 

@@ -28,7 +28,7 @@ from tests.integration.net.receiver import (
 from tests.unit.net.test_addresses import NOT_PUBLIC
 from tests.unit.net.test_target import REFUSED
 from wakeful.net.addresses import allow
-from wakeful.net.client import Answer, Client, Request
+from wakeful.net.client import Client, HttpRequest, HttpResponse
 from wakeful.net.wire import Patience
 from wakeful.vocabulary.clock import ManualClock, SystemClock
 from wakeful.vocabulary.errors import InvalidInput, Permanent, Transient
@@ -37,14 +37,14 @@ LOOPBACK = allow(["127.0.0.1"])
 AT_PUBLIC = f"at_{PUBLIC.replace('.', '_')}"
 
 
-def get(url: str, **fields: object) -> Request:
-    return Request(method="GET", url=url, allowed=LOOPBACK, **fields)  # pyright: ignore[reportArgumentType]
+def get(url: str, **fields: object) -> HttpRequest:
+    return HttpRequest(method="GET", url=url, allowed=LOOPBACK, **fields)  # pyright: ignore[reportArgumentType]
 
 
 async def test_a_request_arrives_as_it_was_asked_for_and_says_no_more():
     async with receiving(answers(201, headers="content-type: a/b\r\n", body="made")) as receiver:
         answer = await Client(SystemClock()).send(
-            Request(
+            HttpRequest(
                 method="POST",
                 url=f"http://127.0.0.1:{receiver.port}/a/../b?c=d",
                 headers={"Content-Type": "text/plain", "Authorization": "Bearer x"},
@@ -54,7 +54,7 @@ async def test_a_request_arrives_as_it_was_asked_for_and_says_no_more():
         )
 
     (received,) = receiver.requests
-    assert answer == Answer(
+    assert answer == HttpResponse(
         status=201, headers={"content-type": "a/b"}, body=b"made", is_whole=True
     )
     assert received.line == "POST /a/../b?c=d HTTP/1.1"
@@ -92,7 +92,7 @@ async def test_a_name_that_turns_to_loopback_is_never_followed_there():
     async with receiving() as receiver:
         network = Network(**{AT_PUBLIC: receiver.port, "at_127_0_0_1": receiver.port})
         client = Client(SystemClock(), resolver=resolver, dialer=network, observer=log)
-        request = Request(method="GET", url="http://rebinding.test/")
+        request = HttpRequest(method="GET", url="http://rebinding.test/")
         first = await client.send(request)
         with pytest.raises(Permanent, match=r"'rebinding\.test' leads to an address that is not"):
             await client.send(request)
@@ -109,7 +109,7 @@ async def test_a_name_that_leads_inside_even_beside_a_public_address_is_not_dial
     for found in ([address], [PUBLIC, address], [address, PUBLIC]):
         client = Client(SystemClock(), resolver=Resolver(found), dialer=network, observer=log)
         with pytest.raises(Permanent, match="not public"):
-            await client.send(Request(method="GET", url="http://inside.test/"))
+            await client.send(HttpRequest(method="GET", url="http://inside.test/"))
 
     assert network.dialed == log.connects == []
 
@@ -120,7 +120,7 @@ async def test_an_address_inside_is_not_dialed_when_it_is_written_out(address: s
     host = f"[{address}]" if ":" in address else address
     with pytest.raises((Permanent, InvalidInput)):
         await Client(SystemClock(), resolver=resolver, dialer=network).send(
-            Request(method="GET", url=f"http://{host}/")
+            HttpRequest(method="GET", url=f"http://{host}/")
         )
 
     assert network.dialed == resolver.asked == []
@@ -180,8 +180,8 @@ async def test_the_machine_is_asked_for_names_by_default():
     async with receiving() as receiver:
         url = f"http://localhost:{receiver.port}/"
         with pytest.raises(Permanent):
-            await Client(SystemClock()).send(Request(method="GET", url=url))
-        request = Request(method="GET", url=url, allowed=allow(["localhost"]))
+            await Client(SystemClock()).send(HttpRequest(method="GET", url=url))
+        request = HttpRequest(method="GET", url=url, allowed=allow(["localhost"]))
         answer = await Client(SystemClock()).send(request)
 
     assert answer.status == 200
@@ -233,7 +233,7 @@ async def test_a_header_that_is_not_on_the_list_or_breaks_its_line_is_refused(
 
 async def test_a_method_that_is_none_is_refused():
     with pytest.raises(InvalidInput, match="method: must be"):
-        await Client(SystemClock()).send(Request(method="CONNECT", url="http://example.com/"))
+        await Client(SystemClock()).send(HttpRequest(method="CONNECT", url="http://example.com/"))
 
 
 async def test_an_endless_body_is_cut_and_its_sender_is_left():
@@ -464,7 +464,7 @@ async def test_a_look_up_that_fails_or_hangs_holds_up_no_other(monkeypatch: pyte
             await hanging.get()
         unknown = await refusal(client, get("http://unknown.test/"))
         url = f"http://localhost:{receiver.port}/"
-        answer = await client.send(Request(method="GET", url=url, allowed=allow(["localhost"])))
+        answer = await client.send(HttpRequest(method="GET", url=url, allowed=allow(["localhost"])))
         clock.advance(5)
     release.set()
 
@@ -486,7 +486,7 @@ async def test_where_no_thread_can_be_started_a_name_may_be_looked_up_later(
     )
 
 
-async def refusal(client: Client, request: Request) -> Transient:
+async def refusal(client: Client, request: HttpRequest) -> Transient:
     with pytest.raises(Transient) as caught:
         await client.send(request)
     return caught.value

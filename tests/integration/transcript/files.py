@@ -10,7 +10,7 @@ from wakeful.bus.bus import Bus
 from wakeful.store.database import Store
 from wakeful.store.sqlite import open_sqlite
 from wakeful.transcript.jsonl.exporting import export, source
-from wakeful.transcript.jsonl.importing import Importer, Report
+from wakeful.transcript.jsonl.importing import Importer, ImportReport
 from wakeful.vocabulary.clock import SystemClock
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.session_key import SessionKey
@@ -34,7 +34,7 @@ class CliContext:
 
     async def put(
         self, file: bytes, session: str | None = None, *, piece: int = 1 << 16, trial: bool = False
-    ) -> Report:
+    ) -> ImportReport:
         """Import a file, given in pieces of a size, into a new session."""
         self.count += 1
         key = SessionKey(session or f"agent:main:import:{self.count}")

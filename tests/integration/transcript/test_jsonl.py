@@ -25,7 +25,7 @@ from wakeful.runtime import Runtime
 from wakeful.testing.kit import ManualClock, in_memory
 from wakeful.transcript.entries import ENTRIES
 from wakeful.transcript.jsonl import imports
-from wakeful.transcript.jsonl.importing import Importer, Work
+from wakeful.transcript.jsonl.importing import Importer, ImportWork
 from wakeful.transcript.jsonl.reading import DEEPEST_LINE
 from wakeful.transcript.sessions import SESSIONS, Session
 from wakeful.vocabulary.clock import SystemClock
@@ -427,7 +427,7 @@ async def test_an_import_that_nobody_finishes_is_swept_away_when_an_hour_has_pas
 
     async with in_memory(clock=clock) as runtime:
         transcript = Ids(clock).new("tr")
-        work = Work(runtime.store, transcript, is_trial=False)
+        work = ImportWork(runtime.store, transcript, is_trial=False)
         await work.read(pieces(written(*EVERY_KIND), 1000))
         one = CliContext(runtime.store, _importer(runtime))
         janitor = Janitor(runtime.store, runtime.bus, clock, ledger_days=1, event_days=1, events=9)

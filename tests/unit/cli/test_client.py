@@ -6,7 +6,7 @@ import httpx2
 import msgspec
 import pytest
 
-from wakeful.cli.client import Client, answered, segment
+from wakeful.cli.client import ServerClient, answered, segment
 from wakeful.cli.exits import CommandFailed, ExitCode, Unreachable, code_of
 from wakeful.vocabulary.errors import InvalidInput, NotFound, StoreBusy, StoreDamaged
 
@@ -58,7 +58,7 @@ def test_a_stranger_at_the_port_is_no_crash(body: bytes):
 def test_a_server_that_is_not_there_is_told():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        client = Client(f"http://127.0.0.1:{free.getsockname()[1]}", "token")
+        client = ServerClient(f"http://127.0.0.1:{free.getsockname()[1]}", "token")
 
         with pytest.raises(Unreachable, match="start one with `wakeful up`"):
             client.get("/api/agents")

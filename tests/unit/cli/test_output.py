@@ -3,7 +3,7 @@
 import io
 import json
 
-from wakeful.cli.output import BOLD, Output, safe_lines
+from wakeful.cli.output import BOLD, CommandOutput, safe_lines
 
 
 class Terminal(io.StringIO):
@@ -13,9 +13,9 @@ class Terminal(io.StringIO):
 
 def output(
     *, is_json: bool = False, environ: dict[str, str] | None = None
-) -> tuple[Output, Terminal]:
+) -> tuple[CommandOutput, Terminal]:
     out = Terminal()
-    return Output(is_json=is_json, environ=environ or {}, out=out, error=Terminal()), out
+    return CommandOutput(is_json=is_json, environ=environ or {}, out=out, error=Terminal()), out
 
 
 def test_data_is_one_document_or_lines():
@@ -41,7 +41,7 @@ def test_colours_are_for_terminals_that_want_them():
     assert output()[0].styled("x", BOLD) == "\x1b[1mx\x1b[0m"
     assert output(environ={"NO_COLOR": "1"})[0].styled("x", BOLD) == "x"
     assert output(environ={"TERM": "dumb"})[0].styled("x", BOLD) == "x"
-    assert Output(is_json=False, environ={}, out=io.StringIO()).styled("x", BOLD) == "x"
+    assert CommandOutput(is_json=False, environ={}, out=io.StringIO()).styled("x", BOLD) == "x"
 
 
 def test_a_table_is_aligned_and_holds_nothing_a_terminal_obeys():
@@ -55,19 +55,21 @@ def test_a_table_is_aligned_and_holds_nothing_a_terminal_obeys():
 
 def test_progress_is_shown_on_a_terminal_only():
     error = Terminal()
-    Output(is_json=False, environ={}, out=io.StringIO(), error=error).progress(1, 2)
+    CommandOutput(is_json=False, environ={}, out=io.StringIO(), error=error).progress(1, 2)
     assert error.getvalue() == "\r 50 %"
 
     quiet = io.StringIO()
-    Output(is_json=False, environ={}, out=io.StringIO(), error=quiet).progress(1, 2)
+    CommandOutput(is_json=False, environ={}, out=io.StringIO(), error=quiet).progress(1, 2)
     assert quiet.getvalue() == ""
 
 
 def test_long_work_without_a_measure_is_told_on_a_terminal_only():
     error = Terminal()
-    Output(is_json=False, environ={}, out=io.StringIO(), error=error).working("checking x")
+    CommandOutput(is_json=False, environ={}, out=io.StringIO(), error=error).working("checking x")
     assert error.getvalue() == "checking x…\n"
 
     for is_json, quiet in ((False, io.StringIO()), (True, Terminal())):
-        Output(is_json=is_json, environ={}, out=io.StringIO(), error=quiet).working("checking x")
+        CommandOutput(is_json=is_json, environ={}, out=io.StringIO(), error=quiet).working(
+            "checking x"
+        )
         assert quiet.getvalue() == ""

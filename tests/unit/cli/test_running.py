@@ -10,11 +10,11 @@ import pytest
 
 from tests.children import die_with_parent
 from wakeful.cli import running
-from wakeful.cli.running import Running
+from wakeful.cli.running import RunningServer
 
 
 def test_a_note_of_a_living_process_is_found_and_private(tmp_path: Path):
-    here = Running(pid=os.getpid(), url="http://127.0.0.1:1", started_at=1)
+    here = RunningServer(pid=os.getpid(), url="http://127.0.0.1:1", started_at=1)
 
     running.note(tmp_path, here)
 
@@ -26,7 +26,7 @@ def test_a_note_of_a_dead_process_is_not_believed(tmp_path: Path):
     child = subprocess.Popen([sys.executable, "-c", ""], preexec_fn=die_with_parent)
     child.wait()
 
-    running.note(tmp_path, Running(pid=child.pid, url="http://127.0.0.1:1", started_at=1))
+    running.note(tmp_path, RunningServer(pid=child.pid, url="http://127.0.0.1:1", started_at=1))
 
     assert running.find(tmp_path) is None
 
@@ -41,10 +41,10 @@ def test_a_broken_note_is_no_note(tmp_path: Path, content: bytes):
 
 
 def test_only_its_own_process_removes_a_note(tmp_path: Path):
-    running.note(tmp_path, Running(pid=1, url="http://127.0.0.1:1", started_at=1))
+    running.note(tmp_path, RunningServer(pid=1, url="http://127.0.0.1:1", started_at=1))
     running.forget(tmp_path)
     assert (tmp_path / running.NAME).exists()
 
-    running.note(tmp_path, Running(pid=os.getpid(), url="http://127.0.0.1:1", started_at=1))
+    running.note(tmp_path, RunningServer(pid=os.getpid(), url="http://127.0.0.1:1", started_at=1))
     running.forget(tmp_path)
     assert not (tmp_path / running.NAME).exists()

@@ -14,7 +14,7 @@ from wakeful.intake.decide import (
     Decision,
     LaneFacts,
     LaneState,
-    Running,
+    RunningTurn,
     decide,
 )
 from wakeful.sleeps.sleeps import SleepPolicy
@@ -70,8 +70,8 @@ def arrival(
 
 def running(
     priority: Priority = Priority.NEXT, *, is_preemptible: bool = True, is_ending: bool = False
-) -> Running:
-    return Running(
+) -> RunningTurn:
+    return RunningTurn(
         priority=priority,
         trust=Trust.OPERATOR,
         route=ROUTE,
@@ -80,7 +80,7 @@ def running(
     )
 
 
-def lane(state: LaneState, turn: Running | None = None, *, is_full: bool = False) -> LaneFacts:
+def lane(state: LaneState, turn: RunningTurn | None = None, *, is_full: bool = False) -> LaneFacts:
     return LaneFacts(
         state=state,
         running=(turn or running()) if state in RUNNING else None,

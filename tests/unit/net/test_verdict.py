@@ -2,16 +2,16 @@
 
 import pytest
 
-from wakeful.net.client import Answer
+from wakeful.net.client import HttpResponse
 from wakeful.net.verdict import refuse_failure, retry_after_s
 from wakeful.vocabulary.errors import Permanent, Transient
 
 NOW = 1_800_000_000_000  # Fri, 15 Jan 2027 08:00:00 GMT
 
 
-def answer(status: int, **headers: str) -> Answer:
+def answer(status: int, **headers: str) -> HttpResponse:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Answer(status=status, headers=named, body=b"", is_whole=True)
+    return HttpResponse(status=status, headers=named, body=b"", is_whole=True)
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 299])

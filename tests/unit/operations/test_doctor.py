@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from wakeful.operations.doctor import Finding, Health, TimedModel, examine
+from wakeful.operations.doctor import Finding, ModelTiming, Verdict, examine
 from wakeful.runtime import Runtime
 from wakeful.store.migrations import packaged
 from wakeful.store.opening import open_store
@@ -16,8 +16,8 @@ from wakeful.timers.timers import Timer
 from wakeful.vocabulary.clock import ManualClock, SystemClock
 
 
-def patient(home: Path) -> TimedModel:
-    return TimedModel(
+def patient(home: Path) -> ModelTiming:
+    return ModelTiming(
         home=home,
         address="sqlite",
         database=home / "wakeful.db",
@@ -46,7 +46,7 @@ async def home(tmp_path: Path) -> Path:
 def test_a_healthy_home_has_nothing_to_mend(home: Path):
     findings = list(examine(patient(home), SystemClock()))
 
-    assert [one for one in findings if one.health is not Health.OK] == []
+    assert [one for one in findings if one.health is not Verdict.OK] == []
     assert {one.subject for one in findings} >= {"home", "files", "token", "disk", "database"}
     assert {one.subject for one in findings} >= {"clock", "sqlite", "log", "server"}
 
@@ -60,9 +60,9 @@ def test_a_database_of_this_release_has_its_newest_schema(home: Path):
 def test_a_missing_home_is_made_only_on_request(tmp_path: Path):
     home = tmp_path / "new"
 
-    assert found(home, "home").health is Health.WARNING
+    assert found(home, "home").health is Verdict.WARNING
     assert not home.exists()
-    assert found(home, "home", fix=True).health is Health.FIXED
+    assert found(home, "home", fix=True).health is Verdict.FIXED
     assert mode(home) == 0o700
 
 
@@ -70,18 +70,18 @@ def test_open_doors_are_found_and_closed(home: Path):
     home.chmod(0o755)
     (home / "wakeful.db").chmod(0o644)
 
-    assert found(home, "home").health is Health.BROKEN
+    assert found(home, "home").health is Verdict.BROKEN
     assert found(home, "files").told.startswith("wakeful.db: others can read")
 
-    assert found(home, "home", fix=True).health is Health.FIXED
-    assert found(home, "files", fix=True).health is Health.FIXED
+    assert found(home, "home", fix=True).health is Verdict.FIXED
+    assert found(home, "files", fix=True).health is Verdict.FIXED
     assert (mode(home), mode(home / "wakeful.db")) == (0o700, 0o600)
 
 
 def test_a_home_that_is_a_file_is_told(tmp_path: Path):
     (tmp_path / "home").write_text("")
 
-    assert found(tmp_path / "home", "home", fix=True).health is Health.BROKEN
+    assert found(tmp_path / "home", "home", fix=True).health is Verdict.BROKEN
 
 
 def test_a_damaged_database_is_told_with_the_way_back(home: Path):
@@ -92,7 +92,7 @@ def test_a_damaged_database_is_told_with_the_way_back(home: Path):
 
     told = found(home, "database", fix=True)
 
-    assert told.health is Health.BROKEN
+    assert told.health is Verdict.BROKEN
     assert "backup" in told.told
     assert database.read_bytes() == content
 
@@ -105,7 +105,7 @@ def test_a_clock_that_went_back_is_noticed(home: Path):
     )
     unset = next(one for one in examine(patient(home), ManualClock(0)) if one.subject == "clock")
 
-    assert (early.health, unset.health) == (Health.WARNING, Health.BROKEN)
+    assert (early.health, unset.health) == (Verdict.WARNING, Verdict.BROKEN)
 
 
 async def test_a_dead_timekeeper_is_noticed(home: Path):
@@ -115,7 +115,7 @@ async def test_a_dead_timekeeper_is_noticed(home: Path):
     await store.transact(lambda tx: timers.put(tx, timer))
     await store.close()
 
-    assert found(home, "timers", is_running=True).health is Health.BROKEN
+    assert found(home, "timers", is_running=True).health is Verdict.BROKEN
 
 
 def test_a_taken_port_is_told(home: Path):
@@ -124,8 +124,8 @@ def test_a_taken_port_is_told(home: Path):
         taken.listen()
         port = taken.getsockname()[1]
 
-        assert found(home, "server", port=port).health is Health.BROKEN
-        assert found(home, "server", port=port, is_running=True).health is Health.OK
+        assert found(home, "server", port=port).health is Verdict.BROKEN
+        assert found(home, "server", port=port, is_running=True).health is Verdict.OK
 
 
 def test_a_program_of_an_mcp_server_that_is_missing_is_told(tmp_path: Path):
@@ -134,7 +134,7 @@ def test_a_program_of_an_mcp_server_that_is_missing_is_told(tmp_path: Path):
     missing = found(tmp_path, "mcp", commands={"notes": "/no/such/program", "shop": "sh"})
     there = found(tmp_path, "mcp", commands={"shop": "sh"})
 
-    assert missing.health is Health.BROKEN
+    assert missing.health is Verdict.BROKEN
     assert "notes (/no/such/program)" in missing.told
     assert "shop" not in missing.told
-    assert there.health is Health.OK
+    assert there.health is Verdict.OK

@@ -4,7 +4,7 @@ from typing import Any, Literal, NewType
 import msgspec
 import pytest
 
-from wakeful.store.rows import Table
+from wakeful.store.rows import RowTable
 from wakeful.vocabulary.errors import UnreadableRow
 
 LaneId = NewType("LaneId", str)
@@ -72,7 +72,7 @@ EMPTY = Sample(id="2", lane=LaneId("main"), at=0, colour=Colour.BLUE, is_done=Fa
 
 @pytest.mark.parametrize("row", [FULL, EMPTY])
 def test_a_row_comes_back_as_it_was_stored(row: Sample) -> None:
-    table = Table("samples", Sample)
+    table = RowTable("samples", Sample)
 
     params = table.params(row)
 
@@ -80,7 +80,7 @@ def test_a_row_comes_back_as_it_was_stored(row: Sample) -> None:
 
 
 def test_parameters_hold_only_what_a_database_can_store() -> None:
-    params = Table("samples", Sample).params(FULL)
+    params = RowTable("samples", Sample).params(FULL)
 
     assert {type(value) for value in params.values()} <= {str, int, float, bytes}
     assert params["is_done"] == 1
@@ -89,30 +89,30 @@ def test_parameters_hold_only_what_a_database_can_store() -> None:
 
 
 def test_absent_values_are_null() -> None:
-    params = Table("samples", Sample).params(EMPTY)
+    params = RowTable("samples", Sample).params(EMPTY)
 
     assert [params[name] for name in ("note", "shade", "is_seen", "point")] == [None] * 4
 
 
 def test_a_keyword_only_row_is_read_too() -> None:
-    assert Table("named", Named).read(("a", 3)) == Named(id="a", count=3)
+    assert RowTable("named", Named).read(("a", 3)) == Named(id="a", count=3)
 
 
 def test_the_insert_statement_names_every_column_once() -> None:
-    table = Table("named", Named)
+    table = RowTable("named", Named)
 
     assert table.columns == "id, count"
     assert table.insert == "INSERT INTO named (id, count) VALUES (:id, :count)"
 
 
 def test_whole_rows_are_selected_in_the_order_of_the_fields() -> None:
-    assert Table("named", Named).select("WHERE id = :id") == (
+    assert RowTable("named", Named).select("WHERE id = :id") == (
         "SELECT id, count FROM named WHERE id = :id"
     )
 
 
 def test_a_numbered_enumeration_is_stored_as_its_number() -> None:
-    table = Table("ranked", Ranked)
+    table = RowTable("ranked", Ranked)
     row = Ranked(rank=Rank.HIGH)
 
     assert table.params(row) == {"rank": 2}
@@ -120,7 +120,7 @@ def test_a_numbered_enumeration_is_stored_as_its_number() -> None:
 
 
 def test_an_unknown_enumeration_text_names_its_column() -> None:
-    table = Table("samples", Sample)
+    table = RowTable("samples", Sample)
     params = table.params(FULL) | {"colour": "mauve"}
 
     with pytest.raises(UnreadableRow, match=r"samples\.colour of .*'mauve' is not a known value"):
@@ -128,7 +128,7 @@ def test_an_unknown_enumeration_text_names_its_column() -> None:
 
 
 def test_stored_json_of_another_shape_names_its_column() -> None:
-    table = Table("samples", Sample)
+    table = RowTable("samples", Sample)
     params = table.params(FULL) | {"point": '{"x":"far"}'}
 
     with pytest.raises(UnreadableRow, match=r"samples\.point of .*`\$\.x`"):
@@ -137,13 +137,13 @@ def test_stored_json_of_another_shape_names_its_column() -> None:
 
 def test_an_unknown_number_of_an_enumeration_names_its_column() -> None:
     with pytest.raises(UnreadableRow, match=r"ranked\.rank of 7 .* 7 is not a known value"):
-        Table("ranked", Ranked).read((7,))
+        RowTable("ranked", Ranked).read((7,))
 
 
 def test_a_row_that_cannot_be_read_is_left_out_of_a_list_and_told_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    table = Table("ranked", Ranked)
+    table = RowTable("ranked", Ranked)
 
     found = [table.read_known([(2,), (7,), (1,)]) for _ in range(2)]
 
@@ -154,7 +154,7 @@ def test_a_row_that_cannot_be_read_is_left_out_of_a_list_and_told_once(
 
 
 def test_what_can_be_read_of_a_row_is_there_for_whoever_must_remove_it() -> None:
-    table = Table("samples", Sample)
+    table = RowTable("samples", Sample)
     params = table.params(FULL) | {"point": "not JSON", "colour": "mauve"}
 
     read = table.read_partly([params[name] for name in table.fields])

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wakeful.prompts.compaction import question, written
-from wakeful.turn.compaction import Line, Plan, Room, plan, room_of, seen
+from wakeful.turn.compaction import CompactionPlan, Room, SeenEntry, plan, room_of, seen
 from wakeful.turn.context import build
 from wakeful.vocabulary.compacting import CompactionRules
 from wakeful.vocabulary.entry import (
@@ -209,7 +209,7 @@ def test_no_call_is_parted_from_its_result_and_nothing_is_in_neither_part(
     raise AssertionError("it never ends")
 
 
-def _calls(lines: list[Line]) -> set[str]:
+def _calls(lines: list[SeenEntry]) -> set[str]:
     return {
         call.id
         for line in lines
@@ -218,11 +218,11 @@ def _calls(lines: list[Line]) -> set[str]:
     }
 
 
-def _results(lines: list[Line]) -> set[str]:
+def _results(lines: list[SeenEntry]) -> set[str]:
     return {line.message.call_id for line in lines if isinstance(line.message, ToolMessage)}
 
 
-def _compacted(path: list[Entry], made: Plan) -> list[Entry]:
+def _compacted(path: list[Entry], made: CompactionPlan) -> list[Entry]:
     """Return what is read from the rows after a compaction was committed."""
     body = CompactionBody(
         summary="summary",

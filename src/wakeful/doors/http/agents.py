@@ -63,7 +63,7 @@ class Halted(Record):
     is_changed: bool
 
 
-class Agents:
+class AgentEndpoints:
     """Who lives here."""
 
     def __init__(self, views: Views) -> None:

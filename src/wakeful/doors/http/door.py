@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from wakeful.doors.http import pages
-from wakeful.doors.http.agents import Agents, Halts
+from wakeful.doors.http.agents import AgentEndpoints, Halts
 from wakeful.doors.http.app import App, Serve
 from wakeful.doors.http.endpoint import Row
 from wakeful.doors.http.events import Events
@@ -26,7 +26,7 @@ from wakeful.doors.http.sessions import Sessions
 from wakeful.doors.http.sockets import Socket, Sockets
 from wakeful.doors.http.stimuli import Cancellations, Stimuli
 from wakeful.doors.http.table import Table
-from wakeful.doors.http.tokens import Tokens
+from wakeful.doors.http.tokens import TokenEndpoints
 from wakeful.doors.http.transfers import Transfers
 from wakeful.doors.http.turns import Aborts, Turns
 from wakeful.services import Services
@@ -51,9 +51,9 @@ def rows(
         Aborts(services),
         Outputs(views),
         Events(views, streams),
-        Agents(views),
+        AgentEndpoints(views),
         Halts(services),
-        Tokens(services.credentials),
+        TokenEndpoints(services.credentials),
         Logins(services),
         HealthRoutes(services, probe),
     )

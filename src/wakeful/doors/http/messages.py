@@ -24,11 +24,11 @@ from wakeful.doors.http.sse import MEDIA_TYPE, EventStream, frame
 from wakeful.doors.messaging import LONGEST_NAME, Forbidden, Message, TooLarge
 from wakeful.doors.stimulus_stream import (
     Delta,
+    ModelWaits,
     Restart,
     StimulusStream,
     Told,
     ToolPhase,
-    Waiting,
 )
 from wakeful.intake.dedup import KeyReused
 from wakeful.services import Services
@@ -165,7 +165,7 @@ def _frame(told: Told) -> bytes:
             return frame("delta", told)
         case Restart():
             return frame("restart", told)
-        case Waiting():
+        case ModelWaits():
             return frame("waiting", {"until": time_or_none(told.until), "error": told.error})
         case ToolPhase():
             return frame("tool", told)

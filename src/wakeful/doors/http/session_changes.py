@@ -26,7 +26,7 @@ EntryName = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 _LINKS = (Link("GET", "/api/sessions/{key}", "key", "/key"),)
 
 
-class Stopped(Record):
+class StoppedShape(Record):
     """What a stop ended."""
 
     turn_id: str | None
@@ -87,7 +87,7 @@ class SessionChanges:
     def endpoints(self) -> list[Endpoint]:
         at = "/api/sessions/{key}"
         return [
-            _endpoint("POST", f"{at}/stop", _STOP, self.stop, Stopped),
+            _endpoint("POST", f"{at}/stop", _STOP, self.stop, StoppedShape),
             _endpoint("POST", f"{at}/reset", _RESET, self.reset, ResetShape),
             _endpoint(
                 "POST", f"{at}/fork", _FORK, self.fork, SessionShape, body=ForkBody, links=_LINKS
@@ -102,8 +102,8 @@ class SessionChanges:
             _endpoint("DELETE", at, _DELETE, self.delete, Deleted, query=DeleteQuery),
         ]
 
-    async def stop(self, call: Call[Nothing, Nothing]) -> Stopped:
-        return shaped(Stopped, await self._services.intake.stop(await self._key(call)))
+    async def stop(self, call: Call[Nothing, Nothing]) -> StoppedShape:
+        return shaped(StoppedShape, await self._services.intake.stop(await self._key(call)))
 
     async def reset(self, call: Call[Nothing, Nothing]) -> ResetShape:
         return shaped(ResetShape, await self._services.acts.reset(await self._key(call)))

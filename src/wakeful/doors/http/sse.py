@@ -24,7 +24,7 @@ KEEP_ALIVE = b": keep-alive\n\n"
 _encode = msgspec.json.Encoder().encode
 
 
-class Source(Protocol):
+class FrameSource(Protocol):
     """Where frames come from."""
 
     async def next(self) -> bytes | None:
@@ -48,7 +48,7 @@ class EventStream(Response):
     media_type = MEDIA_TYPE
 
     def __init__(
-        self, source: Source, principal: Principal, streams: OpenStreams, clock: Clock
+        self, source: FrameSource, principal: Principal, streams: OpenStreams, clock: Clock
     ) -> None:
         super().__init__(headers={"X-Accel-Buffering": "no"})
         del self.headers["content-length"]

@@ -39,7 +39,7 @@ class TokenBody(Given):
     expires_at: datetime | None = None
 
 
-class Tokens:
+class TokenEndpoints:
     """Who may come in."""
 
     def __init__(self, credentials: Credentials) -> None:

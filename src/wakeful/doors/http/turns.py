@@ -19,7 +19,7 @@ from wakeful.doors.http.shapes import (
 )
 from wakeful.services import Services, Views
 from wakeful.turns.turns import Turn
-from wakeful.views.why import Link
+from wakeful.views.why import ChainLink
 from wakeful.vocabulary.message import Usage
 from wakeful.vocabulary.record import Record
 
@@ -166,7 +166,7 @@ async def _shape(views: Views, turn: Turn) -> TurnShape:
     return turn_shape(turn, await views.ledger.of_turn(turn.id))
 
 
-def _link_shape(link: Link) -> LinkShape:
+def _link_shape(link: ChainLink) -> LinkShape:
     return LinkShape(
         turn=turn_shape(link.turn, link.stimuli),
         stimuli=[stimulus_shape(stimulus) for stimulus in link.stimuli],

@@ -13,7 +13,7 @@ from wakeful.broker.stimuli import STIMULI
 from wakeful.outbox.outbox import DELIVERIES, Delivery
 from wakeful.store.database import Row
 from wakeful.store.opening import open_store
-from wakeful.store.rows import Table
+from wakeful.store.rows import RowTable
 from wakeful.testing import ledger
 from wakeful.testing.ledger import Line
 from wakeful.transcript.branches import BRANCHES, Branch
@@ -69,9 +69,9 @@ class HeadRow(Record):
     pruned_through: int
 
 
-_ASKS = Table("asks", AskRow)
-_EVENTS = Table("events", EventRow)
-_HEAD = Table("bus_head", HeadRow)
+_ASKS = RowTable("asks", AskRow)
+_EVENTS = RowTable("events", EventRow)
+_HEAD = RowTable("bus_head", HeadRow)
 
 
 class Database(Record):

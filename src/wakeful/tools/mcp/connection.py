@@ -24,7 +24,7 @@ from wakeful.prompts import notes
 from wakeful.tools.mcp.listing import MOST_TOOLS, Listed
 from wakeful.tools.mcp.options import McpServerSettings
 from wakeful.tools.mcp.results import as_result
-from wakeful.tools.mcp.stdio import LONGEST_LINE, Command
+from wakeful.tools.mcp.stdio import LONGEST_LINE, ServerCommand
 from wakeful.tools.tool import Effect, ToolResult
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import Permanent
@@ -36,7 +36,7 @@ KEY_OF_CALL = "wakeful/key"  # in the `_meta` of a call: the same over every att
 _SLACK_S = 30.0  # beyond the longest call, until a silent connection is given up
 
 
-class Connection:
+class McpConnection:
     """What may be asked of a server while it is there."""
 
     def __init__(self, name: str, server: McpServerSettings) -> None:
@@ -133,9 +133,9 @@ class Connection:
 @asynccontextmanager
 async def connected(
     name: str, server: McpServerSettings, *, folder: Path, clock: Clock
-) -> AsyncGenerator[Connection, None]:
+) -> AsyncGenerator[McpConnection, None]:
     """Connect, shake hands, and give the connection; a command is ended with it."""
-    connection = Connection(name, server)
+    connection = McpConnection(name, server)
     try:
         async with (
             _transport(server, connection, folder, clock) as streams,
@@ -170,10 +170,10 @@ class _Ready(AbstractAsyncContextManager[Any]):
 
 @asynccontextmanager
 async def _transport(
-    server: McpServerSettings, connection: Connection, folder: Path, clock: Clock
+    server: McpServerSettings, connection: McpConnection, folder: Path, clock: Clock
 ) -> AsyncGenerator[Any, None]:
     if server.url is None:
-        command = Command(server.command, folder=folder, env=server.env, clock=clock)
+        command = ServerCommand(server.command, folder=folder, env=server.env, clock=clock)
         async with command.streams(connection.end) as streams:
             yield streams
         return

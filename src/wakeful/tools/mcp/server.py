@@ -19,7 +19,7 @@ from wakeful.vocabulary.errors import Permanent, WakefulError
 from wakeful.vocabulary.text import one_line
 
 if TYPE_CHECKING:
-    from wakeful.tools.mcp.connection import Connection
+    from wakeful.tools.mcp.connection import McpConnection
 
 FIRST_LOOK_S = 15.0  # a turn waits no longer for a server that has just been started
 CONNECT_LIMIT_S = 30.0  # for starting it, shaking hands, and its first list
@@ -33,7 +33,7 @@ LONGEST_PROBLEM = 600  # characters
 log = logging.getLogger(__name__)
 
 
-class State(StrEnum):
+class ServerState(StrEnum):
     CONNECTING = "connecting"  # for the first time
     UP = "up"
     DOWN = "down"  # until the next try
@@ -51,11 +51,11 @@ class McpServer:
         self._folder = folder
         self._clock = clock
         self._began = clock.monotonic()
-        self._state = State.CONNECTING
+        self._state = ServerState.CONNECTING
         self._problem: str = ""
         self._heard: list[Listed] = []  # the last list, as the server gave it
         self._listing: Listing = Listing()  # and what can be used of it
-        self._connection: Connection | None = None
+        self._connection: McpConnection | None = None
         self._known = asyncio.Event()  # set once the first try has ended, well or not
 
     def is_for(self, settings: McpServerSettings, folder: Path) -> bool:
@@ -92,7 +92,7 @@ class McpServer:
         tool = self.tools.get(name)
         # As a model spells it: it may be no name at all.
         is_ours = name.startswith(f"{self.name}_") and NAME.fullmatch(name) is not None
-        if tool is None and is_ours and self._state is not State.UP and not self.tools:
+        if tool is None and is_ours and self._state is not ServerState.UP and not self.tools:
             # A turn goes on after a restart with a call that an earlier list knew.
             return self._tool(name, Listed(name=self._own_name(name), description="", schema={}))
         return tool
@@ -102,7 +102,7 @@ class McpServer:
         problems = tuple(filter(None, (self._problem or ended,)))
         return ServerStatus(
             name=self.name,
-            state=(State.DOWN if ended else self._state).value,
+            state=(ServerState.DOWN if ended else self._state).value,
             tools=tuple(self.tools),
             problems=(*problems, *self._listing.refused),
         )
@@ -127,7 +127,7 @@ class McpServer:
         connecting = await asyncio.to_thread(_library)
         async with AsyncExitStack() as stack:
             async with time_limit(self._clock, CONNECT_LIMIT_S):
-                connection: Connection = await stack.enter_async_context(
+                connection: McpConnection = await stack.enter_async_context(
                     connecting.connected(
                         self.name, self._settings, folder=self._folder, clock=self._clock
                     )
@@ -141,7 +141,7 @@ class McpServer:
                 finally:
                     following.cancel()
 
-    async def _keep_looking(self, connection: "Connection") -> None:
+    async def _keep_looking(self, connection: "McpConnection") -> None:
         while not connection.ended:
             with suppress(TimeoutError):
                 async with time_limit(self._clock, LOOK_AGAIN_S):
@@ -152,7 +152,7 @@ class McpServer:
                 await self._clock.sleep(LEAST_PAUSE_S)
         raise Permanent(connection.ended)
 
-    async def _look(self, connection: "Connection") -> None:
+    async def _look(self, connection: "McpConnection") -> None:
         """Take the list as it is now; an unchanged one leaves everything as it was."""
         heard = await connection.tools()
         if heard != self._heard:
@@ -161,13 +161,13 @@ class McpServer:
             self.tools = {name: self._tool(name, tool) for name, tool in listing.tools.items()}
             for refusal in listing.refused:
                 log.warning("of the MCP server %r the tool %s", self.name, refusal)
-        self._connection, self._state, self._problem = connection, State.UP, ""
+        self._connection, self._state, self._problem = connection, ServerState.UP, ""
         self._known.set()
 
     def _note_down(self, why: str) -> None:
-        if self._state is not State.DOWN or why != self._problem:
+        if self._state is not ServerState.DOWN or why != self._problem:
             log.warning("the MCP server %r is not reachable: %s", self.name, why)
-        self._state, self._problem = State.DOWN, why
+        self._state, self._problem = ServerState.DOWN, why
         self._known.set()
 
     def _tool(self, name: str, listed: Listed) -> Tool:

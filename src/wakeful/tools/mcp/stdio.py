@@ -30,7 +30,7 @@ Incoming = SessionMessage | Exception
 Streams = tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[SessionMessage]]
 
 
-class Command:
+class ServerCommand:
     """A running server; everything it started ends with it."""
 
     def __init__(

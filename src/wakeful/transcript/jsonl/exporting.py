@@ -25,7 +25,7 @@ _PAGES = (
 _NAMED = "SELECT id, name FROM entries LEFT JOIN entry_lines ON entry_id = id "
 
 
-class Source(Record):
+class ExportSource(Record):
     """A transcript, as it is when the export begins."""
 
     session_key: str
@@ -35,7 +35,7 @@ class Source(Record):
     leaf_depth: int
 
 
-async def source(store: Store, session_key: str, transcript_id: str | None = None) -> Source:
+async def source(store: Store, session_key: str, transcript_id: str | None = None) -> ExportSource:
     """Return a transcript of a session: the one it goes on in, or one from before a reset."""
     rows = await store.read(
         "SELECT transcript_id, started_at, branch, leaf_depth, 0 AS is_past FROM sessions "
@@ -47,7 +47,7 @@ async def source(store: Store, session_key: str, transcript_id: str | None = Non
         raise NotFound("session", f"no session {session_key!r}")
     for row in rows:
         if transcript_id in (None, row[0]):
-            return Source(
+            return ExportSource(
                 session_key=session_key,
                 transcript_id=row[0],
                 started_at=row[1],
@@ -57,7 +57,7 @@ async def source(store: Store, session_key: str, transcript_id: str | None = Non
     raise NotFound("transcript", f"no transcript {str(transcript_id)[:80]!r} in this session")
 
 
-async def export(store: Store, wanted: Source) -> AsyncGenerator[bytes, None]:
+async def export(store: Store, wanted: ExportSource) -> AsyncGenerator[bytes, None]:
     """Yield whole lines, many at a time; memory does not grow with the transcript's texts.
 
     First come the lines of the file it was imported from, in their order, then what was said
@@ -83,7 +83,7 @@ async def export(store: Store, wanted: Source) -> AsyncGenerator[bytes, None]:
     await source(store, wanted.session_key, wanted.transcript_id)
 
 
-async def _has_begun(store: Store, wanted: Source) -> bool:
+async def _has_begun(store: Store, wanted: ExportSource) -> bool:
     """Tell whether the session began this transcript, or forked off it."""
     rows = await store.read(
         "SELECT session_key FROM branches WHERE id = :id AND session_key <> ''",
@@ -214,7 +214,7 @@ class _Walk:
 
 
 async def _segments(
-    store: Store, wanted: Source, has_begun: bool, imported: str | None
+    store: Store, wanted: ExportSource, has_begun: bool, imported: str | None
 ) -> AsyncIterator[_Segment]:
     """Yield what was said here, so that every entry comes after the one above it."""
     walk = _Walk(imported)
@@ -227,7 +227,7 @@ async def _segments(
 
 
 async def _branches(
-    store: Store, wanted: Source, has_begun: bool, imported: str | None
+    store: Store, wanted: ExportSource, has_begun: bool, imported: str | None
 ) -> AsyncIterator[str]:
     """Yield the session's branches as they were made; not those that came whole from a file."""
     if has_begun:

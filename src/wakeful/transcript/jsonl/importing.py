@@ -33,7 +33,7 @@ _ADD_BRANCH = (
 )
 
 
-class Report(Record):
+class ImportReport(Record):
     """What became of a file."""
 
     session_key: str
@@ -55,7 +55,7 @@ class Importer:
 
     async def run(
         self, chunks: AsyncIterator[bytes], session: SessionKey | None, *, is_trial: bool
-    ) -> Report:
+    ) -> ImportReport:
         """Make a session of a file, or only say what would become of it.
 
         A kill leaves rows that nobody sees; the janitor removes them, and the file may be
@@ -63,7 +63,7 @@ class Importer:
         """
         if session is not None:
             await self._refuse_existing(session)
-        work = Work(self._store, self._ids.new("tr"), is_trial=is_trial)
+        work = ImportWork(self._store, self._ids.new("tr"), is_trial=is_trial)
         try:
             await work.read(chunks)
             key = session or _key(self._default_agent, work)
@@ -76,7 +76,7 @@ class Importer:
                 await work.undo()
             raise
         file = work.file
-        return Report(
+        return ImportReport(
             session_key=key,
             transcript_id=None if is_trial else work.transcript_id,
             entries=len(file.tree),
@@ -89,13 +89,13 @@ class Importer:
         if await self._store.read("SELECT 1 FROM sessions WHERE key = :key", key=key):
             raise _taken(key)
 
-    async def _finish(self, key: SessionKey, work: "Work") -> None:
+    async def _finish(self, key: SessionKey, work: "ImportWork") -> None:
         failpoint("import-written")
         if not await self._store.transact(lambda tx: self._show(tx, key, work)):
             raise _taken(key)
         failpoint("import-done")
 
-    def _show(self, tx: Tx, key: SessionKey, work: "Work") -> bool:
+    def _show(self, tx: Tx, key: SessionKey, work: "ImportWork") -> bool:
         """Let everybody see the session; False if somebody made one of this name meanwhile."""
         session = SESSIONS.params(work.session(key, tx.now))
         if not tx.run(f"{SESSIONS.insert} ON CONFLICT DO NOTHING", **session):
@@ -108,7 +108,7 @@ class Importer:
         return True
 
 
-class Work:
+class ImportWork:
     """One import under way."""
 
     def __init__(self, store: Store, transcript_id: str, *, is_trial: bool) -> None:
@@ -277,7 +277,7 @@ class Work:
         self._compaction = entry_id if body.summary else "", body.first_kept_depth
 
 
-def _key(agent_id: str, work: Work) -> SessionKey:
+def _key(agent_id: str, work: ImportWork) -> SessionKey:
     """Name a session after the file."""
     name = work.file.header_id[:LONGEST_NAME] or work.transcript_id
     return keys.build(agent_id, "import", keys.escape(name))

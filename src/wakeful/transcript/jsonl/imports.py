@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from wakeful.store.database import Tx
-from wakeful.store.rows import Table
+from wakeful.store.rows import RowTable
 from wakeful.transcript.jsonl.file import prefix_of
 from wakeful.vocabulary.record import Record
 
@@ -28,8 +28,8 @@ class EntryLine(Record):
     line: str | None
 
 
-IMPORTS = Table("imports", Import)
-ENTRY_LINES = Table("entry_lines", EntryLine)
+IMPORTS = RowTable("imports", Import)
+ENTRY_LINES = RowTable("entry_lines", EntryLine)
 
 # What the sweep may have begun to undo never goes on, though its row is removed last.
 _GOES_ON = "transcript_id = :transcript_id AND state = 'running' AND touched_at >= :stale"
