@@ -1,16 +1,16 @@
 """Attachments: bytes kept once under their hash, for as long as a stimulus refers to them."""
 
-import base64
-import hashlib
 from collections.abc import Collection, Sequence
 
 from wakeful.store.database import Tx
-from wakeful.vocabulary.stimulus import Attachment, KeptAttachment
+from wakeful.vocabulary.stimulus import KeptAttachment, ReadyAttachment
 
 SPARED_MS = 86_400_000  # since its last use: a stimulus that brings it again may be under way
 
 
-def keep(tx: Tx, stimulus_id: str, attachments: Sequence[Attachment]) -> tuple[KeptAttachment, ...]:
+def keep(
+    tx: Tx, stimulus_id: str, attachments: Sequence[ReadyAttachment]
+) -> tuple[KeptAttachment, ...]:
     """Keep what came with a stimulus; bytes that are there already are not written again."""
     return tuple(_keep(tx, stimulus_id, attachment) for attachment in attachments)
 
@@ -37,13 +37,12 @@ def prune(tx: Tx, after: str, limit: int) -> str | None:
     return rows[-1][0] if len(rows) == limit else None
 
 
-def _keep(tx: Tx, stimulus_id: str, attachment: Attachment) -> KeptAttachment:
-    content = base64.b64decode(attachment.data)  # intake has made sure that it can be read
+def _keep(tx: Tx, stimulus_id: str, attachment: ReadyAttachment) -> KeptAttachment:
     kept = KeptAttachment(
         name=attachment.name,
         media_type=attachment.media_type,
-        size=len(content),
-        hash=hashlib.sha256(content).hexdigest(),
+        size=attachment.size,
+        hash=attachment.hash,
     )
     known = tx.run(
         "UPDATE attachments SET used_at = :now WHERE hash = :hash", hash=kept.hash, now=tx.now

@@ -13,14 +13,14 @@ from wakeful.commands.command import Caller
 from wakeful.doors import naming
 from wakeful.intake import dedup
 from wakeful.intake.bindings import Contact
-from wakeful.intake.draft import parse_priority
+from wakeful.intake.draft import parse_priority, ready
 from wakeful.services import Services
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.session_key import SessionKey
-from wakeful.vocabulary.stimulus import Attachment, Draft, Receipt
+from wakeful.vocabulary.stimulus import Attachment, Draft, ReadyAttachment, Receipt
 from wakeful.vocabulary.text import one_line
 
 LARGEST_ATTACHMENTS = 10 * 1024 * 1024  # bytes, together
@@ -93,7 +93,7 @@ async def prepare(
         address = await _of_contact(services, principal, to, message)
     else:
         address = await _of_session(services, principal, to, message)
-    draft = _draft(address, message)
+    draft = _draft(address, message, await ready(message.attachments))
     return Prepared(
         caller=Caller(principal=address.principal, draft=draft),
         is_idempotent=message.idempotency_key is not None,
@@ -144,7 +144,7 @@ async def _of_contact(
     )
 
 
-def _draft(address: Address, message: Message) -> Draft:
+def _draft(address: Address, message: Message, attachments: tuple[ReadyAttachment, ...]) -> Draft:
     is_idempotent = message.idempotency_key is not None
     return Draft(
         session_key=address.session_key,
@@ -159,7 +159,7 @@ def _draft(address: Address, message: Message) -> Draft:
         route=address.route,
         queue=message.queue,
         debounce_ms=address.debounce_ms,
-        attachments=message.attachments,
+        attachments=attachments,
         binding=address.binding,
         makes_for=address.makes_for,
     )
@@ -179,6 +179,4 @@ def _source(principal: Principal, message: Message) -> str | None:
 
 def _size(attachments: tuple[Attachment, ...]) -> int:
     """Return how many bytes there are in base64; whether it is base64, intake looks."""
-    return sum(
-        len(one.data) * 3 // 4 - (len(one.data) - len(one.data.rstrip("="))) for one in attachments
-    )
+    return sum(len(one.data) * 3 // 4 - one.data[-2:].count("=") for one in attachments)

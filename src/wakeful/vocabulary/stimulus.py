@@ -91,6 +91,12 @@ class KeptAttachment(Record):
     hash: str  # SHA-256 of the bytes
 
 
+class ReadyAttachment(KeptAttachment):
+    """An attachment that was read and measured, so that the write has nothing left to do."""
+
+    data: str  # base64
+
+
 class Draft(Record):
     """What a door, a trigger or a tool hands to intake.
 
@@ -115,7 +121,7 @@ class Draft(Record):
     debounce_ms: int = 0  # its door's, where no level of settings says otherwise
     not_before: int | None = None
     expires_at: int | None = None
-    attachments: tuple[Attachment, ...] = ()
+    attachments: tuple[ReadyAttachment, ...] = ()
     binding: str | None = None  # what sent it to its session
     begins: str | None = None  # the command that makes it the first of a new transcript
     makes_for: str | None = None  # whose a new session is, if not the owner's

@@ -29,7 +29,7 @@ from wakeful.timers.timers import Timer
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.errors import InvalidInput, NotFound
 from wakeful.vocabulary.kinds import Kind
-from wakeful.vocabulary.stimulus import Attachment, Outcome, Receipt
+from wakeful.vocabulary.stimulus import Outcome, Receipt
 from wakeful.vocabulary.text import clean
 
 MAIN = "agent:main:main"
@@ -232,14 +232,6 @@ async def test_a_stimulus_waits_for_its_time_and_expires_after_it():
         ({"expires_at": 2**70}, "expires_at"),
         ({"depth": -1}, "depth"),
         ({"depth": 2**31}, "depth"),
-        (
-            {"attachments": (Attachment(name="x" * 999, media_type="a/b", data=""),)},
-            "attachments",
-        ),
-        (
-            {"attachments": (Attachment(name="x", media_type="a/b", data="A" * 20_000_000),)},
-            "attachments",
-        ),
     ],
 )
 async def test_bad_input_is_refused_by_field_and_leaves_nothing(
