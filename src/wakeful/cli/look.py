@@ -11,7 +11,6 @@ from wakeful.cli.context import CliContext
 from wakeful.cli.exits import Missing
 from wakeful.cli.output import BOLD, DIM, safe, safe_lines
 from wakeful.cli.verb import verb
-from wakeful.vocabulary.stimulus import WAITING
 
 sessions = typer.Typer(help="Conversations.", no_args_is_help=True)
 agents = typer.Typer(help="Agents.", no_args_is_help=True)
@@ -32,7 +31,8 @@ def status(desk: CliContext) -> None:
     server = running.find(desk.home)
     reader = desk.reader()
     found: list[dict[str, Any]] = reader.get("/api/agents")["items"]
-    waiting = sum(len(reader.get("/api/stimuli", state=one, limit=500)["items"]) for one in WAITING)
+    counts: dict[str, int] = reader.get("/api/waiting")
+    waiting = sum(counts.values())
     data = {
         "is_running": desk.server() is not None,
         "url": desk.url,

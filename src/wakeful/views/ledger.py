@@ -22,6 +22,19 @@ class Filter(Record):
 
 ANY = Filter()
 
+# Conditions that an index covers, each of them; what has ended is not looked at.
+_UNHELD = "state IN ('pending', 'parked')"
+_PARKED = "state = 'parked'"
+_HELD = "state = 'held'"
+
+
+class WaitingCounts(Record):
+    """How many stimuli wait, in each state in which one can."""
+
+    pending: int
+    parked: int
+    held: int
+
 
 class LedgerView:
     """Reads stimuli; what a viewer may not see does not exist."""
@@ -46,6 +59,18 @@ class LedgerView:
         if not rows:
             raise NotFound("hash", f"no attachment {content_hash[:80]!r}")
         return rows[0][0]
+
+    async def waiting(self, viewer: str = OPERATOR) -> WaitingCounts:
+        """Count what waits; it costs what waits, and nothing for the history."""
+        # Joined to nothing, so that no database takes the index of a session's whole history.
+        is_seen = "" if rules.sees_all(viewer) else f" AND session_key || '' IN {OWNED}"
+        counts = ", ".join(
+            f"(SELECT COUNT(*) FROM stimuli WHERE {state}{is_seen})"  # noqa: S608 (ours)
+            for state in (_UNHELD, _PARKED, _HELD)
+        )
+        params = {"owner": viewer} if is_seen else {}
+        ((unheld, parked, held),) = await self._store.read(f"SELECT {counts}", **params)
+        return WaitingCounts(pending=unheld - parked, parked=parked, held=held)
 
     async def of_turn(self, turn_id: str) -> Sequence[Stimulus]:
         """Return every stimulus that a turn took, in order."""
