@@ -1,6 +1,7 @@
 """An always-on agent runtime: every cause of a turn is a stimulus in one durable ledger."""
 
 from wakeful.access.principal import Principal
+from wakeful.intake.bindings import Contact
 from wakeful.models.model import Model, Reply
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import Settings
@@ -16,6 +17,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Agent",
+    "Contact",
     "Event",
     "Model",
     "Principal",

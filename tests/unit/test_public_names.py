@@ -17,6 +17,7 @@ HEAVY = ("pydantic", "fastapi", "starlette", "asyncpg", "rich", "openai", "anthr
 def test_the_root_exports_just_these_names():
     assert wakeful.__all__ == [
         "Agent",
+        "Contact",
         "Event",
         "Model",
         "Principal",
@@ -29,7 +30,7 @@ def test_the_root_exports_just_these_names():
         "WakefulError",
         "tool",
     ]
-    assert len(wakeful.__all__) <= 12
+    assert len(wakeful.__all__) <= 13
     assert all(hasattr(wakeful, name) for name in wakeful.__all__)
 
 

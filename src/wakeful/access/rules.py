@@ -34,6 +34,14 @@ def may_change(principal: Principal, owner: str | None) -> bool:
     return principal.is_operator or (principal.owner != "" and principal.owner == owner)
 
 
+def may_write(owner: str, holder: str | None) -> bool:
+    """Tell whether what is done for an owner may touch what belongs to `holder`.
+
+    Asked in the write itself, where only the owner's name is known; doors ask `may_enter` before.
+    """
+    return sees(owner, holder)
+
+
 def may_enter(principal: Principal, key: SessionKey, owner: str | None) -> bool:
     """Tell whether a principal may write to a session; one without an owner is not there yet."""
     return may_make(principal, key) if owner is None else may_change(principal, owner)

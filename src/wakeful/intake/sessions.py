@@ -6,6 +6,7 @@ from typing import Literal
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
+from wakeful.access import rules
 from wakeful.broker import lane_rows
 from wakeful.bus.bus import Bus
 from wakeful.store.database import Store, Tx
@@ -208,7 +209,7 @@ class SessionActs:
         there = sessions.get(tx, to)
         # The name of one that was deleted is kept for whoever had it.
         holder = sessions.past_owners(tx, [to]).get(to, owner) if there is None else there.owner
-        if owner not in (OPERATOR, holder):
+        if not rules.may_write(owner, holder):
             raise NotFound("to", f"no session {to!r}")
         if there is not None:
             raise InvalidInput("to", f"there is a session {to!r} already")

@@ -304,7 +304,7 @@ class FullAfterwards:
     """A store whose disk is full once a session is deleted."""
 
     def __init__(self, store: Store) -> None:
-        self.write = store.transact
+        self.transact = store.transact
 
     async def read(self, sql: str, **params: object) -> NoReturn:
         raise StoreFull
