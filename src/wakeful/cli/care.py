@@ -13,7 +13,7 @@ from wakeful.cli.output import GREEN, RED, YELLOW
 from wakeful.cli.times import size
 from wakeful.cli.verb import verb
 from wakeful.operations import backup
-from wakeful.operations.doctor import Finding, ModelTiming, Verdict, examine
+from wakeful.operations.doctor import Finding, Installation, Verdict, examine
 from wakeful.settings.load import load
 from wakeful.settings.problems import BadSettings
 from wakeful.store.migrations import packaged
@@ -41,7 +41,7 @@ def doctor(desk: CliContext, fix: Fix = False) -> None:
     findings = [_settings(desk)]
     if findings[0].health is Verdict.OK:
         server = desk.server()
-        patient = ModelTiming(
+        patient = Installation(
             home=desk.home,
             address=desk.loaded.settings.database,
             database=desk.database,

@@ -17,8 +17,10 @@ from wakeful.vocabulary.errors import (
     StoreFull,
     Transient,
     Underway,
+    UnreadableRow,
 )
 from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.text import error_text
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +45,7 @@ TITLES: dict[str, tuple[int, str]] = {
     "upgrade-required": (426, "This address is a WebSocket"),
     "too-many-requests": (429, "Too many requests"),
     "headers-too-large": (431, "The headers are too large"),
+    "unreadable": (500, "Another release wrote this"),
     "internal": (500, "Something went wrong inside the runtime"),
     "not-installed": (501, "A part of the runtime is not installed"),
     "unavailable": (503, "The runtime cannot take this now"),
@@ -128,6 +131,9 @@ def problem_of(error: Exception) -> Problem:
             return Problem("not-found", str(error), field=error.field)
         case InvalidInput():
             return Problem("invalid-input", str(error), field=error.field)
+        case UnreadableRow():
+            told = "run the release that wrote it, or delete it; `wakeful doctor` lists all of them"
+            return Problem("unreadable", f"{error_text(error)}; {told}")
         case StoreFull():
             return Problem("full", str(error), retry_after_s=error.retry_after_s or 30)
         case Underway():
