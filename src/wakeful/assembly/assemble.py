@@ -38,6 +38,9 @@ from wakeful.store.opening import is_postgres, open_store
 from wakeful.timers.timekeeper import Due, Timekeeper, TimerKind
 from wakeful.timers.timers import Timer
 from wakeful.transcript.indexing import Indexer
+from wakeful.triggers.blocks import ProactiveBlocks
+from wakeful.triggers.sleeping import TIMER_KIND as SLEEP_TIMER
+from wakeful.triggers.sleeping import Sleeping
 from wakeful.turn.commit import TurnDeps
 from wakeful.turn.ending import Ending
 from wakeful.turn.ready_agents import ReadyAgents
@@ -83,8 +86,9 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         ids.follow(newest)  # deliveries go out in the order of their ids, whatever the clock says
     agents = Agents(chosen.configs)
     hooks = plan.hooks
-    settlement = Settlement(bus, hooks.on_settled)
-    ending = Ending(bus, ids, settlement, hooks.on_ended)
+    sleeping = Sleeping(bus, lambda tx, drafts: intake.keep_in(tx, drafts))
+    settlement = Settlement(bus, (sleeping.on_settled, *hooks.on_settled))
+    ending = Ending(bus, ids, settlement, (sleeping.on_ended, *hooks.on_ended))
     intake = Intake(
         store,
         bus,
@@ -105,6 +109,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         file=intake.accept_in,
         grants_of=hooks.grants_of,
         reports_to=hooks.reports_to,
+        proactive_of=ProactiveBlocks(agents, chosen.bindings).of,
     )
     views = views_over(store, bus, clock, chosen.bindings, chosen.cards)
     services = Services(
@@ -126,7 +131,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
             store,
             bus,
             clock,
-            {"stimulus": _stimulus_timers(intake)},
+            {"stimulus": _stimulus_timers(intake), SLEEP_TIMER: TimerKind(sleeping.fire)},
             lambda timer: (lane_rows.lock(timer.target), halts.ASKING),
         ),
         "sender": followers.sender,

@@ -20,6 +20,7 @@ class Settled(Record):
     turn_id: str | None
     state: State
     reason: str | None
+    look_at: int | None = None  # when whatever refused it may be asked again
 
 
 # Called in the transaction that ends stimuli: what else ends with them is written there.
@@ -46,7 +47,15 @@ class Settlement:
         self._bus = bus
         self._hooks = tuple(hooks)
 
-    def settle(self, tx: Tx, ids: Collection[str], state: State, reason: str | None = None) -> None:
+    def settle(
+        self,
+        tx: Tx,
+        ids: Collection[str],
+        state: State,
+        reason: str | None = None,
+        *,
+        look_at: int | None = None,
+    ) -> None:
         """End stimuli; an end that their state does not allow is a bug."""
         if not ids:
             return
@@ -62,7 +71,7 @@ class Settlement:
             raise Invariant(
                 f"{len(ids)} stimuli should become {state}, {len(rows)} could: {sorted(ids)!r}"
             )
-        self._tell(tx, rows)
+        self._tell(tx, rows, look_at)
 
     def settle_turn(
         self, tx: Tx, turn_id: str, opened_by: str, state: State, reason: str | None
@@ -79,7 +88,7 @@ class Settlement:
         )
         return self._tell(tx, sorted(rows, key=lambda row: (row[0] != opened_by, row[0])))
 
-    def _tell(self, tx: Tx, rows: Sequence[Row]) -> list[str]:
+    def _tell(self, tx: Tx, rows: Sequence[Row], look_at: int | None = None) -> list[str]:
         settled = [
             Settled(
                 id=row[0],
@@ -88,6 +97,7 @@ class Settlement:
                 turn_id=row[3],
                 state=State(row[4]),
                 reason=row[5],
+                look_at=look_at,
             )
             for row in rows
         ]

@@ -6,7 +6,7 @@ from wakeful.broker import attachments
 from wakeful.store.database import Tx
 from wakeful.store.rows import RowTable
 from wakeful.vocabulary.errors import Invariant
-from wakeful.vocabulary.kinds import KindRule, Refused, kinds_where
+from wakeful.vocabulary.kinds import Asleep, KindRule, Refused, kinds_where
 from wakeful.vocabulary.stimulus import MOVES, Place, State, Stimulus
 
 NEVER = 2**62  # looked at again only when somebody says so
@@ -40,6 +40,13 @@ _PARK_LANE = (
     "UPDATE stimuli SET state = 'parked', state_reason = :reason, due_at = :never "  # noqa: S608
     "WHERE session_key = :key AND state IN ('pending', 'parked') AND state = 'pending' "
     f"AND kind IN ({_listed(lambda rule: rule.refused is not Refused.SUPPRESSED)}) RETURNING id"
+)
+_WAKER = (
+    "SELECT 1 FROM stimuli WHERE session_key = :key AND state IN ('pending', 'parked') "  # noqa: S608
+    "AND state = 'pending' AND due_at <= :now "
+    f"AND ((kind IN ({_listed(lambda rule: rule.asleep is Asleep.WAKES)}) AND priority < 2) "
+    f"OR (kind IN ({_listed(lambda rule: rule.asleep is Asleep.WAKES_NOW)}) AND priority = 0)) "
+    "LIMIT 1"
 )
 _SELF_WAKING = (
     "SELECT id FROM stimuli WHERE session_key = :key AND state IN ('pending', 'parked') "  # noqa: S608
@@ -89,6 +96,11 @@ def waiting(
         limit=limit,
     )
     return [STIMULI.read(row) for row in rows]
+
+
+def has_waker(tx: Tx, session_key: str) -> bool:
+    """Tell whether something waits in a lane, and is due, that no sleep could go on beside."""
+    return tx.one(_WAKER, key=session_key, now=tx.now) is not None
 
 
 def head_id(tx: Tx, session_key: str) -> str | None:

@@ -28,7 +28,7 @@ from wakeful.intake.filing import is_debounced, overflow_of, receipt_of, row_of
 from wakeful.intake.queue_rules import QueueRules
 from wakeful.intake.reset_times import NO_RESETS, ResetTimes
 from wakeful.sleeps import sleeps
-from wakeful.sleeps.sleeps import Sleep
+from wakeful.sleeps.sleeps import Sleep, WokenBy
 from wakeful.store.database import Tx
 from wakeful.transcript import sessions
 from wakeful.transcript.sessions import Reset, Session, SessionPolicy
@@ -38,7 +38,7 @@ from wakeful.vocabulary import queueing
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.errors import NotFound
 from wakeful.vocabulary.ids import Ids
-from wakeful.vocabulary.kinds import Answer
+from wakeful.vocabulary.kinds import Answer, Asleep
 from wakeful.vocabulary.queueing import Drop, QueueOverrides, QueueSettings
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.session_key import KeyKind, SessionKey
@@ -70,7 +70,7 @@ class _Work:
     has_spoken: bool = False  # somebody spoke: answers go there from now on
     is_reset: bool = False  # a new transcript begins with one of the drafts
     added: list[Stimulus] = field(default_factory=list[Stimulus])
-    suppressed: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])  # id, reason
+    suppressed: list[tuple[str, Decision]] = field(default_factory=list[tuple[str, Decision]])
 
 
 class Acceptance:
@@ -253,7 +253,7 @@ class Acceptance:
             work.is_reset = True
         work.added.append(stimulus)
         if decision.action is Action.SUPPRESS:
-            work.suppressed.append((stimulus.id, decision.reason or "suppressed"))
+            work.suppressed.append((stimulus.id, decision))
         self._announce(tx, stimulus, receipt)
         return receipt
 
@@ -333,13 +333,15 @@ class Acceptance:
             lane_rows.resume(tx, lane.session_key, tx.now)  # a turn without a task needs one to end
             work.turn = replace(work.turn, interrupt=decision.interrupt)
         if work.sleep is not None:
-            self._disturb(tx, decision, work, work.sleep)
+            self._disturb(tx, draft, decision, work)
 
-    def _disturb(self, tx: Tx, decision: Decision, work: _Work, sleep: Sleep) -> None:
-        """End a sleep, or count what it kept out."""
-        if decision.wakes:
+    def _disturb(self, tx: Tx, draft: Draft, decision: Decision, work: _Work) -> None:
+        """End a sleep, or count what it kept out; its own wake ends it when it opens a turn."""
+        sleep = work.sleep
+        assert sleep is not None
+        if decision.wakes and draft.kind.rule.asleep is not Asleep.ENDS:
             self._flush(tx, work)
-            waking.interrupt(tx, self._bus, sleep, work.lane.session_key)
+            waking.end(tx, self._bus, sleep, work.lane.session_key, WokenBy.INTERRUPTED)
             work.sleep = None
         elif decision.reason == "asleep":
             sleeps.count(
@@ -384,8 +386,11 @@ class Acceptance:
 
     def _suppress(self, tx: Tx, work: _Work) -> None:
         """End what was refused as it came; its row is written."""
-        for stimulus_id, reason in work.suppressed:
-            self._settlement.settle(tx, [stimulus_id], State.SUPPRESSED, reason)
+        for stimulus_id, decision in work.suppressed:
+            reason = decision.reason or "suppressed"
+            self._settlement.settle(
+                tx, [stimulus_id], State.SUPPRESSED, reason, look_at=decision.look_at
+            )
         work.suppressed.clear()
 
 

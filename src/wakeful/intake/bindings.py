@@ -9,6 +9,7 @@ import msgspec
 from wakeful.access import rules
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.errors import InvalidInput
+from wakeful.vocabulary.proactive import ProactiveRules
 from wakeful.vocabulary.queueing import QueueOverrides
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.route import Route
@@ -65,6 +66,7 @@ class Binding(Record):
     match: Match
     agent: str = "main"
     queue: QueueOverrides | None = None
+    proactive: ProactiveRules | None = None
 
     @property
     def id(self) -> str:

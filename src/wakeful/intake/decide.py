@@ -135,7 +135,7 @@ def opens_turn(arrival: Arrival) -> bool:
 def _set_aside(arrival: Arrival, reason: str, look_at: int | None) -> Decision:
     """Park, but let the agent's own clockwork go: its trigger sets itself again."""
     if arrival.rule.refused is Refused.SUPPRESSED:
-        return Decision(action=Action.SUPPRESS, reason=reason)
+        return Decision(action=Action.SUPPRESS, reason=reason, look_at=look_at)
     return Decision(action=Action.PARK, reason=reason, look_at=look_at)
 
 

@@ -116,4 +116,5 @@ def receipt_of(stimulus: Stimulus, decision: Decision, turn: Turn | None, waitin
         turn_id=turn.id if turn and outcome is Outcome.STEERED else None,
         position=waiting + 1 if outcome is Outcome.QUEUED else None,
         reason=decision.reason,
+        look_at=decision.look_at,
     )

@@ -1,16 +1,28 @@
-"""The end of a sleep that something disturbs, in the transaction of what disturbs it."""
+"""The end of a sleep, in the transaction of whatever ends it."""
 
 from wakeful.broker import stimuli
 from wakeful.bus.bus import Bus
 from wakeful.sleeps import sleeps
-from wakeful.sleeps.sleeps import Sleep
+from wakeful.sleeps.sleeps import Sleep, WokenBy
 from wakeful.store.database import Tx
 
 
-def interrupt(tx: Tx, bus: Bus, sleep: Sleep, session_key: str) -> None:
-    """End a sleep and let go on what waited for its end."""
+def end(tx: Tx, bus: Bus, sleep: Sleep, session_key: str, by: WokenBy) -> None:
+    """End a sleep and let go on what waited for its end; its timer will find it gone."""
     sleeps.end(tx, sleep.owner)
-    slept_ms = tx.now - sleep.created_at
-    bus.publish(tx, "sleep.woken", session_key, reason="interrupted", slept_ms=slept_ms)
+    tell_woken(tx, bus, sleep, session_key, by)
     for stimulus_id in stimuli.unpark(tx, session_key, "asleep"):
         bus.publish(tx, "stimulus.pending", session_key, stimulus_id=stimulus_id, reason="woken")
+
+
+def tell_woken(tx: Tx, bus: Bus, sleep: Sleep, session_key: str, by: WokenBy) -> None:
+    bus.publish(
+        tx,
+        "sleep.woken",
+        session_key,
+        id=sleep.id,
+        reason=by.value,
+        slept_ms=max(0, tx.now - sleep.created_at),
+        buffered=sleep.buffered,
+        dropped=sleep.dropped,
+    )

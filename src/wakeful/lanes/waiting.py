@@ -10,13 +10,16 @@ from wakeful.intake.decide import WAITS, Action, Decision, decide
 from wakeful.intake.facts import arrival_of, lane_facts, wake_of
 from wakeful.lanes.choose import Choice, choose
 from wakeful.sleeps import sleeps
-from wakeful.sleeps.sleeps import Sleep
+from wakeful.sleeps.sleeps import Sleep, WokenBy
 from wakeful.store.database import Tx
 from wakeful.transcript.sessions import Session
 from wakeful.turn.commit import TurnDeps
+from wakeful.vocabulary.kinds import Asleep
 from wakeful.vocabulary.stimulus import Priority, State, Stimulus
 
 LIMIT = 200  # stimuli looked at by one claim
+
+_WOKEN = Decision(action=Action.SUPPRESS, reason="woken")  # something else ended that sleep
 
 
 class Waiting:
@@ -70,11 +73,23 @@ class Waiting:
         return [stimulus for stimulus in found if stimulus.id not in late]
 
     def _refused(
-        self, tx: Tx, lane: Lane, session: Session, sleep: Sleep | None, choice: Choice
+        self,
+        tx: Tx,
+        lane: Lane,
+        session: Session,
+        sleep: Sleep | None,
+        choice: Choice,
+        *,
+        woken_by: str = "",
     ) -> set[str]:
-        """Set aside what may not run now, and whatever is like it; return the ids of those."""
+        """Set aside what may not run now, and whatever is like it; return the ids of those.
+
+        `woken_by` is what has just ended the sleep of this very lane.
+        """
         facts = lane_facts(lane, None, sleep, is_halted=False, now=tx.now)
         for stimulus in choice.stimuli:
+            if stimulus.id != woken_by and _is_stale_wake(stimulus, sleep):
+                return self._put_off(tx, stimulus, _WOKEN)
             decision = decide(
                 arrival_of(stimulus, tx.now),
                 facts,
@@ -84,8 +99,10 @@ class Waiting:
             if decision.action not in WAITS:
                 return self._put_off(tx, stimulus, decision)
             if decision.wakes and sleep is not None:
-                waking.interrupt(tx, self._deps.bus, sleep, lane.session_key)
-                return self._refused(tx, lane, session, None, choice)
+                is_its_wake = stimulus.id == sleep.wake_id
+                by = (sleep.woken_by if is_its_wake else None) or WokenBy.INTERRUPTED
+                waking.end(tx, self._deps.bus, sleep, lane.session_key, by)
+                return self._refused(tx, lane, session, None, choice, woken_by=stimulus.id)
         return set()
 
     def _put_off(self, tx: Tx, stimulus: Stimulus, decision: Decision) -> set[str]:
@@ -99,7 +116,9 @@ class Waiting:
             stimuli.hold(tx, stimulus.id, decision.reason)
             self._tell(tx, stimulus.session_key, [stimulus.id], State.HELD, reason)
         else:
-            self._deps.settlement.settle(tx, [stimulus.id], State.SUPPRESSED, reason)
+            self._deps.settlement.settle(
+                tx, [stimulus.id], State.SUPPRESSED, reason, look_at=decision.look_at
+            )
         return {stimulus.id}
 
     def _tell(
@@ -109,3 +128,9 @@ class Waiting:
             self._deps.bus.publish(
                 tx, f"stimulus.{state.value}", session_key, stimulus_id=stimulus_id, reason=reason
             )
+
+
+def _is_stale_wake(stimulus: Stimulus, sleep: Sleep | None) -> bool:
+    """Tell whether a wake has come too late: something else ended the sleep it was filed for."""
+    is_wake = stimulus.kind.rule.asleep is Asleep.ENDS and not stimulus.preemptions
+    return is_wake and (sleep is None or sleep.wake_id != stimulus.id)

@@ -188,6 +188,7 @@ def _agent(
             queue=given.queue,
             limits=given.limits,
             compaction=given.compaction,
+            proactive=given.proactive,
             routes=given.routes,
         )
     except InvalidInput as error:

@@ -13,6 +13,7 @@ from wakeful.settings.settings import (
 from wakeful.tools.mcp.options import McpServerSettings
 from wakeful.vocabulary.agent import Limits, ThinkingLevel
 from wakeful.vocabulary.compacting import CompactionRules
+from wakeful.vocabulary.proactive import ProactiveRules
 from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.route import Route
@@ -44,6 +45,7 @@ class AgentSettings(Record):
     queue: QueueOverrides = NO_OVERRIDES
     limits: Limits = Limits()
     compaction: CompactionRules = CompactionRules()
+    proactive: ProactiveRules = ProactiveRules()
     routes: tuple[Route, ...] = ()
 
 

@@ -34,6 +34,17 @@ _QUEUE = {
     "cap": _key("How many messages may wait in one session.", 1, 10_000),
     "drop": _key("What happens to the messages beyond the cap."),
 }
+_PROACTIVE = {
+    "enabled": _key("Whether it wakes by itself."),
+    "tick_interval_secs": _key("Seconds from the end of a turn to the next tick.", 1, DAY_S),
+    "jitter_pct": _key("By how many percent that varies.", 0, 100),
+    "max_idle_secs": _key("The longest time without a wake, sleeps included.", 60, DAY_S),
+    "initial_greeting": _key("Whether the first tick of a session is a greeting."),
+    "cache_aware_schedule": _key("Whether sleeps end before prompt caches do, or long after."),
+    "allow_short_intervals": _key("Whether it may tick more often than once a minute."),
+    "daily_turn_budget": _key("Ticks and wakes in 24 hours; 0: any number.", 0, 100_000),
+    "light_context": _key("Whether a tick leaves the conversation out."),
+}
 _AGENT = {
     "model": _key("Its voice: `provider:model`, or `demo`, which needs no network."),
     "fallback_models": _key("Who answers instead when it cannot for now, in this order."),
@@ -72,6 +83,7 @@ _AGENT = {
     "routes[].thread": _key("The thread of the conversation."),
     "routes[].account": _key("The account at the door."),
     **{f"queue.{name}": key for name, key in _QUEUE.items()},
+    **{f"proactive.{name}": key for name, key in _PROACTIVE.items()},
 }
 
 KEYS: dict[str, Key] = {
@@ -92,6 +104,7 @@ KEYS: dict[str, Key] = {
     "bindings[].match.channel": _key("The channel it was said in."),
     "bindings[].agent": _key("The agent that answers."),
     **{f"bindings[].queue.{name}": key for name, key in _QUEUE.items()},
+    **{f"bindings[].proactive.{name}": key for name, key in _PROACTIVE.items()},
     "dm_scope": _key("Which direct conversations of the operator share one session."),
     "identity_links.*": _key("The addresses of one person, under one name."),
     "unified": _key("Whether the operator's web chats share `agent:{id}:unified`."),

@@ -6,6 +6,7 @@ from enum import StrEnum
 from wakeful.store.database import Tx
 from wakeful.store.rows import RowTable
 from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.stimulus import Trust
 
 
 class SleepPolicy(StrEnum):
@@ -15,21 +16,32 @@ class SleepPolicy(StrEnum):
     DROP = "drop"  # what arrives is recorded and counted, no more
 
 
+class WokenBy(StrEnum):
+    TIMER = "timer"
+    INTERRUPTED = "interrupted"
+    OPERATOR = "operator"
+    REPLACED = "replaced"
+
+
 class Sleep(Record):
     """One owner's sleep."""
 
-    owner: str
+    owner: str  # a session, or an agent for all its sessions in rooms
+    id: str  # of this very sleep, not of the owner's next one
     agent_id: str
     session_key: str | None
-    generation: str
     policy: SleepPolicy
     reason: str
+    trust: Trust  # of whoever fell asleep; waking has no more
+    cause_id: str | None  # the turn that fell asleep
     requested_ms: int
     final_ms: int
     created_at: int
     wake_at: int
     buffered: int = 0
     dropped: int = 0
+    wake_id: str | None = None  # the stimulus that ends it when it opens a turn
+    woken_by: WokenBy | None = None  # whoever filed that
 
 
 SLEEPS = RowTable("sleeps", Sleep)
@@ -45,16 +57,21 @@ def get_all(tx: Tx, owners: Sequence[str]) -> dict[str, Sleep]:
     return {row[0]: SLEEPS.read(row) for row in rows}
 
 
-def end(tx: Tx, owner: str, generation: str | None = None) -> bool:
-    """Wake an owner; with a generation, only from that very sleep."""
-    return (
-        tx.run(
-            "DELETE FROM sleeps WHERE owner = :owner "
-            "AND (CAST(:generation AS TEXT) IS NULL OR generation = :generation)",
-            owner=owner,
-            generation=generation,
-        )
-        == 1
+def get(tx: Tx, owner: str) -> Sleep | None:
+    return get_all(tx, [owner]).get(owner)
+
+
+def end(tx: Tx, owner: str) -> None:
+    tx.run("DELETE FROM sleeps WHERE owner = :owner", owner=owner)
+
+
+def note_wake(tx: Tx, owner: str, stimulus_id: str, by: WokenBy) -> None:
+    """Note which stimulus ends a sleep once it opens a turn."""
+    tx.run(
+        "UPDATE sleeps SET wake_id = :stimulus_id, woken_by = :by WHERE owner = :owner",
+        owner=owner,
+        stimulus_id=stimulus_id,
+        by=by.value,
     )
 
 

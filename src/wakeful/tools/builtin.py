@@ -6,13 +6,14 @@ from wakeful.tools.memory import MEMORY_TOOLS
 from wakeful.tools.send_message import send_message
 from wakeful.tools.sessions import SESSION_TOOLS
 from wakeful.tools.shell import shell
+from wakeful.tools.sleep import sleep
 from wakeful.tools.tool import Tool
 from wakeful.tools.web import web_fetch
 
 
 def default_tools() -> tuple[Tool, ...]:
     """Return the tools every agent has unless it is told otherwise."""
-    return (current_time, *MEMORY_TOOLS, *FILE_TOOLS, *SESSION_TOOLS, send_message)
+    return (current_time, *MEMORY_TOOLS, *FILE_TOOLS, *SESSION_TOOLS, send_message, sleep)
 
 
 def optional_tools() -> tuple[Tool, ...]:

@@ -17,6 +17,7 @@ from wakeful.vocabulary.agent import AgentConfig
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.ids import Ids
+from wakeful.vocabulary.proactive import ProactiveRules, SleepIntent
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import Draft, Receipt, Trust
 
@@ -59,6 +60,7 @@ class LedgerContext(Record):
     publish: Callable[..., None]  # publish(kind, **data): an event of this turn
     # File stimuli, for the lanes that the tool's `locks` named.
     file: Callable[[Sequence[Draft]], list[Receipt]]
+    proactive: ProactiveRules  # how the session wakes by itself
 
 
 class ToolResult(Record):
@@ -69,6 +71,7 @@ class ToolResult(Record):
     is_in_doubt: bool = False  # it may or may not have acted
     ends_turn: bool = False  # the turn rests after the other calls of this reply
     is_external: bool = False  # text from outside: shown as data, and the turn is trusted less
+    sleep: SleepIntent | None = None  # its session sleeps once the turn has ended well
 
 
 class CallFacts(Record):

@@ -18,12 +18,15 @@ from wakeful.tools.toolbox import Toolbox
 from wakeful.vocabulary import compacting, queueing
 from wakeful.vocabulary.agent import AgentConfig, Limits, ThinkingLevel, parse_thinking
 from wakeful.vocabulary.compacting import CompactionRules
+from wakeful.vocabulary.proactive import ProactiveRules
+from wakeful.vocabulary.proactive import checked as checked_proactive
 from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.session_key import checked_agent_id
 
 DEFAULT_LIMITS = Limits()
 DEFAULT_COMPACTION = CompactionRules()
+DEFAULT_PROACTIVE = ProactiveRules()
 
 
 class Agent:
@@ -45,6 +48,7 @@ class Agent:
         queue: QueueOverrides = NO_OVERRIDES,
         limits: Limits = DEFAULT_LIMITS,
         compaction: CompactionRules = DEFAULT_COMPACTION,
+        proactive: ProactiveRules = DEFAULT_PROACTIVE,
         routes: Sequence[Route] = (),
     ) -> None:
         self.id = checked_agent_id(id, "id")
@@ -60,6 +64,7 @@ class Agent:
             queue=queueing.checked(queue),
             limits=limits,
             compaction=compacting.checked(compaction),
+            proactive=checked_proactive(proactive),
             routes=tuple(routes),
             thinking=None if thinking is None else parse_thinking(thinking),
         )

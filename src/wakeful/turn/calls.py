@@ -12,7 +12,7 @@ from wakeful.tools.running import cut, locks_of, run_in_ledger
 from wakeful.tools.tool import Effect, LedgerContext, Tool, ToolResult
 from wakeful.turn.attempt import CallOutcome
 from wakeful.turn.commit import TurnCommit
-from wakeful.turns import tool_calls
+from wakeful.turns import tool_calls, turns
 from wakeful.turns.tool_calls import Call, CallState, call_key, output_id
 from wakeful.turns.turns import Phase, Turn
 from wakeful.vocabulary.entry import ToolBody
@@ -124,6 +124,7 @@ def _run_in_ledger(commit: TurnCommit, tool: Tool, call: ToolCall) -> ToolResult
         key=key,
         publish=commit.publish,
         file=partial(commit.deps.file, commit.tx),
+        proactive=commit.deps.proactive_of(commit.session),
     )
     try:
         return run_in_ledger(tool, call, context)
@@ -150,6 +151,8 @@ def _write(commit: TurnCommit, outcome: CallOutcome) -> None:
     commit.add(ToolBody(message=message, is_external=result.is_external))
     if result.is_external:
         commit.taint()
+    if result.sleep is not None:
+        commit.turn = turns.intend_sleep(commit.tx, commit.turn, result.sleep)
     commit.step.settle(call.id, ends_turn=result.ends_turn)
     commit.publish("turn.tool", call_id=call.id, name=call.name, phase=outcome.state.value)
 

@@ -26,6 +26,7 @@ from wakeful.vocabulary.errors import Invariant
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.kinds import Answer, View
 from wakeful.vocabulary.message import AssistantMessage, StopReason, Text
+from wakeful.vocabulary.proactive import ProactiveRules
 from wakeful.vocabulary.queueing import QueueSettings
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import Draft, Receipt, Stimulus, Trust
@@ -37,6 +38,7 @@ File = Callable[[Tx, Sequence[Draft]], list[Receipt]]  # for lanes whose locks a
 # trust, and the session that hears of the end of its turn.
 GrantsOf = Callable[[Stimulus], tuple[str, ...]]
 ReportsTo = Callable[[Tx, Stimulus], str | None]
+ProactiveOf = Callable[[Session], ProactiveRules]
 
 NO_FAILURES: Mapping[str, str] = {}
 
@@ -53,6 +55,7 @@ class TurnDeps(Record):
     file: File
     grants_of: GrantsOf
     reports_to: ReportsTo
+    proactive_of: ProactiveOf
 
 
 class CommitOutcome(Record):

@@ -8,6 +8,7 @@ from wakeful.store.database import Tx
 from wakeful.store.rows import RowTable
 from wakeful.vocabulary.kinds import Kind, Origin, View
 from wakeful.vocabulary.message import Usage
+from wakeful.vocabulary.proactive import SleepIntent
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.stimulus import Priority, Trust
@@ -87,6 +88,7 @@ class Turn(Record):
     view: View = View.FULL
     granted: tuple[str, ...] = ()  # tools beyond those of its trust, for as long as it lasts
     reports_to: str | None = None  # the session into whose lane its end files
+    sleep: SleepIntent | None = None  # what it wants once it has ended well
 
     @property
     def origin(self) -> Origin:
@@ -186,6 +188,17 @@ def narrow(tx: Tx, turn: Turn, granted: tuple[str, ...]) -> Turn:
         "UPDATE turns SET granted = :granted WHERE id = :id", id=turn.id, granted=params["granted"]
     )
     return narrowed
+
+
+def intend_sleep(tx: Tx, turn: Turn, sleep: SleepIntent) -> Turn:
+    """Note that a turn's session sleeps once it has ended well; the last wish counts."""
+    intending = structs.replace(turn, sleep=sleep)
+    tx.run(
+        "UPDATE turns SET sleep = :sleep WHERE id = :id",
+        id=turn.id,
+        sleep=TURNS.params(intending)["sleep"],
+    )
+    return intending
 
 
 def leave(tx: Tx, turn_id: str, *, failed_ask: bool, used_ms: int) -> None:

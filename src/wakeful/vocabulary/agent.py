@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from wakeful.vocabulary.compacting import CompactionRules
 from wakeful.vocabulary.errors import InvalidInput
+from wakeful.vocabulary.proactive import ProactiveRules
 from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.route import Route
@@ -45,6 +46,7 @@ class AgentConfig(Record):
     routes: tuple[Route, ...] = ()  # where it may send, beside the routes of its sessions
     thinking: ThinkingLevel | None = None  # None: as the model itself likes
     compaction: CompactionRules = CompactionRules()
+    proactive: ProactiveRules = ProactiveRules()
 
 
 def parse_thinking(word: str, field: str = "thinking") -> ThinkingLevel:

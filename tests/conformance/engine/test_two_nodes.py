@@ -38,9 +38,10 @@ from wakeful.vocabulary.clock import SystemClock
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.message import AssistantMessage, Text
+from wakeful.vocabulary.proactive import ProactiveRules
 from wakeful.vocabulary.queueing import Mode, QueueOverrides
 from wakeful.vocabulary.route import Route
-from wakeful.vocabulary.stimulus import Outcome
+from wakeful.vocabulary.stimulus import Outcome, Trust
 
 MAIN = "agent:main:main"
 ROUNDS = 25
@@ -75,6 +76,7 @@ class Node:
             file=self.intake.accept_in,
             grants_of=lambda _stimulus: (),
             reports_to=lambda _tx, _stimulus: None,
+            proactive_of=lambda _session: ProactiveRules(),
         )
         mind = ReadyAgent(agent, Scripted([]), Toolbox(()))
         self.opening = Opening(
@@ -312,7 +314,9 @@ async def test_a_sleep_is_ended_once(nodes: tuple[Node, Node]):
         owner=MAIN,
         agent_id="main",
         session_key=MAIN,
-        generation="g",
+        id="sl_1",
+        trust=Trust.OPERATOR,
+        cause_id=None,
         policy=SleepPolicy.WAKE,
         reason="rest",
         requested_ms=60_000,

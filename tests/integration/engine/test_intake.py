@@ -29,7 +29,7 @@ from wakeful.timers.timers import Timer
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.errors import InvalidInput, NotFound
 from wakeful.vocabulary.kinds import Kind
-from wakeful.vocabulary.stimulus import Outcome, Receipt
+from wakeful.vocabulary.stimulus import Outcome, Receipt, Trust
 from wakeful.vocabulary.text import clean
 
 MAIN = "agent:main:main"
@@ -135,7 +135,9 @@ def asleep(clock: ManualClock) -> Sleep:
         owner=MAIN,
         agent_id="main",
         session_key=MAIN,
-        generation="g1",
+        id="sl_1",
+        trust=Trust.OPERATOR,
+        cause_id=None,
         policy=SleepPolicy.WAKE,
         reason="nothing to do",
         requested_ms=60_000,

@@ -14,7 +14,7 @@ from wakeful.testing.kit import (
     says,
     wait_for,
 )
-from wakeful.vocabulary.stimulus import Outcome, Priority
+from wakeful.vocabulary.stimulus import Outcome, Priority, Trust
 
 MAIN = "agent:main:main"
 DAY_MS = 86_400_000
@@ -65,7 +65,9 @@ async def test_what_waited_through_a_sleep_runs_when_a_message_ends_it():
         owner=MAIN,
         agent_id="main",
         session_key=MAIN,
-        generation="g1",
+        id="sl_1",
+        trust=Trust.OPERATOR,
+        cause_id=None,
         policy=SleepPolicy.WAKE,
         reason="nothing to do",
         requested_ms=DAY_MS,

@@ -17,6 +17,7 @@ from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.message import ToolCall
+from wakeful.vocabulary.proactive import ProactiveRules
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.stimulus import Priority, Trust
 
@@ -55,6 +56,7 @@ async def send(
             key="tn_1:1:call_1",
             publish=lambda *_, **__: None,
             file=lambda _drafts: [],
+            proactive=ProactiveRules(),
         )
         call = ToolCall(id="call_1", name="send_message", arguments={"text": text, **(where or {})})
         try:

@@ -1,0 +1,147 @@
+"""Sleep: how a session falls asleep, and what wakes it in the end.
+
+A sleep is a row and a timer that carries its id. Whatever ends the row leaves the timer alone: a
+timer that finds another sleep, or none, does nothing.
+"""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+from msgspec.structs import asdict, replace
+
+from wakeful.broker import stimuli
+from wakeful.broker.settlement import Settled
+from wakeful.bus.bus import Bus
+from wakeful.intake import waking
+from wakeful.prompts.ticks import wake_block
+from wakeful.sleeps import sleeps
+from wakeful.sleeps.sleeps import Sleep, SleepPolicy, WokenBy
+from wakeful.store.database import Tx
+from wakeful.timers import timers
+from wakeful.timers.timekeeper import Due
+from wakeful.timers.timers import Timer
+from wakeful.turns.turns import End, Turn, TurnState
+from wakeful.vocabulary.event import Event
+from wakeful.vocabulary.kinds import Asleep, Kind
+from wakeful.vocabulary.stimulus import OPERATOR, Draft, Outcome, Priority, Receipt
+
+TIMER_KIND = "sleep"
+LOOK_AGAIN_MS = 300_000  # after a wake that may not be, and that nobody can say when it may be
+
+# What outsiders are told of a sleep that begins.
+_TOLD = frozenset(Sleep.__struct_fields__) - {"trust", "cause_id", "wake_id", "woken_by"}
+_payloads = msgspec.json.Decoder(dict[str, str])
+
+File = Callable[[Tx, Sequence[Draft]], list[Receipt]]
+
+
+class Sleeping:
+    """Puts sessions to sleep and wakes them; the caller holds the lane's lock."""
+
+    def __init__(self, bus: Bus, file: File) -> None:
+        self._bus = bus
+        self._file = file
+
+    def on_ended(self, tx: Tx, turn: Turn, how: End) -> None:
+        """Fall asleep with the commit that ends a turn well, unless somebody waits already."""
+        if turn.sleep is None or how.state is not TurnState.DONE:
+            return
+        wish = turn.sleep
+        sleep = Sleep(
+            owner=turn.session_key,
+            id=wish.id,
+            agent_id=turn.agent_id,
+            session_key=turn.session_key,
+            policy=SleepPolicy.WAKE,
+            reason=wish.reason,
+            trust=turn.trust,
+            cause_id=turn.id,
+            requested_ms=wish.requested_ms,
+            final_ms=wish.final_ms,
+            created_at=wish.made_at,
+            wake_at=wish.wake_at,
+        )
+        self.enter(tx, sleep, by="tool")
+        if stimuli.has_waker(tx, turn.session_key):
+            waking.end(tx, self._bus, sleep, turn.session_key, WokenBy.INTERRUPTED)
+
+    def enter(self, tx: Tx, sleep: Sleep, *, by: str) -> None:
+        """Begin a sleep, in the place of the one that its owner may be in."""
+        assert sleep.session_key is not None
+        before = sleeps.get(tx, sleep.owner)
+        if before is not None:
+            waking.tell_woken(tx, self._bus, before, sleep.session_key, WokenBy.REPLACED)
+            # What waits for the end of a sleep goes on waiting, for this one's.
+            sleep = replace(sleep, buffered=before.buffered, dropped=before.dropped)
+        self._keep(tx, sleep)
+        told = {name: value for name, value in asdict(sleep).items() if name in _TOLD}
+        event = Event(kind="sleep.entered", session_key=sleep.session_key, data={**told, "by": by})
+        self._bus.publish(tx, event)
+
+    def fire(self, tx: Tx, dues: Sequence[Due[None]]) -> None:
+        """File the wakes whose time has come; a timer of another sleep than theirs does nothing."""
+        for due in dues:
+            sleep = sleeps.get(tx, due.timer.target)
+            if sleep is not None and sleep.id == _payloads.decode(due.timer.payload)["sleep_id"]:
+                self.wake(tx, sleep, WokenBy.TIMER)
+
+    def wake(self, tx: Tx, sleep: Sleep, by: WokenBy) -> Receipt:
+        """File the wake that ends a sleep.
+
+        The sleep ends when its wake opens a turn: a wake that may not be, now or by then, leaves
+        it as it was, to be looked at again.
+        """
+        (receipt,) = self._file(tx, [_wake_of(tx, sleep, by)])
+        if receipt.outcome is Outcome.SUPPRESSED:
+            self._look_again(tx, sleep, receipt.look_at)
+        else:
+            sleeps.note_wake(tx, sleep.owner, receipt.stimulus_id, by)
+        return receipt
+
+    def on_settled(self, tx: Tx, settled: Sequence[Settled]) -> None:
+        """Look again later after a wake that was refused in its lane, or taken back."""
+        for one in settled:
+            if one.kind is None or one.kind.rule.asleep is not Asleep.ENDS:
+                continue
+            sleep = sleeps.get(tx, one.session_key)
+            if sleep is not None and sleep.wake_id == one.id:
+                self._look_again(tx, sleep, one.look_at)
+
+    def _look_again(self, tx: Tx, sleep: Sleep, look_at: int | None) -> None:
+        due_at = max(look_at or tx.now + LOOK_AGAIN_MS, tx.now + 1)
+        self._keep(tx, replace(sleep, wake_at=due_at, wake_id=None, woken_by=None))
+
+    def _keep(self, tx: Tx, sleep: Sleep) -> None:
+        assert sleep.session_key is not None
+        sleeps.enter(tx, sleep)
+        timers.put(
+            tx,
+            Timer(
+                id=f"{TIMER_KIND} {sleep.owner}",
+                due_at=sleep.wake_at,
+                kind=TIMER_KIND,
+                target=sleep.session_key,
+                payload=msgspec.json.encode({"sleep_id": sleep.id}).decode(),
+            ),
+        )
+
+
+def _wake_of(tx: Tx, sleep: Sleep, by: WokenBy) -> Draft:
+    assert sleep.session_key is not None
+    text = wake_block(
+        "sleep_wake",
+        max(0, tx.now - sleep.created_at),
+        sleep.reason,
+        buffered=sleep.buffered,
+        dropped=sleep.dropped,
+    )
+    return Draft(
+        session_key=sleep.session_key,
+        text=text,
+        kind=Kind.WAKE,
+        priority=Priority.LATER,
+        trust=sleep.trust,
+        owner=OPERATOR,
+        source="sleep" if by is WokenBy.TIMER else by.value,
+        cause_id=sleep.cause_id,
+    )
