@@ -15,12 +15,14 @@ from wakeful.intake.intake import Intake
 from wakeful.intake.sessions import SessionActs
 from wakeful.store.database import Store
 from wakeful.telemetry.metrics import Metrics
+from wakeful.triggers.sleep_acts import SleepActs
 from wakeful.views.agents import AgentView
 from wakeful.views.lanes import LaneView
 from wakeful.views.ledger import LedgerView
 from wakeful.views.outputs import OutputView
 from wakeful.views.search import SearchView
 from wakeful.views.sessions import SessionView
+from wakeful.views.sleeps import SleepView
 from wakeful.views.transcripts import TranscriptView
 from wakeful.views.turns import TurnView
 from wakeful.views.why import WhyView
@@ -42,6 +44,7 @@ class Views:
     outputs: OutputView
     search: SearchView
     sessions: SessionView
+    sleeps: SleepView
     transcripts: TranscriptView
     turns: TurnView
     why: WhyView
@@ -57,6 +60,7 @@ class Services:
     intake: Intake
     acts: SessionActs
     compactions: Compactions
+    sleep_acts: SleepActs
     deletion: Deletion
     credentials: Credentials
     gatekeeper: Gatekeeper

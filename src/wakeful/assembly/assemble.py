@@ -39,6 +39,7 @@ from wakeful.timers.timekeeper import Due, Timekeeper, TimerKind
 from wakeful.timers.timers import Timer
 from wakeful.transcript.indexing import Indexer
 from wakeful.triggers.blocks import ProactiveBlocks
+from wakeful.triggers.sleep_acts import SleepActs
 from wakeful.triggers.sleeping import TIMER_KIND as SLEEP_TIMER
 from wakeful.triggers.sleeping import Sleeping
 from wakeful.turn.commit import TurnDeps
@@ -99,6 +100,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         settlement=settlement,
         may_wake=hooks.may_wake,
     )
+    blocks = ProactiveBlocks(agents, chosen.bindings)
     deps = TurnDeps(
         bus=bus,
         ids=ids,
@@ -109,7 +111,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         file=intake.accept_in,
         grants_of=hooks.grants_of,
         reports_to=hooks.reports_to,
-        proactive_of=ProactiveBlocks(agents, chosen.bindings).of,
+        proactive_of=blocks.of,
     )
     views = views_over(store, bus, clock, chosen.bindings, chosen.cards)
     services = Services(
@@ -119,6 +121,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         intake=intake,
         acts=SessionActs(store, bus, ids, find, intake.follow_queue),
         compactions=Compactions(store, bus, ids, intake),
+        sleep_acts=SleepActs(store, ids, sleeping, blocks),
         deletion=Deletion(store, bus, clock, settlement, ending.end_turn, _no_automations),
         credentials=Credentials(store, ids),
         gatekeeper=Gatekeeper(store, clock),

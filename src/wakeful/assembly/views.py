@@ -12,6 +12,7 @@ from wakeful.views.ledger import LedgerView
 from wakeful.views.outputs import OutputView
 from wakeful.views.search import SearchView
 from wakeful.views.sessions import SessionView
+from wakeful.views.sleeps import SleepView
 from wakeful.views.transcripts import TranscriptView
 from wakeful.views.turns import TurnView
 from wakeful.views.why import WhyView
@@ -34,6 +35,7 @@ def views_over(store: Store, bus: Bus, clock: Clock, bindings: Bindings, cards: 
         outputs=OutputView(store),
         search=SearchView(store),
         sessions=sessions,
+        sleeps=SleepView(store),
         transcripts=TranscriptView(store),
         turns=TurnView(store, bus, clock),
         why=WhyView(store, sessions),

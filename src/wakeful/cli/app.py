@@ -13,6 +13,7 @@ from wakeful.cli import (
     login,
     logs,
     look,
+    rest,
     search,
     switch,
     tail,
@@ -48,6 +49,8 @@ verb(app, "completion", prints_data=False)(begin.completion)
 verb(app, "version")(begin.version)
 verb(app, "halt")(switch.halt)
 verb(app, "resume")(switch.resume)
+verb(app, "sleep")(rest.sleep)
+verb(app, "wake")(rest.wake)
 verb(look.sessions, "search")(search.search)
 verb(look.sessions, "reset")(conversations.reset)
 verb(look.sessions, "fork")(conversations.fork)

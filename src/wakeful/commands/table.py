@@ -4,7 +4,7 @@ import re
 from difflib import get_close_matches
 
 from wakeful.access.principal import Principal
-from wakeful.commands import control, conversation, looking, queue_words
+from wakeful.commands import control, conversation, looking, queue_words, sleeping
 from wakeful.commands.command import Caller, Command, CommandEffect, Deed, Who, saying
 from wakeful.services import Services
 from wakeful.vocabulary.errors import InvalidInput
@@ -115,6 +115,19 @@ _COMMANDS = (
         who=Who.OPERATOR,
         effect=CommandEffect.HOLDS,
         plan=control.halt,
+    ),
+    Command(
+        name="sleep",
+        arguments="[2h [REASON]]",
+        help="Show whether this session sleeps, or let it rest; a message wakes it.",
+        who=Who.OPERATOR,
+        plan=sleeping.sleep,
+    ),
+    Command(
+        name="wake",
+        help="End the sleep of this session.",
+        who=Who.OPERATOR,
+        plan=sleeping.wake,
     ),
     Command(
         name="resume",

@@ -193,7 +193,7 @@ def test_the_gate_parks_others_but_suppresses_the_agents_own_clockwork(
     elif kind is Kind.POST:
         assert decision == Decision(action=Action.START)  # it asks no model
     elif kind in SELF_WAKING:
-        assert decision == Decision(action=Action.SUPPRESS, reason=verdict.value)
+        assert decision == Decision(action=Action.SUPPRESS, reason=verdict.value, look_at=99)
     else:
         assert decision == Decision(action=Action.PARK, reason=verdict.value, look_at=99)
 

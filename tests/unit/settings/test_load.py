@@ -87,7 +87,7 @@ def test_every_key_arrives_where_it_belongs():
             "agents:\n  main:\n    modle: demo",
             ":3: agents.main.modle: unknown key; did you mean 'model'? valid: model, "
             "fallback_models, thinking, instructions, instructions_file, workspace, tools, "
-            "mcp, queue, limits, compaction, routes",
+            "mcp, queue, limits, compaction, proactive, routes",
         ),
         (
             "hooks: {}",

@@ -23,6 +23,7 @@ def test_every_default_tool_has_the_effect_class_it_is_documented_with() -> None
         "sessions_list": "read",
         "sessions_history": "read",
         "send_message": "ledger",
+        "sleep": "ledger",
     }
 
 

@@ -23,6 +23,7 @@ from wakeful.doors.http.search import Search
 from wakeful.doors.http.server import HttpOptions, HttpServer, is_loopback
 from wakeful.doors.http.session_changes import SessionChanges
 from wakeful.doors.http.sessions import Sessions
+from wakeful.doors.http.sleeps import SleepEndpoints
 from wakeful.doors.http.sockets import Socket, Sockets
 from wakeful.doors.http.stimuli import Cancellations, Stimuli
 from wakeful.doors.http.table import Table
@@ -53,6 +54,7 @@ def rows(
         Events(views, streams),
         AgentEndpoints(views),
         Halts(services),
+        SleepEndpoints(services),
         TokenEndpoints(services.credentials),
         Logins(services),
         HealthRoutes(services, probe),

@@ -1,0 +1,33 @@
+"""`sleep`, `wake`: let a session rest, and end its rest."""
+
+from typing import Annotated, Any
+
+import typer
+
+from wakeful.cli.client import segment
+from wakeful.cli.context import CliContext
+from wakeful.cli.look import SessionName
+from wakeful.cli.output import safe
+from wakeful.vocabulary.spans import format_span, parse_span
+
+Span = Annotated[str, typer.Argument(help="For how long: 90s, 30m, 2h; a minute to a day.")]
+Reason = Annotated[str, typer.Argument(help="What it waits for; it reads this when it wakes.")]
+
+
+def sleep(desk: CliContext, session: SessionName, span: Span, reason: Reason = "") -> None:
+    """Let a session rest until a time, or until somebody needs it."""
+    seconds = max(1, parse_span(span, "span") // 1000)
+    body = {"seconds": seconds, "reason": reason}
+    entered = desk.needed_server().post(f"/api/sessions/{segment(session)}/sleep", body)
+    rests = format_span(entered["final_ms"])
+    desk.out.data(entered, [f"{safe(session)} sleeps for {rests}, until {entered['wake_at']}"])
+
+
+def wake(desk: CliContext, session: SessionName) -> None:
+    """End a session's sleep."""
+    woken: dict[str, Any] = desk.needed_server().post(f"/api/sessions/{segment(session)}/wake")
+    if woken["woken"]:
+        line = f"{safe(session)} was woken after {format_span(woken['slept_ms'])}"
+    else:
+        line = f"{safe(session)} was not woken: {woken['reason']}"
+    desk.out.data(woken, [line])
