@@ -1,6 +1,6 @@
 """Assembling: the store, then every room on it, in path order."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from random import Random
@@ -19,6 +19,7 @@ from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
 from wakeful.doors.sender import Sender
 from wakeful.gate import halts
+from wakeful.gate.wakes import all_of
 from wakeful.intake.compactions import Compactions
 from wakeful.intake.deletion import BoundAutomation, Deletion
 from wakeful.intake.intake import Intake
@@ -39,9 +40,12 @@ from wakeful.timers.timekeeper import Due, Timekeeper, TimerKind
 from wakeful.timers.timers import Timer
 from wakeful.transcript.indexing import Indexer
 from wakeful.triggers.blocks import ProactiveBlocks
+from wakeful.triggers.daily_turns import DailyTurns
 from wakeful.triggers.sleep_acts import SleepActs
 from wakeful.triggers.sleeping import TIMER_KIND as SLEEP_TIMER
 from wakeful.triggers.sleeping import Sleeping
+from wakeful.triggers.ticking import TIMER_KIND as TICK_TIMER
+from wakeful.triggers.ticking import Ticking
 from wakeful.turn.commit import TurnDeps
 from wakeful.turn.ending import Ending
 from wakeful.turn.ready_agents import ReadyAgents
@@ -71,6 +75,7 @@ class Assembled:
     services: Services
     followers: Followers
     loops: Mapping[str, Service]  # what must run
+    reconcile: Callable[[], Awaitable[None]]  # set what the agents' settings want to be due
     http: "HttpServer | None" = None
     operator: Made | None = None  # the token in the home folder, if there is a door
 
@@ -87,9 +92,12 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         ids.follow(newest)  # deliveries go out in the order of their ids, whatever the clock says
     agents = Agents(chosen.configs)
     hooks = plan.hooks
-    sleeping = Sleeping(bus, lambda tx, drafts: intake.keep_in(tx, drafts))
+    blocks = ProactiveBlocks(agents, chosen.bindings)
+    ticking = Ticking(blocks, lambda tx, drafts: intake.keep_in(tx, drafts))
+    sleeping = Sleeping(bus, lambda tx, drafts: intake.keep_in(tx, drafts), ticking.on_sleep)
+    may_wake = all_of(DailyTurns(blocks).may_wake, hooks.may_wake)
     settlement = Settlement(bus, (sleeping.on_settled, *hooks.on_settled))
-    ending = Ending(bus, ids, settlement, (sleeping.on_ended, *hooks.on_ended))
+    ending = Ending(bus, ids, settlement, (ticking.on_ended, sleeping.on_ended, *hooks.on_ended))
     intake = Intake(
         store,
         bus,
@@ -98,15 +106,14 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         chosen.rules,
         chosen.bindings,
         settlement=settlement,
-        may_wake=hooks.may_wake,
+        may_wake=may_wake,
     )
-    blocks = ProactiveBlocks(agents, chosen.bindings)
     deps = TurnDeps(
         bus=bus,
         ids=ids,
         ending=ending,
         settlement=settlement,
-        may_wake=hooks.may_wake,
+        may_wake=may_wake,
         queue_settings_of=intake.queue.of,
         file=intake.accept_in,
         grants_of=hooks.grants_of,
@@ -134,7 +141,11 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
             store,
             bus,
             clock,
-            {"stimulus": _stimulus_timers(intake), SLEEP_TIMER: TimerKind(sleeping.fire)},
+            {
+                "stimulus": _stimulus_timers(intake),
+                SLEEP_TIMER: TimerKind(sleeping.fire),
+                TICK_TIMER: TimerKind(ticking.fire),
+            },
             lambda timer: (lane_rows.lock(timer.target), halts.ASKING),
         ),
         "sender": followers.sender,
@@ -142,8 +153,12 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         "janitor": followers.janitor,
         "deletion": services.deletion,
     }
+
+    async def reconcile() -> None:
+        await ticking.reconcile(store, agents.ids())
+
     if plan.http is None:
-        return Assembled(services=services, followers=followers, loops=loops)
+        return Assembled(services=services, followers=followers, loops=loops, reconcile=reconcile)
     operator = await operator_token(services.credentials, plan.http, settings.home)
     http = plan.http.open(services)
     stack.callback(http.close)
@@ -151,6 +166,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         services=services,
         followers=followers,
         loops={**loops, "http": http},
+        reconcile=reconcile,
         http=http,
         operator=operator,
     )

@@ -62,8 +62,9 @@ class Running:
         return kept
 
     async def _release(self, plan: Plan) -> None:
-        """Let agents that are back go on with what was left for them."""
+        """Let agents that are back go on with what was left for them, or is due to them."""
         try:
+            await self.built.reconcile()
             for agent_id in plan.agents:
                 await self.built.services.intake.release(agent_id)
         except StoreFailed:
@@ -116,6 +117,7 @@ async def start(plan: Plan, stack: AsyncExitStack) -> Running:
     stack.callback(watch.stop)
     watch.follow(plan.settings.watchdog_s)
     built = await assemble(plan, chosen, stack)
+    await built.reconcile()
     group = await stack.enter_async_context(asyncio.TaskGroup())
     running = Running(plan, chosen, built, LoopTasks(group), watch)
     running.start()

@@ -1,7 +1,7 @@
 """Where outside meets inside: what comes in goes to intake, what goes out is read from a ledger.
 
 From: runtime.
-To: services, commands, access, intake, views, outbox, bus, gate, net, timers, transcript, turns, sleeps,
-    triggers.
+To: services, commands, access, intake, views, outbox, bus, gate, net, timers, transcript, turns,
+    sleeps, triggers.
 Never: touches lanes, turn, tools or models.
 """

@@ -31,6 +31,7 @@ class Wake(Record):
     """What the gate must know of a stimulus; what is equal in all of it shares a verdict."""
 
     agent_id: str
+    session_key: str
     kind: Kind
     priority: Priority
     trust: Trust
@@ -39,6 +40,19 @@ class Wake(Record):
 
 
 MayWake = Callable[[Tx, Wake], GateVerdict]
+
+
+def all_of(*gates: MayWake) -> MayWake:
+    """Return the gate that lets through what each of these does; the first refusal counts."""
+
+    def may_wake(tx: Tx, wake: Wake) -> GateVerdict:
+        for gate in gates:
+            said = gate(tx, wake)
+            if said.verdict is not Verdict.PASS:
+                return said
+        return PASSED
+
+    return may_wake
 
 
 def everything(tx: Tx, wake: Wake) -> GateVerdict:

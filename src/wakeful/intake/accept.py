@@ -287,6 +287,7 @@ class Acceptance:
             tx,
             Wake(
                 agent_id=work.lane.agent_id,
+                session_key=draft.session_key,
                 kind=draft.kind,
                 priority=draft.priority,
                 trust=draft.trust,

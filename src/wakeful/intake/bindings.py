@@ -1,7 +1,7 @@
 """Bindings: which agent and which session somebody at a door is talking to."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 
 import msgspec
@@ -118,6 +118,9 @@ class Bindings:
     def follow(self, other: "Bindings") -> None:
         """Resolve as another set of bindings does, from now on."""
         vars(self).update(vars(other))
+
+    def __iter__(self) -> Iterator[Binding]:
+        return iter(self._ordered)
 
     def get(self, binding_id: str | None) -> Binding | None:
         return None if binding_id is None else self._by_id.get(binding_id)

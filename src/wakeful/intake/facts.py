@@ -33,6 +33,7 @@ def wake_of(stimulus: Stimulus) -> Wake:
     """Return what the gate must know of a stimulus that is about to open a turn."""
     return Wake(
         agent_id=stimulus.agent_id,
+        session_key=stimulus.session_key,
         kind=stimulus.kind,
         priority=stimulus.priority,
         trust=stimulus.trust,

@@ -56,6 +56,11 @@ def put(tx: Tx, timer: Timer) -> None:
     tx.notify(SET, str(timer.due_at))
 
 
+def get(tx: Tx, timer_id: str) -> Timer | None:
+    row = tx.one(TIMERS.select("WHERE id = :id"), id=timer_id)
+    return None if row is None else TIMERS.read(row)
+
+
 def forget(tx: Tx, session_key: str) -> None:
     """Drop what is still to come for a session; what is its agent's or a job's stays."""
     tx.run(

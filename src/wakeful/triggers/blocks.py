@@ -2,6 +2,7 @@
 
 from wakeful.intake.bindings import Bindings
 from wakeful.transcript.sessions import SessionPolicy
+from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.agent import Agents
 from wakeful.vocabulary.proactive import ProactiveRules
 
@@ -22,3 +23,24 @@ class ProactiveBlocks:
             return binding.proactive
         config = self._agents.find(session.agent_id)
         return _OFF if config is None else config.proactive
+
+    def is_any_enabled(self) -> bool:
+        """Tell whether anybody ticks: else no turn has to find out whether its session does."""
+        bound = any(one.proactive is not None and one.proactive.enabled for one in self._bindings)
+        return bound or any(
+            (config := self._agents.find(agent_id)) is not None and config.proactive.enabled
+            for agent_id in self._agents.ids()
+        )
+
+    def ticking(self, key: str, binding_id: str | None) -> ProactiveRules | None:
+        """Return the block by which a session ticks, or None: it does not.
+
+        An agent's own block is for its main session, a binding's for the sessions it opened.
+        """
+        binding = self._bindings.get(binding_id)
+        rules = None if binding is None else binding.proactive
+        agent_id = keys.agent_of(key)
+        if rules is None and key == keys.main(agent_id):
+            config = self._agents.find(agent_id)
+            rules = None if config is None else config.proactive
+        return rules if rules is not None and rules.enabled else None

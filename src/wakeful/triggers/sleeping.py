@@ -38,9 +38,10 @@ File = Callable[[Tx, Sequence[Draft]], list[Receipt]]
 class Sleeping:
     """Puts sessions to sleep and wakes them; the caller holds the lane's lock."""
 
-    def __init__(self, bus: Bus, file: File) -> None:
+    def __init__(self, bus: Bus, file: File, on_entered: Callable[[Tx, Sleep], None]) -> None:
         self._bus = bus
         self._file = file
+        self._on_entered = on_entered
 
     def on_ended(self, tx: Tx, turn: Turn, how: End) -> None:
         """Fall asleep with the commit that ends a turn well, unless somebody waits already."""
@@ -77,6 +78,7 @@ class Sleeping:
         told = {name: value for name, value in asdict(sleep).items() if name in _TOLD}
         event = Event(kind="sleep.entered", session_key=sleep.session_key, data={**told, "by": by})
         self._bus.publish(tx, event)
+        self._on_entered(tx, sleep)
 
     def fire(self, tx: Tx, dues: Sequence[Due[None]]) -> None:
         """File the wakes whose time has come; a timer of another sleep than theirs does nothing."""

@@ -169,6 +169,7 @@ class KindRule(Record):
     makes: str = ""  # the word of the sessions that an inner kind may make all the same
     is_joinable: bool = True  # others may join the turn that it opened
     supersedes: bool = True  # mode `interrupt` ends what runs; no agent ends a person's turn
+    is_of_its_own: bool = False  # an agent woke itself: it may do so only so often in a day
     is_remembered: bool = True  # a long conversation is worth memories before it is compacted
 
     @property
@@ -251,8 +252,11 @@ RULES: dict[Kind, KindRule] = {
         makes="automation",
         is_remembered=False,
     ),
-    Kind.WAKE: KindRule(refused=Refused.SUPPRESSED, asleep=Asleep.ENDS, is_inner=True),
+    Kind.WAKE: KindRule(
+        refused=Refused.SUPPRESSED, asleep=Asleep.ENDS, is_inner=True, is_of_its_own=True
+    ),
     Kind.TICK: KindRule(
+        is_of_its_own=True,
         refused=Refused.SUPPRESSED,
         asleep=Asleep.SUPPRESSED,
         is_inner=True,

@@ -63,17 +63,17 @@ async def test_only_the_operator_puts_to_sleep_and_a_bad_length_is_named():
 
 async def test_rest_by_command():
     clock = ManualClock()
-    async with house(Scripted(["hello", "awake"]), clock=clock) as home:
-        async with home.client(home.operator) as client:
-            await said(client, "hi")
-            first = await said(client, "/sleep")
-            entered = await said(client, "/sleep 2h the build runs")
-            clock.advance(3600)
-            shown = await said(client, "/sleep")
-            bad = await client.post(f"{AT}/messages", json={"text": "/sleep soon"})
-            woken = await said(client, "/wake")
-            await wait_for(home.runtime, "sleep.woken")
-            again = await said(client, "/wake")
+    model = Scripted(["hello", "awake"])
+    async with house(model, clock=clock) as home, home.client(home.operator) as client:
+        await said(client, "hi")
+        first = await said(client, "/sleep")
+        entered = await said(client, "/sleep 2h the build runs")
+        clock.advance(3600)
+        shown = await said(client, "/sleep")
+        bad = await client.post(f"{AT}/messages", json={"text": "/sleep soon"})
+        woken = await said(client, "/wake")
+        await wait_for(home.runtime, "sleep.woken")
+        again = await said(client, "/wake")
 
     assert first["reply"].startswith("Awake.")
     assert entered["reply"] == "Asleep for 2h; a message wakes it."

@@ -25,3 +25,12 @@ CREATE INDEX sleeps_of_agent ON sleeps (agent_id, wake_at);
 
 -- The sleep that a turn wants once it has ended well.
 ALTER TABLE turns ADD COLUMN sleep TEXT;
+
+-- Sessions that have had their first tick.
+CREATE TABLE greetings (
+    session_key TEXT PRIMARY KEY,
+    greeted_at BIGINT NOT NULL
+);
+
+-- What an agent did by itself lately: its daily number of turns is counted here.
+CREATE INDEX turns_of_its_own ON turns (agent_id, opened_at) WHERE kind IN ('tick', 'wake');

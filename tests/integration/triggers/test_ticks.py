@@ -1,0 +1,214 @@
+"""Proactive mode: a session that is left alone wakes by itself, and its loop never dies."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from wakeful.models.model import Model
+from wakeful.models.scripted import Line, Pause
+from wakeful.runtime import Runtime
+from wakeful.settings.settings import Settings
+from wakeful.testing.kit import ManualClock, Scripted, call, says, wait_for
+from wakeful.triggers.tick_times import next_tick
+from wakeful.turn.agent import Agent
+from wakeful.vocabulary.agent import Limits
+from wakeful.vocabulary.errors import InvalidInput
+from wakeful.vocabulary.event import Event
+from wakeful.vocabulary.proactive import ProactiveRules
+
+MAIN = "agent:main:main"
+RULES = ProactiveRules(enabled=True, initial_greeting=False)
+LONGEST_S = 600 * 1.25
+PATIENT = Limits(first_token_s=86_400, idle_s=86_400, answer_s=86_400, wall_s=86_400)
+
+
+def ticking(
+    model: Model | Sequence[Line | Pause],
+    clock: ManualClock,
+    rules: ProactiveRules = RULES,
+    home: Path | None = None,
+) -> Runtime:
+    voice = model if isinstance(model, Model) else Scripted(model)
+    agent = Agent(model=voice, proactive=rules, limits=PATIENT)
+    return Runtime(agents=[agent], settings=Settings(home=home), clock=clock)
+
+
+def always(_request: object) -> str:
+    return "NO_REPLY"
+
+
+async def timers(runtime: Runtime) -> list[int]:
+    rows = await runtime.store.read("SELECT due_at FROM timers WHERE kind = 'tick'")
+    return [row[0] for row in rows]
+
+
+async def ticks(runtime: Runtime) -> list[tuple[str, str, str | None]]:
+    rows = await runtime.store.read(
+        "SELECT text, state, state_reason FROM stimuli WHERE kind = 'tick' ORDER BY id"
+    )
+    return [(row[0], row[1], row[2]) for row in rows]
+
+
+async def ended(runtime: Runtime, count: int) -> None:
+    """Return when so many turns have ended."""
+    found = 0
+
+    def is_last(_event: Event) -> bool:
+        nonlocal found
+        found += 1
+        return found == count
+
+    await wait_for(runtime, "turn.finished", is_last)
+
+
+async def test_the_next_tick_counts_from_the_end_of_the_last_turn() -> None:
+    clock = ManualClock()
+    async with ticking(Scripted(always), clock) as runtime:
+        await runtime.wait(await runtime.send("hello"))
+        end = clock.now()
+        (due,) = await timers(runtime)
+        clock.advance((due - end) / 1000)
+        await ended(runtime, 2)
+        found, after = await ticks(runtime), await timers(runtime)
+
+    assert due == next_tick(MAIN, end, RULES)
+    text = f"<tick>\nkind: tick\nelapsed_ms: {due - end}\nreason: interval\n</tick>"
+    assert found == [(text, "done", None)]
+    assert after == [next_tick(MAIN, due, RULES)]
+
+
+async def test_a_session_is_greeted_once_even_over_a_restart(tmp_path: Path) -> None:
+    clock, greeting = ManualClock(), replace(RULES, initial_greeting=True)
+    async with ticking(["Good morning!"], clock, greeting, tmp_path) as first:
+        await ended(first, 1)
+    async with ticking(Scripted(always), clock, greeting, tmp_path) as second:
+        clock.advance(LONGEST_S)
+        await ended(second, 2)
+        found = await ticks(second)
+
+    assert [text.splitlines()[1] for text, _, _ in found] == ["kind: greeting", "kind: tick"]
+    assert "elapsed_ms: 0\nreason: first tick" in found[0][0]
+
+
+async def test_a_day_alone_has_the_turns_that_its_interval_gives() -> None:
+    clock = ManualClock()
+    async with ticking(Scripted(always), clock) as runtime:
+        until = clock.now() + 86_400_000
+        count = 0
+        while (due := (await timers(runtime))[0]) < until:
+            clock.advance((due - clock.now()) / 1000)
+            count += 1
+            await ended(runtime, count)
+        left = await timers(runtime)
+
+    assert 144 / 1.25 <= count <= 144 / 0.75
+    assert len(left) == 1
+
+
+@pytest.mark.parametrize("how", ["done", "failed", "stopped", "halted"])
+async def test_however_a_tick_ends_there_is_one_next(how: str) -> None:
+    clock, pause = ManualClock(), Pause("thinking")
+    lines: list[Line | Pause] = {
+        "done": ["NO_REPLY"],
+        "failed": [ValueError("broken")],
+        "stopped": [pause],
+        "halted": ["never said"],
+    }[how]
+    async with ticking(lines, clock) as runtime:
+        if how == "halted":
+            await runtime.halt()
+        clock.advance(LONGEST_S)
+        if how == "stopped":
+            await pause.reached.wait()
+            await runtime.stop()
+        if how == "halted":
+            await wait_for(runtime, "stimulus.suppressed")
+        else:
+            await ended(runtime, 1)
+        left = await timers(runtime)
+
+    assert len(left) == 1
+    assert left[0] > clock.now()
+
+
+async def test_no_tick_is_filed_while_a_turn_runs() -> None:
+    clock, pause = ManualClock(), Pause("thinking")
+    async with ticking([pause], clock) as runtime:
+        await runtime.send("hello")
+        await pause.reached.wait()
+        clock.advance(LONGEST_S)
+        await wait_for(runtime, "timer.fired")
+        found, left = await ticks(runtime), await timers(runtime)
+        pause.go_on.set()
+
+    assert found == []
+    assert len(left) == 1
+
+
+async def test_a_sleeper_does_not_tick_until_it_was_woken() -> None:
+    clock = ManualClock()
+    nap = says("", call("sleep", duration_ms=7_200_000))
+    async with ticking([nap, "NO_REPLY"], clock) as runtime:
+        await runtime.send("rest")
+        entered = await wait_for(runtime, "sleep.entered")
+        (due,) = await timers(runtime)
+        clock.advance(7_200)
+        await wait_for(runtime, "sleep.woken")
+        await ended(runtime, 2)
+        found = await ticks(runtime)
+
+    assert due > entered.data["wake_at"]
+    assert found == []
+
+
+async def test_a_used_up_day_suppresses_ticks_and_goes_on_later() -> None:
+    clock = ManualClock()
+    async with ticking(Scripted(always), clock, replace(RULES, daily_turn_budget=2)) as runtime:
+        for count in (1, 2):
+            clock.advance(LONGEST_S)
+            await ended(runtime, count)
+        clock.advance(LONGEST_S)
+        await wait_for(runtime, "stimulus.suppressed")
+        refused = await ticks(runtime)
+        clock.advance(86_400)
+        await ended(runtime, 3)
+        left = await timers(runtime)
+
+    assert [(state, reason) for _, state, reason in refused] == [
+        ("done", None),
+        ("done", None),
+        ("suppressed", "budget"),
+    ]
+    assert len(left) == 1
+
+
+async def test_switched_off_it_ends_itself_and_switched_on_again_it_has_one_timer() -> None:
+    clock, model = ManualClock(), Scripted(always)
+    async with ticking(model, clock) as runtime:
+        await runtime.reconfigure(agents=[Agent(model=model)])
+        clock.advance(LONGEST_S)
+        await wait_for(runtime, "timer.fired")
+        off, none = await ticks(runtime), await timers(runtime)
+        await runtime.reconfigure(agents=[Agent(model=model, proactive=RULES)])
+        await runtime.reconfigure(agents=[Agent(model=model, proactive=RULES)])
+        one = await timers(runtime)
+
+    assert (off, none) == ([], [])
+    assert len(one) == 1
+
+
+@pytest.mark.parametrize(
+    ("rules", "words"),
+    [
+        (ProactiveRules(tick_interval_secs=10), ("at least 60", "allow_short_intervals")),
+        (ProactiveRules(tick_interval_secs=600, max_idle_secs=300), ("max_idle_secs",)),
+    ],
+)
+def test_an_interval_that_cannot_be_is_refused(rules: ProactiveRules, words: tuple[str]) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        Agent(proactive=rules)
+
+    assert refused.value.field == "proactive.tick_interval_secs"
+    assert all(word in refused.value.rule for word in words)
