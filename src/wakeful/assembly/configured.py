@@ -59,9 +59,7 @@ def configured(plan: Plan, running: Mapping[str, McpServer] | None = None) -> Co
     refuse_open_homes(plan)
     settings = plan.settings
     servers = mcp_servers(plan, running or {})
-    ready_agents = {
-        agent.id: ready_agent(agent, servers, plan.clock) for agent in plan.agents.values()
-    }
+    ready_agents = {agent.id: ready_agent(agent, servers, plan) for agent in plan.agents.values()}
     agents = Agents({agent_id: agent.config for agent_id, agent in ready_agents.items()})
     return Configured(
         settings=settings,

@@ -1,4 +1,4 @@
-"""The agents of agents: model, tools, and the servers that some of the tools come from."""
+"""Agents made ready: model, tools, and the servers that some of the tools come from."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,7 +10,6 @@ from wakeful.tools.mcp.server import McpServer
 from wakeful.tools.toolbox import Toolbox
 from wakeful.turn.agent import Agent, ReadyAgent
 from wakeful.views.agents import AgentCard
-from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.workspace import refuse_around
 
@@ -44,13 +43,22 @@ def refuse_open_homes(plan: Plan) -> None:
             refuse_around(home, agent.workspace)
 
 
-def ready_agent(agent: Agent, servers: Mapping[str, McpServer], clock: Clock) -> ReadyAgent:
+def ready_agent(agent: Agent, servers: Mapping[str, McpServer], plan: Plan) -> ReadyAgent:
     own = {tool.name for tool in agent.tools}
     builtin = default_tools() if agent.has_default_tools else ()
     tools = [*agent.tools, *(tool for tool in builtin if tool.name not in own)]
     toolbox = Toolbox(tools, [servers[name] for name in agent.mcp])
     models = (agent.model, *agent.fallback_models)
-    return ReadyAgent(agent, resolve_model(models, agent.config.limits, clock), toolbox)
+    model = resolve_model(models, agent.config.limits, plan.clock)
+    return ReadyAgent(agent, model, toolbox, is_proactive=_is_proactive(agent, plan))
+
+
+def _is_proactive(agent: Agent, plan: Plan) -> bool:
+    """Tell whether sessions of an agent wake by themselves: all of them are told alike."""
+    return agent.config.proactive.enabled or any(
+        binding.agent == agent.id and binding.proactive is not None and binding.proactive.enabled
+        for binding in plan.settings.bindings
+    )
 
 
 def card_of(agent: ReadyAgent) -> AgentCard:

@@ -234,10 +234,16 @@ class Opening:
             opened_at=tx.now,
             claimed_at=tx.now,
             ended_at=None,
-            view=head.kind.rule.view,
+            view=self._view(session, head),
             granted=self._granted(group),
             reports_to=self._deps.reports_to(tx, head),
         )
+
+    def _view(self, session: Session, head: Stimulus) -> View:
+        view = head.kind.rule.view
+        if view is not View.BY_KEY:
+            return view
+        return View.LIGHT if self._deps.proactive_of(session).light_context else View.FULL
 
     def _granted(self, group: Sequence[Stimulus]) -> tuple[str, ...]:
         """Return the tools that each of those who open a turn is granted."""

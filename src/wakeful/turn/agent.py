@@ -77,7 +77,9 @@ def model_name(model: str | Model) -> str:
 class ReadyAgent:
     """An agent made ready to run turns: model resolved, tools gathered, prompt written."""
 
-    def __init__(self, agent: Agent, model: Model, toolbox: Toolbox) -> None:
+    def __init__(
+        self, agent: Agent, model: Model, toolbox: Toolbox, *, is_proactive: bool = False
+    ) -> None:
         self.agent_id = agent.id
         self.model = model
         self.fallback_models = tuple(map(model_name, agent.fallback_models))
@@ -87,7 +89,7 @@ class ReadyAgent:
         self.toolbox = toolbox
         self.config = agent.config
         self.workspace = agent.workspace
-        self._told = system_prompt(agent.id, agent.instructions)
+        self._told = system_prompt(agent.id, agent.instructions, is_proactive=is_proactive)
         self._files = None if agent.workspace is None else PromptFiles(agent.workspace)
         self._described = "\n".join((self._told, *toolbox.all(), *agent.mcp))
         self.config_hash = _hash(model.name, self._described)

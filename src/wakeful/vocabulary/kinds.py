@@ -139,6 +139,7 @@ class View(StrEnum):
     FULL = "full"
     LIGHT = "light"  # only what the turn itself holds
     FRESH = "fresh"  # a transcript of its own
+    BY_KEY = "by-key"  # full or light, as the settings of the session say
 
 
 class Limit(StrEnum):
@@ -256,6 +257,7 @@ RULES: dict[Kind, KindRule] = {
         refused=Refused.SUPPRESSED, asleep=Asleep.ENDS, is_inner=True, is_of_its_own=True
     ),
     Kind.TICK: KindRule(
+        view=View.BY_KEY,
         is_of_its_own=True,
         refused=Refused.SUPPRESSED,
         asleep=Asleep.SUPPRESSED,

@@ -212,3 +212,27 @@ def test_an_interval_that_cannot_be_is_refused(rules: ProactiveRules, words: tup
 
     assert refused.value.field == "proactive.tick_interval_secs"
     assert all(word in refused.value.rule for word in words)
+
+
+async def test_a_light_tick_sees_nothing_of_the_conversation_and_leaves_no_trace() -> None:
+    clock, model = ManualClock(), Scripted(always)
+    async with ticking(model, clock, replace(RULES, light_context=True)) as runtime:
+        await runtime.wait(await runtime.send("remember the milk"))
+        clock.advance(LONGEST_S)
+        await ended(runtime, 2)
+        await runtime.wait(await runtime.send("and now?"))
+
+    tick, last = model.requests[1], model.requests[2]
+    assert "remember the milk" not in str(tick.messages)
+    assert "remember the milk" in str(last.messages)
+
+
+async def test_only_who_may_wake_by_itself_is_told_of_ticks() -> None:
+    clock, model, quiet = ManualClock(), Scripted(always), Scripted(always)
+    async with ticking(model, clock) as runtime:
+        await runtime.wait(await runtime.send("hello"))
+    async with ticking(quiet, clock, ProactiveRules()) as runtime:
+        await runtime.wait(await runtime.send("hello"))
+
+    assert "<tick>" in model.requests[0].system
+    assert "<tick>" not in quiet.requests[0].system
