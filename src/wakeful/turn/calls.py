@@ -5,9 +5,9 @@ from functools import partial
 from itertools import islice, takewhile
 
 from wakeful.broker import lane_rows
-from wakeful.broker.lane_rows import LanesNeeded
 from wakeful.prompts import notes
 from wakeful.store.backend import Rerun
+from wakeful.store.database import LocksNeeded
 from wakeful.tools.running import cut, locks_of, run_in_ledger
 from wakeful.tools.tool import Effect, LedgerContext, Tool, ToolResult
 from wakeful.turn.attempt import CallOutcome
@@ -127,7 +127,7 @@ def _run_in_ledger(commit: TurnCommit, tool: Tool, call: ToolCall) -> ToolResult
     )
     try:
         return run_in_ledger(tool, call, context)
-    except (Rerun, Transient, StoreFailed, LanesNeeded):
+    except (Rerun, Transient, StoreFailed, LocksNeeded):
         raise  # the store's own: no word about the tool
     except Exception as error:
         raise LedgerToolFailed(call, error) from error
