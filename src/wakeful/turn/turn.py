@@ -42,11 +42,25 @@ from wakeful.turns.asks import Purpose
 from wakeful.turns.tool_calls import CallState, call_key
 from wakeful.turns.turns import End, TurnState
 from wakeful.vocabulary.clock import Clock
-from wakeful.vocabulary.errors import ContextOverflow, Garbled, Permanent, Transient
+from wakeful.vocabulary.errors import (
+    ContextOverflow,
+    Garbled,
+    Permanent,
+    StoreDamaged,
+    StoreFailed,
+    StoreRefused,
+    Transient,
+)
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.failpoints import failpoint
 from wakeful.vocabulary.message import AssistantMessage, ToolCall
 from wakeful.vocabulary.text import error_text
+
+# Time mends these: a busy, full or read-only store, a machine without memory for a moment.
+PASSING = (Transient, StoreRefused, MemoryError)
+# Between the tries of a commit that holds what was paid for: longer, and the turn is left instead.
+COMMIT_PAUSES_S = (0.5, 1.0, 2.0, 4.0)
+COMMIT_TRIES = 3  # of one that fails in a way nobody foresaw; what is deterministic fails each time
 
 log = logging.getLogger(__name__)
 
@@ -243,7 +257,7 @@ class TurnRunner:
                     attempt, lambda commit: compaction_commits.skipped(commit, purpose)
                 )
             failpoint("reply")
-            return await self._commit(
+            return await self._insist(
                 attempt, lambda commit: compaction_commits.compacted(commit, *made, purpose)
             )
         return await self._commit(
@@ -308,7 +322,7 @@ class TurnRunner:
         calls = () if result.reply is None else result.reply.tool_calls
         while True:
             try:
-                return await self._commit(
+                return await self._insist(
                     attempt,
                     lambda commit: next_step.advance(commit, result),
                     calls=calls,
@@ -331,6 +345,35 @@ class TurnRunner:
             attempt,
             lambda commit: next_step.leave_attempt(commit, attempt, reason, resume_at, failure),
         )
+
+    async def _insist(
+        self,
+        attempt: TurnAttempt,
+        act: Callable[[TurnCommit], Next],
+        *,
+        calls: Iterable[ToolCall] = (),
+        ledger_failures: Mapping[str, str] = NO_FAILURES,
+    ) -> Next:
+        """Make a commit whose content would be lost, again if it fails for what may pass.
+
+        Nothing was written when a commit raises, so that it may be made again as it is.
+        """
+        tries = 0
+        while True:
+            try:
+                return await self._commit(
+                    attempt, act, calls=calls, ledger_failures=ledger_failures
+                )
+            except (LedgerToolFailed, StoreFailed, StoreDamaged):
+                raise
+            except Exception as error:
+                is_passing = isinstance(error, PASSING)
+                if tries >= (len(COMMIT_PAUSES_S) if is_passing else COMMIT_TRIES - 1):
+                    raise
+                log.warning("a commit of %s is tried again", attempt.turn.id, exc_info=True)
+            if is_passing:
+                await self._clock.sleep(COMMIT_PAUSES_S[tries])
+            tries += 1
 
     async def _commit(
         self,
