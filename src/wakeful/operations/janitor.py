@@ -3,7 +3,8 @@
 import logging
 from collections.abc import Callable
 
-from wakeful.broker import attachments, lane_rows, stimuli
+from wakeful import attachments
+from wakeful.broker import lane_rows, stimuli
 from wakeful.bus.bus import Bus
 from wakeful.gate import storms
 from wakeful.intake import dedup, deletion

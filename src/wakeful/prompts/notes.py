@@ -36,7 +36,20 @@ def overflow(count: int, lines: Sequence[str]) -> str:
 
 
 def attached(attachments: Sequence[KeptAttachment]) -> str:
+    """Return a line for each attachment: its id, and what its sender calls it."""
     return "".join(
-        f"\n[attachment: {item.name} ({item.media_type}, {item.size} bytes)]"
+        f"\n[attachment {item.id}: {item.name} ({item.media_type}, {item.size} bytes)]"
         for item in attachments
     )
+
+
+def not_shown(attachment: KeptAttachment, why: str) -> str:
+    """Say why the model sees no more of an attachment; its name may be a stranger's words."""
+    return f"[attachment {attachment.id} is not shown: {why}]"
+
+
+def refused(attachments: Sequence[KeptAttachment], sentence: str) -> str:
+    """Say what is left out from here on because the provider did not take it."""
+    named = ", ".join(item.id for item in attachments)
+    noun = "attachment" if len(attachments) == 1 else "attachments"
+    return f"[The provider did not take the {noun} {named}, left out from here on: {sentence}]"

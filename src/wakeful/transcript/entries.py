@@ -4,12 +4,20 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
+from wakeful import attachments
 from wakeful.store.database import Tx
 from wakeful.store.rows import RowTable
 from wakeful.transcript import branches, sessions
 from wakeful.transcript.branches import Segment
 from wakeful.transcript.sessions import Session
-from wakeful.vocabulary.entry import Body, Entry, EntryKind, chain, encode_body
+from wakeful.vocabulary.entry import (
+    Body,
+    Entry,
+    EntryKind,
+    attachments_of,
+    chain,
+    encode_body,
+)
 from wakeful.vocabulary.record import Record
 
 ENTRIES = RowTable("entries", Entry)
@@ -58,6 +66,9 @@ def append(tx: Tx, session: Session, lines: Sequence[NewEntry]) -> tuple[Session
         )
         parent_id = line.id
     tx.many(ENTRIES.insert, [ENTRIES.params(entry) for entry in written])
+    attachments.hold(
+        tx, [(one.id, kept.hash) for one in lines for kept in attachments_of(one.body)]
+    )
     session = structs.replace(session, leaf_id=parent_id, leaf_depth=depth, leaf_hash=last_hash)
     sessions.move_leaf(tx, session)
     tx.notify(APPENDED, session.branch)

@@ -146,7 +146,13 @@ def _write(commit: TurnCommit, outcome: CallOutcome) -> None:
         output=whole,
         ends_turn=result.ends_turn,
     )
-    message = ToolMessage(call_id=call.id, name=call.name, text=shown, is_error=result.is_error)
+    message = ToolMessage(
+        call_id=call.id,
+        name=call.name,
+        text=shown,
+        is_error=result.is_error,
+        attachments=commit.keep(result.attachments),
+    )
     commit.add(ToolBody(message=message, is_external=result.is_external))
     if result.is_external:
         commit.taint()

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import structs
 
+from wakeful.prompts import notes
 from wakeful.prompts.compaction import introduced
 from wakeful.prompts.fence import fenced
 from wakeful.turn.mend import mended
@@ -19,7 +20,7 @@ from wakeful.vocabulary.entry import (
     UserBody,
 )
 from wakeful.vocabulary.kinds import View
-from wakeful.vocabulary.message import Message, UserMessage
+from wakeful.vocabulary.message import Message, ToolMessage, UserMessage
 
 SPOKEN = frozenset(  # kinds of entries that a model reads
     {
@@ -45,6 +46,7 @@ class Context:
         self.messages: list[Message] = []
         self.size = 0  # characters of the entries, for whoever keeps it
         self.tokens = 0  # as the model counted them last, and an estimate of what follows
+        self.refused: frozenset[str] = frozenset()  # hashes that the provider did not take
         self._counted_from = 0  # what was counted before this depth was another context
         self._last_user_turn: str | None = None
 
@@ -68,6 +70,8 @@ class Context:
         message = message_of(entry, body)
         if message is None:
             return
+        if isinstance(body, NoteBody) and body.refused:
+            self.refused |= frozenset(body.refused)
         is_whole = not isinstance(body, AssistantBody) or not body.is_partial
         counts = counted(message) if is_whole and entry.depth >= self._counted_from else None
         self.tokens = self.tokens + tokens_of(message) if counts is None else counts
@@ -77,7 +81,10 @@ class Context:
             # What opens or joins a turn together is one prompt.
             last = self.messages.pop()
             assert isinstance(last, UserMessage)
-            message = UserMessage(text=f"{last.text}\n\n{message.text}")
+            message = UserMessage(
+                text=f"{last.text}\n\n{message.text}",
+                attachments=last.attachments + message.attachments,
+            )
         else:
             self._last_user_turn = entry.turn_id
         self.messages.append(message)
@@ -131,14 +138,26 @@ def _ends_in_turn(entries: Sequence[Entry], turn_id: str | None) -> bool:
 def message_of(entry: Entry, body: Body) -> Message | None:
     """Return an entry as a model reads it, or None if it does not."""
     match body:
-        case UserBody(is_external=True):
-            return UserMessage(text=fenced(body.text, source=body.source, entry_id=entry.id))
-        case UserBody() | NoteBody():
+        case UserBody():
+            said = (body.text + notes.attached(body.attachments)).removeprefix("\n")
+            if body.is_external:
+                said = fenced(said, source=body.source, entry_id=entry.id)
+            return UserMessage(text=said, attachments=body.attachments)
+        case NoteBody():
             return UserMessage(text=body.text)
-        case ToolBody(is_external=True):
-            said = fenced(body.message.text, source=body.message.name, entry_id=entry.id)
-            return structs.replace(body.message, text=said)
-        case AssistantBody() | ToolBody():
+        case ToolBody():
+            return _result(entry, body)
+        case AssistantBody():
             return body.message
         case CompactionBody():
             return None
+
+
+def _result(entry: Entry, body: ToolBody) -> ToolMessage:
+    message = body.message
+    if not body.is_external and not message.attachments:
+        return message
+    said = message.text + notes.attached(message.attachments)
+    if body.is_external:
+        said = fenced(said, source=message.name, entry_id=entry.id)
+    return structs.replace(message, text=said)

@@ -4,7 +4,7 @@ Facts are always written; nothing new starts once the turn was interrupted, its 
 limit reached.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
@@ -31,9 +31,10 @@ from wakeful.turn.sizing import cycle_of, due_after, is_compaction, is_flush
 from wakeful.turns import asks, turns
 from wakeful.turns.asks import Purpose
 from wakeful.turns.turns import ENDS, End, Interrupt, Phase, TurnState
+from wakeful.vocabulary.entry import EntryKind, NoteBody
 from wakeful.vocabulary.errors import Garbled, Transient
 from wakeful.vocabulary.kinds import View
-from wakeful.vocabulary.stimulus import Place, State, Stimulus
+from wakeful.vocabulary.stimulus import KeptAttachment, Place, State, Stimulus
 from wakeful.vocabulary.text import error_text
 
 STEER_LIMIT = 100  # waiting stimuli looked at by one boundary
@@ -90,6 +91,15 @@ def ask(commit: TurnCommit, step: int) -> Ask:
     """Write down that the model is about to be asked."""
     _write_ask(commit, step, Purpose.REPLY, Phase.STREAMING)
     return Ask(step=step)
+
+
+def ask_without(commit: TurnCommit, refused: Sequence[KeptAttachment], sentence: str) -> Next:
+    """Note that the provider did not take what is attached, and ask again without it."""
+    asks.failed(commit.tx, commit.turn.id, commit.turn.step, sentence)
+    told = notes.refused(refused, sentence)
+    body = NoteBody(topic="refused", text=told, refused=tuple(one.hash for one in refused))
+    commit.add(body, kind=EntryKind.CUSTOM_MESSAGE)
+    return next_step(commit, ask)
 
 
 def compact(commit: TurnCommit, step: int, purpose: Purpose) -> Compact:

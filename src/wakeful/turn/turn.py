@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 
 from wakeful.gate.locking import write_in_lanes
 from wakeful.models.model import Delta, Request, Restart
+from wakeful.models.sight import sight_of
 from wakeful.prompts import notes
 from wakeful.store.database import Store, Tx
 from wakeful.telemetry.metrics import Metrics
@@ -35,6 +36,7 @@ from wakeful.turn.commit import (
     commit_step,
     is_fenced,
 )
+from wakeful.turn.showing import Showing, attached_to, newest
 from wakeful.turn.sizing import is_flush
 from wakeful.turn.summary import summarise
 from wakeful.turns import asks, turns
@@ -43,6 +45,7 @@ from wakeful.turns.tool_calls import CallState, call_key
 from wakeful.turns.turns import End, TurnState
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import (
+    AttachmentRefused,
     ContextOverflow,
     Garbled,
     Permanent,
@@ -53,7 +56,7 @@ from wakeful.vocabulary.errors import (
 )
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.failpoints import failpoint
-from wakeful.vocabulary.message import AssistantMessage, ToolCall
+from wakeful.vocabulary.message import AssistantMessage, Message, ToolCall
 from wakeful.vocabulary.text import error_text
 
 # Time mends these: a busy, full or read-only store, a machine without memory for a moment.
@@ -61,6 +64,7 @@ PASSING = (Transient, StoreRefused, MemoryError)
 # Between the tries of a commit that holds what was paid for: longer, and the turn is left instead.
 COMMIT_PAUSES_S = (0.5, 1.0, 2.0, 4.0)
 COMMIT_TRIES = 3  # of one that fails in a way nobody foresaw; what is deterministic fails each time
+NO_CONTENTS: Mapping[str, str] = {}
 
 log = logging.getLogger(__name__)
 
@@ -137,6 +141,8 @@ class TurnRunner:
             return await self._commit(
                 attempt, lambda commit: compaction_commits.refused(commit, refusal)
             )
+        except AttachmentRefused as error:
+            return await self._leave_out(attempt, error)
         except Permanent as error:
             return await self._end(attempt, TurnState.FAILED, "provider", error_text(error))
         except (Exception, asyncio.CancelledError) as error:
@@ -152,6 +158,18 @@ class TurnRunner:
             failpoint("closed")
         return next
 
+    async def _leave_out(self, attempt: TurnAttempt, error: AttachmentRefused) -> Next:
+        """Ask again without what the provider did not take; it is not shown any more."""
+        messages, known = attempt.context.messages, attempt.context.refused
+        refused = newest(messages, known)
+        if not refused:
+            return await self._end(attempt, TurnState.FAILED, "provider", error_text(error))
+        attempt.partial.clear()
+        sentence = error_text(error)
+        return await self._commit(
+            attempt, lambda commit: next_step.ask_without(commit, refused, sentence)
+        )
+
     async def _stream(self, attempt: TurnAttempt) -> AssistantMessage:
         """Ask the model and show its words as they come."""
         agent, turn = attempt.agent, attempt.turn
@@ -161,9 +179,11 @@ class TurnRunner:
             more = flush.system_prompt if is_flush(turn) else ""
             attempt.system = "\n\n".join(filter(None, (await agent.system(), more)))
             attempt.can_remember = await agent.can_remember()
+        messages, contents = await self._shown(attempt)
         request = Request(
             system=attempt.system,
-            messages=tuple(attempt.context.messages),
+            messages=tuple(messages),
+            contents=contents,
             tools=agent.toolbox.specs(turn.trust, turn.granted),
             thinking=agent.config.thinking,
             turn_id=turn.id,
@@ -180,6 +200,15 @@ class TurnRunner:
                 self._show(attempt, "", restarted=piece.model, failure=piece.failure)
 
         return await self._answer(attempt, request, show)
+
+    async def _shown(self, attempt: TurnAttempt) -> tuple[Sequence[Message], Mapping[str, str]]:
+        """Return the conversation as the model is shown it, with what is attached to it."""
+        context = attempt.context
+        if not any(attached_to(message) for message in context.messages):
+            return context.messages, NO_CONTENTS
+        attempt.showing = attempt.showing or Showing(self._store)
+        sight = sight_of(attempt.agent.model)
+        return await attempt.showing.show(context.messages, context.refused, sight)
 
     async def _answer(self, attempt: TurnAttempt, request: Request, show: Show) -> AssistantMessage:
         return await answer(

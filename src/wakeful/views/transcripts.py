@@ -108,6 +108,15 @@ class TranscriptView:
             found.append(card)
         return found
 
+    async def paths(self, session_key: str, *, is_current: bool) -> list[list[Segment]]:
+        """Return the path that a session goes on, or also every other one that it ever went."""
+        if is_current:
+            tip = await self._tip(session_key, None)
+            return [] if tip is None else [await self._segments(tip)]
+        cards = await self.cards(session_key)
+        tips = [tip for card in cards for tip in (card.tip, *card.branches)]
+        return [await self._segments(tip) for tip in tips]
+
     async def labels(self, session_key: str) -> dict[str, str]:
         """Return the labels of the session's path, by entry; the last one of each counts."""
         tip = await self._tip(session_key, None)

@@ -8,6 +8,7 @@ import msgspec
 
 from wakeful.vocabulary.message import AssistantMessage, ToolMessage
 from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.stimulus import KeptAttachment
 
 
 class EntryKind(StrEnum):
@@ -21,12 +22,13 @@ class EntryKind(StrEnum):
     AUTOMATION_TRIGGER = "automation_trigger"
 
 
-class UserBody(Record, tag="user"):
+class UserBody(Record, tag="user", omit_defaults=True):
     """What somebody said; external text is fenced when the context is built."""
 
     text: str
     source: str = ""
     is_external: bool = False
+    attachments: tuple[KeptAttachment, ...] = ()  # their bytes stay as long as the entry does
 
 
 class AssistantBody(Record, tag="assistant", omit_defaults=True):
@@ -46,6 +48,7 @@ class NoteBody(Record, tag="note", omit_defaults=True):
     topic: str  # of a label, the entry it is on; of a branch's summary, the leaf that was left
     text: str
     is_hidden: bool = False  # for the model, not for people
+    refused: tuple[str, ...] = ()  # hashes of what a provider did not take: not shown again
 
 
 class CompactionBody(Record, tag="compaction"):
@@ -91,6 +94,22 @@ class Entry(Record):
 
     def content(self) -> Body:
         return decode_body(self.body)
+
+
+def attachments_of(body: Body) -> tuple[KeptAttachment, ...]:
+    """Return what came along with the words of an entry."""
+    match body:
+        case UserBody():
+            return body.attachments
+        case ToolBody():
+            return body.message.attachments
+        case _:
+            return ()
+
+
+def attached(entry: Entry) -> tuple[KeptAttachment, ...]:
+    """Return what came along with an entry; most have nothing, and are not decoded for it."""
+    return attachments_of(entry.content()) if '"attachments":[' in entry.body else ()
 
 
 def chain(previous: str, entry_id: str, kind: str, body: str) -> str:

@@ -13,7 +13,8 @@ WakefulError
 │   ├── StoreDamaged    the database cannot be trusted
 │   ├── StoreRefused    the database may not be opened by this process
 │   ├── UnreadableRow   one row means nothing to this release; all others are well
-│   └── ContextOverflow the conversation does not fit the model
+│   ├── ContextOverflow the conversation does not fit the model
+│   └── AttachmentRefused a provider does not take an image or a document
 └── Invariant           we must act: this is a bug, or the disk lied
     └── StoreFailed     a sync failed: nothing may be acknowledged any more
 """
@@ -85,6 +86,10 @@ class UnreadableRow(Permanent):
 
 class ContextOverflow(Permanent):
     """The conversation does not fit the model's context window."""
+
+
+class AttachmentRefused(Permanent):
+    """The provider does not take something that was attached."""
 
 
 class Invariant(WakefulError):

@@ -71,6 +71,8 @@ MOVES: dict[State, frozenset[State]] = {
     **{state: frozenset() for state in TERMINAL},
 }
 
+ID_LENGTH = 16  # digits of a hash by which a model names an attachment
+
 OPERATOR = "operator"  # the owner who may enter every session
 
 
@@ -83,12 +85,17 @@ class Attachment(Record):
 
 
 class KeptAttachment(Record):
-    """An attachment as the ledger of stimuli names it; its bytes are kept apart, once."""
+    """An attachment as the ledgers name it; its bytes are kept apart, once."""
 
     name: str
     media_type: str
     size: int  # bytes
     hash: str  # SHA-256 of the bytes
+
+    @property
+    def id(self) -> str:
+        """What a model calls it; nobody else's words stand in it."""
+        return self.hash[:ID_LENGTH]
 
 
 class ReadyAttachment(KeptAttachment):

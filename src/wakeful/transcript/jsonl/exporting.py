@@ -1,17 +1,19 @@
 """Export: a transcript leaves as lines, page by page."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from wakeful import attachments
 from wakeful.store.database import Row, Store
 from wakeful.transcript.branches import BRANCHES, CHAIN
 from wakeful.transcript.entries import ENTRIES
-from wakeful.transcript.jsonl import writing
+from wakeful.transcript.jsonl import images, writing
 from wakeful.transcript.jsonl.file import prefix_of
 from wakeful.transcript.jsonl.numbers import Numbers
 from wakeful.transcript.jsonl.references import references, renamed
 from wakeful.transcript.jsonl.writing import Links
-from wakeful.vocabulary.entry import CompactionBody, Entry
+from wakeful.vocabulary.entry import CompactionBody, Entry, attached
 from wakeful.vocabulary.errors import NotFound
 from wakeful.vocabulary.record import Record
 
@@ -119,7 +121,7 @@ class _Scribe:
         if kept is None:
             line = await self._composed(entry, name)
         else:
-            line = kept.encode()
+            line = images.unfolded(kept, await self._contents(entry)).encode()
         self._last = entry.id, name
         return line
 
@@ -136,7 +138,17 @@ class _Scribe:
             parent=None if entry.parent_id is None else await self._name_of(entry.parent_id),
             first_kept=first_kept or name,
         )
-        return writing.line(entry.kind, entry.at, renamed(entry.kind, body, names), links)
+        contents = await self._contents(entry)
+        return writing.line(entry.kind, entry.at, renamed(entry.kind, body, names), links, contents)
+
+    async def _contents(self, entry: Entry) -> Mapping[str, str]:
+        """Return the bytes of what is attached to an entry."""
+        hashes = [one.hash for one in attached(entry)]
+        if not hashes:
+            return writing.NO_CONTENTS
+        return await asyncio.to_thread(
+            images.canonical, await attachments.read(self._store, hashes)
+        )
 
     def _named(self, entry_id: str, given: str | None) -> str:
         """Name an entry: as its file did, else by the end of its id, else by all of it."""

@@ -8,15 +8,23 @@ from typing import Any
 
 import msgspec
 
-from wakeful.transcript.jsonl import writing
+from wakeful.transcript.jsonl import images, writing
 from wakeful.transcript.jsonl.numbers import Numbers
 from wakeful.transcript.jsonl.reading import Object, Unreadable, parse, read, time_of
 from wakeful.transcript.jsonl.references import references, renamed
 from wakeful.transcript.jsonl.splitting import LONGEST_LINE, Piece
 from wakeful.transcript.jsonl.tree import Tree
 from wakeful.transcript.jsonl.writing import VERSION, Links
-from wakeful.vocabulary.entry import Body, CompactionBody, EntryKind, NoteBody, encode_body
+from wakeful.vocabulary.entry import (
+    Body,
+    CompactionBody,
+    EntryKind,
+    NoteBody,
+    attachments_of,
+    encode_body,
+)
 from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.stimulus import ReadyAttachment
 from wakeful.vocabulary.text import one_line
 
 MOST_TROUBLES = 100  # that are told one by one; the others are counted
@@ -51,6 +59,7 @@ class Found(Record):
     body: str
     name: str | None  # where it is not the end of the id
     line: str | None  # where it is not what we would write
+    brought: tuple[ReadyAttachment, ...] = ()  # images, and what else is attached
 
 
 def prefix_of(transcript_id: str) -> str:
@@ -173,6 +182,8 @@ class File:
             self.label = one_line(body.text, LONGEST_LABEL) or None
         parent_name = None if parent is None else self._name_of(parent)
         links = Links(name=name, parent=parent_name, first_kept=first_kept)
+        brought = images.found_in(line) if attachments_of(body) else []
+        written = writing.line(kind, at, body, links, {one.hash: one.data for one in brought})
         return Found(
             number=number,
             id=self.id_of(number),
@@ -182,7 +193,8 @@ class File:
             at=at,
             body=encode_body(renamed(kind, body, self._our_ids(kind, body))).decode(),
             name=None if is_short else name,
-            line=None if writing.line(kind, at, body, links) == text else text.decode(),
+            line=None if written == text else images.folded(text.decode(), brought),
+            brought=tuple(brought),
         )
 
     def _upgrade(self, line: Object) -> bool:

@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import msgspec
 
+from wakeful import attachments
 from wakeful.bus.bus import Bus
 from wakeful.store.database import Store, Tx
 from wakeful.transcript.entries import APPENDED, ENTRIES
@@ -196,6 +197,8 @@ class ImportWork:
             tx.many(_ADD_BRANCH, [{**branch, "created_at": tx.now} for branch in branches])
             tx.many(ENTRIES.insert, [ENTRIES.params(entry) for entry in entries])
             imports.add_lines(tx, kept)
+            for one in found:
+                attachments.keep(tx, one.id, one.brought)
             for branch in {entry.branch for entry in entries}:
                 tx.notify(APPENDED, branch)
 

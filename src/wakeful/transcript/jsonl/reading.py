@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
+from wakeful.transcript.jsonl.images import is_image, with_attachments
 from wakeful.vocabulary.entry import (
     AssistantBody,
     Body,
@@ -89,7 +90,8 @@ def read(line: Object) -> Said:
     if reader is None:
         raise Unreadable(f"unknown kind {str(kind)[:40]!r}")
     said = reader(line)
-    return said if OURS not in line else _with_ours(said, line[OURS])
+    kind, body = said if OURS not in line else _with_ours(said, line[OURS])
+    return kind, with_attachments(body, line)
 
 
 def time_of(line: Object) -> int | None:
@@ -114,6 +116,7 @@ def text_of(content: Any) -> str:
     return "\n".join(
         str(block.get("text", "")) if block.get("type") == "text" else f"[{block.get('type')}]"
         for block in _objects(cast("list[Any]", content))
+        if not is_image(block)
     )
 
 

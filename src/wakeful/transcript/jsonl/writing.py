@@ -1,11 +1,13 @@
 """One of our entries as a line of their format."""
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, assert_never, cast
 
 import msgspec
 
+from wakeful.transcript.jsonl import images
 from wakeful.transcript.jsonl.reading import OURS, SETTINGS, STOP_REASONS, Object, read
 from wakeful.vocabulary.entry import (
     AssistantBody,
@@ -15,11 +17,14 @@ from wakeful.vocabulary.entry import (
     NoteBody,
     ToolBody,
     UserBody,
+    attachments_of,
 )
 from wakeful.vocabulary.message import AssistantMessage, Block, Text, Thinking, Usage
 from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.stimulus import KeptAttachment
 
 VERSION = 3
+NO_CONTENTS: Mapping[str, str] = {}
 
 _encode = msgspec.json.Encoder().encode
 _STOP_NAMES = {ours: theirs for theirs, ours in STOP_REASONS.items()} | {"limit": "length"}
@@ -49,9 +54,14 @@ def header(transcript_id: str, started_at: int) -> bytes:
     )
 
 
-def line(kind: EntryKind, at: int, body: Body, links: Links) -> bytes:
-    """Return an entry as a line; what their format has no field for is added in one of ours."""
-    fields = _fields(kind, at, body, links)
+def line(
+    kind: EntryKind, at: int, body: Body, links: Links, contents: Mapping[str, str] = NO_CONTENTS
+) -> bytes:
+    """Return an entry as a line; what their format has no field for is added in one of ours.
+
+    `contents` has the bytes of what is attached, in base64 and by hash.
+    """
+    fields = _fields(kind, at, body, links, contents)
     told = {
         "type": fields.pop("type"),
         "id": links.name,
@@ -59,7 +69,12 @@ def line(kind: EntryKind, at: int, body: Body, links: Links) -> bytes:
         "timestamp": iso(at),
         **fields,
     }
-    ours = _ours(kind, body, *read(told))
+    held = (
+        {images.OURS_FILES: files}
+        if (files := images.files(attachments_of(body), contents))
+        else {}
+    )
+    ours = _ours(kind, body, *read({**told, OURS: held})) | held
     return _encode({**told, OURS: ours} if ours else told)
 
 
@@ -72,10 +87,12 @@ def iso(wall_ms: int) -> str:
     return f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z".rjust(24, "0")
 
 
-def _fields(kind: EntryKind, at: int, body: Body, links: Links) -> Object:
+def _fields(
+    kind: EntryKind, at: int, body: Body, links: Links, contents: Mapping[str, str]
+) -> Object:
     match body:
         case UserBody():
-            message = {"role": "user", "content": _text(body.text)}
+            message = {"role": "user", "content": _content(body.text, body.attachments, contents)}
         case AssistantBody():
             message = _assistant(body.message)
         case ToolBody():
@@ -83,7 +100,7 @@ def _fields(kind: EntryKind, at: int, body: Body, links: Links) -> Object:
                 "role": "toolResult",
                 "toolCallId": body.message.call_id,
                 "toolName": body.message.name,
-                "content": _text(body.message.text),
+                "content": _content(body.message.text, body.message.attachments, contents),
                 "isError": body.message.is_error,
             }
         case CompactionBody():
@@ -163,8 +180,12 @@ def _note(kind: EntryKind, note: NoteBody) -> Object:
             }
 
 
-def _text(text: str) -> list[Object]:
-    return [{"type": "text", "text": text}]
+def _content(
+    text: str, attachments: Sequence[KeptAttachment], contents: Mapping[str, str]
+) -> list[Object]:
+    pictures = images.blocks(attachments, contents)
+    said = [] if pictures and not text else [{"type": "text", "text": text}]
+    return [*said, *pictures]
 
 
 def _ours(kind: EntryKind, body: Body, their_kind: EntryKind, their_body: Body) -> Object:
