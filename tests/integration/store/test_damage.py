@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.children import die_with_parent
 from tests.integration.store.databases import (
     add_note,
     content_of,
@@ -214,7 +215,10 @@ def written_until_killed(path: Path) -> list[str]:
     """Return what a process was told to be on disk before it was killed."""
     path.parent.mkdir(parents=True)
     with subprocess.Popen(
-        [sys.executable, str(WRITER), str(path), "w"], stdout=subprocess.PIPE, text=True
+        [sys.executable, str(WRITER), str(path), "w"],
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=die_with_parent,
     ) as writer:
         assert writer.stdout is not None
         acknowledged = [writer.stdout.readline().strip() for _ in range(200)]
