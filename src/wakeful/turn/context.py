@@ -19,7 +19,7 @@ from wakeful.vocabulary.entry import (
     UserBody,
 )
 from wakeful.vocabulary.kinds import View
-from wakeful.vocabulary.message import Message, UserMessage
+from wakeful.vocabulary.message import Message, StopReason, UserMessage
 
 SPOKEN = frozenset(  # kinds of entries that a model reads
     {
@@ -29,6 +29,10 @@ SPOKEN = frozenset(  # kinds of entries that a model reads
         EntryKind.BRANCH_SUMMARY,
     }
 )
+
+
+# A reply that ended so is no reply: it broke off, or the runtime itself said why there is none.
+_FAILED: frozenset[StopReason] = frozenset({"aborted", "error", "limit"})
 
 
 class Context:
@@ -138,7 +142,9 @@ def message_of(entry: Entry, body: Body) -> Message | None:
         case ToolBody(is_external=True):
             said = fenced(body.message.text, source=body.message.name, entry_id=entry.id)
             return structs.replace(body.message, text=said)
-        case AssistantBody() | ToolBody():
+        case AssistantBody():
+            return None if body.message.stop_reason in _FAILED else body.message
+        case ToolBody():
             return body.message
         case CompactionBody():
             return None
