@@ -179,8 +179,9 @@ class SessionActs:
                 depth = entry.depth
             if depth <= session.seen_depth:
                 return session
-            sessions.note_seen(tx, key, depth)
-            seen = replace(session, seen_depth=depth)
+            unread = entries.count_heard(tx, session, depth)
+            seen = replace(session, seen_depth=depth, unread=unread)
+            sessions.note_seen(tx, seen)
             self._bus.publish(tx, "session.seen", key, unread=seen.unread)
             return seen
 
@@ -217,6 +218,7 @@ class SessionActs:
         forked = forks.onto_branch(tx, copy, at, self._ids.new("br"))
         forked = replace(forked, seen_depth=at.depth)
         sessions.add_missing(tx, [forked])
+        forks.inherit(tx, forked)
         self._bus.publish(tx, "session.created", to)
         return forked
 
