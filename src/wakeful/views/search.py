@@ -38,6 +38,15 @@ _PLACE = (
     "WHERE inherited_branches.branch = entries.branch "
     "AND inherited_branches.last_depth >= entries.depth {wanted}))"
 )
+# The branches that a session's entries lie on, and some of others in the same transcripts.
+_TRANSCRIPTS = (
+    "SELECT transcript_id FROM sessions WHERE key = :session_key "
+    "UNION SELECT id FROM past_transcripts WHERE session_key = :session_key"
+)
+_BRANCHES = (
+    f"({_TRANSCRIPTS} UNION SELECT id FROM branches "  # noqa: S608 (ours)
+    f"WHERE transcript_id IN ({_TRANSCRIPTS}))"
+)
 _PAGE = (
     "SELECT MAX(newest.id) OVER () + 1, MIN(newest.id) OVER (), COUNT(*) OVER (), "  # noqa: S608
     f"newest.role, newest.place, {_ENTRY} FROM ("
@@ -134,6 +143,7 @@ class SearchView:
         place = ""
         if wanted.session_key is not None:
             place += " AND place.key = :session_key"
+            matches += f" AND search_lines.branch IN {_BRANCHES}"
             params["session_key"] = wanted.session_key
         if wanted.agent_id is not None:
             place += " AND place.agent_id = :agent_id"
