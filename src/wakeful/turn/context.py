@@ -6,6 +6,7 @@ from msgspec import structs
 
 from wakeful.prompts.compaction import introduced
 from wakeful.prompts.fence import fenced
+from wakeful.transcript.jsonl.reading import edited
 from wakeful.turn.mend import mended
 from wakeful.turn.tokens import counted, tokens_of
 from wakeful.vocabulary.entry import (
@@ -17,6 +18,7 @@ from wakeful.vocabulary.entry import (
     NoteBody,
     ToolBody,
     UserBody,
+    encode_body,
 )
 from wakeful.vocabulary.kinds import View
 from wakeful.vocabulary.message import Message, StopReason, UserMessage
@@ -99,11 +101,32 @@ def build(branch: str, entries: Sequence[Entry], open_turn_id: str | None = None
     if found is not None:
         context.begin(*found)
         first_kept = found[1].first_kept_depth
-    context.extend(entry for entry in entries if entry.depth >= first_kept)
+    context.extend(entry for entry in as_edited(entries) if entry.depth >= first_kept)
     if entries:
         context.depth, context.hash = entries[-1].depth, entries[-1].hash
     context.messages = mended(context.messages, is_open=_ends_in_turn(entries, open_turn_id))
     return context
+
+
+def as_edited(entries: Sequence[Entry]) -> Sequence[Entry]:
+    """Return a path as it is read: an edit of the context changes or removes an earlier entry.
+
+    Only files of other programs bring edits; the last one of each entry counts.
+    """
+    if not any(entry.kind is EntryKind.CONTEXT_EDIT for entry in entries):
+        return entries
+    edits = {
+        note.topic: note.text
+        for entry in entries
+        if entry.kind is EntryKind.CONTEXT_EDIT and isinstance(note := entry.content(), NoteBody)
+    }
+    found: list[Entry] = []
+    for entry in entries:
+        if entry.id not in edits:
+            found.append(entry)
+        elif (body := edited(entry.content(), edits[entry.id])) is not None:
+            found.append(structs.replace(entry, body=encode_body(body).decode()))
+    return found
 
 
 def in_view(entries: Sequence[Entry], view: View, turn_id: str | None) -> Sequence[Entry]:
