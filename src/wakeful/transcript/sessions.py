@@ -95,7 +95,16 @@ DELETED = "sessions.gone"  # a session is gone: its key
 _overrides = msgspec.json.Decoder(Overrides)
 _MOVED = (
     *("transcript_id", "branch", "leaf_id", "leaf_depth", "leaf_hash", "context_from"),
-    *("started_at", "fork_depth", "seen_depth", "unread", "stopped_note", "label", "queue", "overrides"),
+    *(
+        "started_at",
+        "fork_depth",
+        "seen_depth",
+        "unread",
+        "stopped_note",
+        "label",
+        "queue",
+        "overrides",
+    ),
     *("resets", "input_tokens", "output_tokens", "cost", "cycle", "flushed_cycle"),
     *("compactions", "failed_compactions", "context_tokens"),
 )
@@ -124,13 +133,14 @@ def policies(tx: Tx, keys: Sequence[str]) -> dict[str, SessionPolicy]:
 
 
 def note_spoken(tx: Tx, sessions: Sequence[SessionPolicy]) -> None:
-    """Keep where answers go since somebody spoke in these sessions, and when a person did last."""
+    """Keep where answers go since somebody spoke in these sessions, when a person did last, and
+    what their doors call them.
+    """
+    names = ("key", "route", "last_human_at", "display_name", "subject")
     tx.many(
-        "UPDATE sessions SET last_human_at = :last_human_at, route = :route WHERE key = :key",
-        [
-            {name: params[name] for name in ("key", "route", "last_human_at")}
-            for params in map(POLICIES.params, sessions)
-        ],
+        "UPDATE sessions SET last_human_at = :last_human_at, route = :route, "
+        "display_name = :display_name, subject = :subject WHERE key = :key",
+        [{name: params[name] for name in names} for params in map(POLICIES.params, sessions)],
     )
 
 

@@ -84,7 +84,9 @@ def snippet(text: str, terms: Sequence[Term]) -> list[Part]:
 def _term(match: re.Match[str], field: str) -> Term | None:
     minus, phrase, star, word = match.groups()
     # Of `e-mail` and `--verbose` the dash is no wish; of `-mail` it is.
-    is_excluded = bool(minus) or (word is not None and word[0] == "-" and word[1:2] not in ("", "-"))
+    is_excluded = bool(minus) or (
+        word is not None and word[0] == "-" and word[1:2] not in ("", "-")
+    )
     is_prefix = bool(star) or (word or "").endswith("*")
     said = phrase if word is None else word.rstrip("*")
     if "*" in said:

@@ -529,7 +529,7 @@ async def test_a_contact_reaches_the_agent_and_session_bound_to_it():
     agents = [Agent("main", model=Scripted([])), Agent("scout", model=Scripted([]))]
     async with Runtime(agents=agents, settings=settings, clock=ManualClock()) as runtime:
         contact = Contact(door="hub", channel="#ops", peer="ann")
-        receipt = await runtime.receive(Principal.stranger(), contact, "hi")
+        receipt = await runtime.receive(Principal.stranger(), contact, "hi", is_mention=True)
 
     assert receipt.session_key == "agent:scout:hub:channel:~23ops"
     assert receipt.outcome is Outcome.DEBOUNCING

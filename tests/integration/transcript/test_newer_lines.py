@@ -5,7 +5,15 @@ from typing import Any
 
 import pytest
 
-from tests.integration.transcript.files import HEADER, CliContext, answer, desk, entry, user, written
+from tests.integration.transcript.files import (
+    HEADER,
+    CliContext,
+    answer,
+    desk,
+    entry,
+    user,
+    written,
+)
 from wakeful.models.scripted import Scripted
 from wakeful.runtime import Runtime
 from wakeful.testing.kit import in_memory
