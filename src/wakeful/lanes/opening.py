@@ -334,7 +334,7 @@ def _first_step(commit: TurnCommit) -> Next:
     if next_step.is_moot(commit):
         return next_step.end(commit, End(state=TurnState.DONE))
     if is_compaction(commit.turn):
-        return next_step.compact(commit, 1, Purpose.SUMMARY)
+        return next_step.remember_or_compact(commit, 1)
     return next_step.ask_or_compact(commit, 1)
 
 

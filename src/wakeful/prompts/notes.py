@@ -7,6 +7,11 @@ from wakeful.vocabulary.text import one_line
 
 COLLECTED_HEADING = "[Queued messages while agent was busy]"
 STOPPED = "[The last turn was stopped before it was finished.]"
+REMEMBER = (
+    "[The older part of this conversation is about to be compacted into a summary. First write "
+    "down, with memory_write, what you will want to know later and have not written yet: facts, "
+    "wishes, decisions, open promises. Then go on with what you were doing; do not mention this.]"
+)
 LONGEST_SOURCE = 80
 LONGEST_QUOTE = 160  # characters by which a message is recognised
 SKIPPED = "skipped: a new message arrived"
