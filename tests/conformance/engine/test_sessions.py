@@ -15,7 +15,7 @@ from wakeful.transcript.search import Role
 from wakeful.turns.turns import TurnState
 from wakeful.views import transcripts
 from wakeful.views.search import SearchView, Wanted
-from wakeful.vocabulary.entry import AssistantBody, Entry, NoteBody, UserBody, chain
+from wakeful.vocabulary.entry import AssistantBody, Entry, EntryKind, NoteBody, UserBody, chain
 from wakeful.vocabulary.errors import InvalidInput, NotFound, Underway
 from wakeful.vocabulary.queueing import Mode, QueueOverrides
 from wakeful.vocabulary.session_key import SessionKey
@@ -441,3 +441,21 @@ async def test_a_tool_that_runs_while_its_session_is_deleted_writes_nothing(
 
     assert [row[0] for row in calls] == ["unknown"]
     assert [row[0] for row in rows] == ["agent:main:other"]
+
+
+async def test_another_model_is_a_line_of_the_transcript(lasting: SettingsFor):
+    async with in_memory(Scripted(["one", "two"]), settings=lasting()) as runtime:
+        await say(runtime, "hello")
+        await runtime.send("/model demo")
+        await runtime.send("/model demo")
+        await runtime.services.acts.choose(MAIN, Changes(model=None))
+        lines = [
+            (body.topic, body.text)
+            for entry in await runtime.entries()
+            if entry.kind is EntryKind.MODEL_CHANGE
+            and isinstance(body := entry.content(), NoteBody)
+        ]
+        chained = await is_chained(runtime)
+
+    assert lines == [("", "demo"), ("", "default")]
+    assert chained
