@@ -34,7 +34,7 @@ async def test_a_session_is_reset_forked_labelled_seen_and_chosen_for():
     assert (back.json()["label"], back.json()["overrides"]["model"]) == (None, "demo")
     assert reset.json() == {"transcript_id": cards[0]["id"], "is_waiting": False}
     assert [len(cards[1]["branches"]), cards[1]["ended_by"]] == [2, "reset"]
-    assert past.json()["items"] == entries[:2]
+    assert past.json()["items"][:2] == entries[:2]
     assert left.json()["items"][:4] == entries
 
 
