@@ -34,6 +34,8 @@ OVERHEARD = RowTable("overheard", Overheard)
 
 def is_room(session_key: str) -> bool:
     """Tell whether a session is a room's, or a thread's in one."""
+    if ":group:" not in session_key and ":channel:" not in session_key:
+        return False  # asked for every message
     return keys.parse(SessionKey(session_key)).chat_type != "direct"
 
 
