@@ -65,7 +65,7 @@ def list_sessions(desk: CliContext, limit: Limit = 50) -> None:
             desk.how_long(one.get("last_activity_at")),
             one["entries"],
             one["unread"],
-            one["label"] or "",
+            one["label"] or one["display_name"] or "",
         ]
         for one in page["items"]
     ]

@@ -66,6 +66,8 @@ def import_(
     ]
     if report["troubles"] > len(lines):
         lines.append(f"… and {report['troubles'] - len(lines)} more lines like these")
+    if unknown := report.get("unknown", 0):
+        lines.append(f"kept as they are, and read by nobody: {unknown} lines of unknown kinds")
     counted = f"{report['entries']} entries on {report['branches']} branches"
     desk.out.data(report, [*lines, f"{counted} {verb} {report['session_key']}"])
 

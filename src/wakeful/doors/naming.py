@@ -3,6 +3,8 @@
 The rules are those of `access`; what they do not allow is told as if it did not exist.
 """
 
+import re
+
 from wakeful.access import rules
 from wakeful.access.principal import Principal
 from wakeful.services import Views
@@ -53,6 +55,13 @@ async def own_session_key(views: Views, principal: Principal, words: str) -> Ses
     if owner is None or not rules.may_change(principal, owner):
         raise _no_session(key)
     return key
+
+
+def is_named(text: str, agent_id: str) -> bool:
+    """Tell whether a text names an agent: its id after an `@`, and no longer word."""
+    return (
+        re.search(rf"(?<![\w@-])@{re.escape(agent_id)}(?![\w-])", text, re.IGNORECASE) is not None
+    )
 
 
 def is_alias(views: Views, principal: Principal, words: str) -> bool:

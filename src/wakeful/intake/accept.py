@@ -216,7 +216,8 @@ class Acceptance:
             started_at=tx.now,
             binding=draft.binding,
             owner=draft.makes_for or draft.owner,
-            parent=keys.parent(SessionKey(draft.session_key)),
+            parent=(parent := keys.parent(SessionKey(draft.session_key))),
+            parent_kind=None if parent is None else "thread",
         )
 
     def _accept(
@@ -327,7 +328,13 @@ class Acceptance:
             work.has_spoken = True
             route = work.session.route if draft.route is None else draft.route
             heard_at = tx.now if draft.kind.rule.is_person else work.session.last_human_at
-            work.session = replace(work.session, route=route, last_human_at=heard_at)
+            work.session = replace(
+                work.session,
+                route=route,
+                last_human_at=heard_at,
+                display_name=draft.display_name or work.session.display_name,
+                subject=draft.subject or work.session.subject,
+            )
         if decision.interrupt is not Interrupt.NONE and work.turn is not None:
             turns.interrupt(tx, work.turn.id, decision.interrupt)
             lane_rows.resume(tx, lane.session_key, tx.now)  # a turn without a task needs one to end

@@ -7,6 +7,12 @@ from wakeful.vocabulary.text import one_line
 
 COLLECTED_HEADING = "[Queued messages while agent was busy]"
 STOPPED = "[The last turn was stopped before it was finished.]"
+REMEMBER = (
+    "[The older part of this conversation is about to be compacted into a summary. First write "
+    "down, with memory_write, what you will want to know later and have not written yet: facts, "
+    "wishes, decisions, open promises. Then go on with what you were doing; do not mention this.]"
+)
+LONGEST_SOURCE = 80
 LONGEST_QUOTE = 160  # characters by which a message is recognised
 SKIPPED = "skipped: a new message arrived"
 SKIPPED_STOP = "skipped: the turn was ended before this call began"
@@ -33,6 +39,12 @@ def overflow(count: int, lines: Sequence[str]) -> str:
     noun = "message" if count == 1 else "messages"
     listed = "".join(f"\n- {line}" for line in lines)
     return f"[Queue overflow] Dropped {count} {noun} due to cap.{listed}"
+
+
+def overheard(lines: Sequence[tuple[str, str]]) -> str:
+    """Tell what others said to each other, each line with who said it."""
+    said = "".join(f"\n- {one_line(source, LONGEST_SOURCE)}: {text}" for source, text in lines)
+    return f"[Said in this room since your last turn there, to others:]{said}"
 
 
 def attached(attachments: Sequence[KeptAttachment]) -> str:

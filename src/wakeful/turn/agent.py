@@ -97,8 +97,12 @@ class ReadyAgent:
 
     async def can_remember(self) -> bool:
         """Tell whether memories could be kept; a folder that is not there yet is made."""
-        workspace = self.workspace
-        return workspace is not None and await asyncio.to_thread(_is_writable, workspace)
+        return await asyncio.to_thread(lambda: self.is_writable)
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether the agent has a folder of its own to write in."""
+        return self.workspace is not None and _is_writable(self.workspace)
 
     async def system(self) -> str:
         """Return the system prompt as it is now: what is configured, then files of the workspace.

@@ -32,7 +32,7 @@ from wakeful.vocabulary.entry import (
 )
 from wakeful.vocabulary.errors import Invariant
 from wakeful.vocabulary.ids import Ids
-from wakeful.vocabulary.kinds import Answer, View
+from wakeful.vocabulary.kinds import Answer, View, Work
 from wakeful.vocabulary.message import AssistantMessage, StopReason, Text
 from wakeful.vocabulary.queueing import QueueSettings
 from wakeful.vocabulary.record import Record
@@ -244,7 +244,8 @@ class TurnCommit:
 
     @property
     def _is_silent_work(self) -> bool:
-        return self.turn.kind.rule.answer is Answer.NOBODY
+        rule = self.turn.kind.rule
+        return rule.answer is Answer.NOBODY or rule.work is Work.COMPACT
 
     def _count(self, tokens: int | None) -> None:
         """Take over what the model counted, if it did, for everything up to here."""

@@ -6,7 +6,7 @@ summary is always handed on.
 
 from collections.abc import Sequence
 
-from wakeful.turn.context import SPOKEN, last_compaction, message_of
+from wakeful.turn.context import SPOKEN, as_edited, last_compaction, message_of
 from wakeful.turn.tokens import CHARACTERS_PER_TOKEN, tokens_of
 from wakeful.vocabulary.compacting import CompactionRules
 from wakeful.vocabulary.entry import CompactionBody, Entry
@@ -106,7 +106,7 @@ def seen(path: Sequence[Entry]) -> tuple[CompactionBody | None, list[SeenEntry]]
     before = None if found is None else found[1]
     first = 0 if before is None else before.first_kept_depth
     lines: list[SeenEntry] = []
-    for entry in path:
+    for entry in as_edited(path):
         if entry.depth < first or entry.kind not in SPOKEN:
             continue
         message = message_of(entry, entry.content())

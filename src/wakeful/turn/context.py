@@ -7,6 +7,7 @@ from msgspec import structs
 from wakeful.prompts import notes
 from wakeful.prompts.compaction import introduced
 from wakeful.prompts.fence import fenced
+from wakeful.transcript.jsonl.reading import edited
 from wakeful.turn.mend import mended
 from wakeful.turn.tokens import counted, tokens_of
 from wakeful.vocabulary.entry import (
@@ -18,9 +19,10 @@ from wakeful.vocabulary.entry import (
     NoteBody,
     ToolBody,
     UserBody,
+    encode_body,
 )
 from wakeful.vocabulary.kinds import View
-from wakeful.vocabulary.message import Message, ToolMessage, UserMessage
+from wakeful.vocabulary.message import Message, StopReason, ToolMessage, UserMessage
 
 SPOKEN = frozenset(  # kinds of entries that a model reads
     {
@@ -30,6 +32,10 @@ SPOKEN = frozenset(  # kinds of entries that a model reads
         EntryKind.BRANCH_SUMMARY,
     }
 )
+
+
+# A reply that ended so is no reply: it broke off, or the runtime itself said why there is none.
+_FAILED: frozenset[StopReason] = frozenset({"aborted", "error", "limit"})
 
 
 class Context:
@@ -102,11 +108,32 @@ def build(branch: str, entries: Sequence[Entry], open_turn_id: str | None = None
     if found is not None:
         context.begin(*found)
         first_kept = found[1].first_kept_depth
-    context.extend(entry for entry in entries if entry.depth >= first_kept)
+    context.extend(entry for entry in as_edited(entries) if entry.depth >= first_kept)
     if entries:
         context.depth, context.hash = entries[-1].depth, entries[-1].hash
     context.messages = mended(context.messages, is_open=_ends_in_turn(entries, open_turn_id))
     return context
+
+
+def as_edited(entries: Sequence[Entry]) -> Sequence[Entry]:
+    """Return a path as it is read: an edit of the context changes or removes an earlier entry.
+
+    Only files of other programs bring edits; the last one of each entry counts.
+    """
+    if not any(entry.kind is EntryKind.CONTEXT_EDIT for entry in entries):
+        return entries
+    edits = {
+        note.topic: note.text
+        for entry in entries
+        if entry.kind is EntryKind.CONTEXT_EDIT and isinstance(note := entry.content(), NoteBody)
+    }
+    found: list[Entry] = []
+    for entry in entries:
+        if entry.id not in edits:
+            found.append(entry)
+        elif (body := edited(entry.content(), edits[entry.id])) is not None:
+            found.append(structs.replace(entry, body=encode_body(body).decode()))
+    return found
 
 
 def in_view(entries: Sequence[Entry], view: View, turn_id: str | None) -> Sequence[Entry]:
@@ -148,7 +175,7 @@ def message_of(entry: Entry, body: Body) -> Message | None:
         case ToolBody():
             return _result(entry, body)
         case AssistantBody():
-            return body.message
+            return None if body.message.stop_reason in _FAILED else body.message
         case CompactionBody():
             return None
 

@@ -111,8 +111,9 @@ def compact(commit: TurnCommit, step: int, purpose: Purpose) -> Compact:
 def ask_or_compact(commit: TurnCommit, step: int) -> Ask | Compact:
     """Ask the model, or make room first if its answer might not fit.
 
-    Memories are written of what will be compacted, so never after it; there is the reserve. What
-    a light turn sees has nothing in it that could be compacted.
+    Memories are written of what will be compacted, so never after it: a flush is not compacted,
+    and a turn that comes before one asks for them itself; there is the reserve. What a light turn
+    sees has nothing in it that could be compacted.
     """
     turn = commit.turn
     if (
@@ -120,7 +121,18 @@ def ask_or_compact(commit: TurnCommit, step: int) -> Ask | Compact:
         and turn.view is not View.LIGHT
         and sizing.is_crowded(commit.agent, commit.session, commit.tokens())
     ):
+        return remember_or_compact(commit, step)
+    return ask(commit, step)
+
+
+def remember_or_compact(commit: TurnCommit, step: int) -> Ask | Compact:
+    """Compact; before the first time in a cycle, let the agent write down its memories."""
+    session = commit.session
+    if not sizing.must_remember_first(commit.turn, commit.agent, session, commit.tokens()):
         return compact(commit, step, Purpose.SUMMARY)
+    note = NoteBody(topic="remember", text=notes.REMEMBER, is_hidden=True)
+    commit.add(note, kind=EntryKind.CUSTOM_MESSAGE)
+    sessions.note_flush(commit.tx, session.key, cycle_of(session))
     return ask(commit, step)
 
 
@@ -198,6 +210,8 @@ def _write_facts(commit: TurnCommit, attempt: TurnAttempt) -> None:
 def _rest_or_ask(commit: TurnCommit) -> Next:
     """All calls have results: end if there were none or one said so, else ask again."""
     step = commit.step
+    if is_compaction(commit.turn) and not step.calls:  # it has written down its memories
+        return next_step(commit, lambda commit, step: compact(commit, step, Purpose.SUMMARY))
     if not step.calls or step.rests:
         return end(commit, End(state=TurnState.DONE, reply=step.said or None))
     return next_step(commit, _steer_and_ask)

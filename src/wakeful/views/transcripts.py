@@ -16,6 +16,7 @@ LARGEST_PAGE = 1000
 MOST_LABELS = 1000  # that are looked at, the newest of them
 
 _MARKS = "kind = 'label' AND kind IN ('compaction', 'label')"  # as the index of them says it
+_NEVER = 2**62
 _LAST = "SELECT id, depth FROM entries WHERE branch = :branch ORDER BY depth DESC LIMIT 1"
 
 
@@ -118,30 +119,51 @@ class TranscriptView:
         return [await self._segments(tip) for tip in tips]
 
     async def labels(self, session_key: str) -> dict[str, str]:
-        """Return the labels of the session's path, by entry; the last one of each counts."""
+        """Return the labels of the entries on the session's path; the last one of each counts.
+
+        A label stays though its line lies on a path that was left, or that a fork came from.
+        """
         tip = await self._tip(session_key, None)
-        segments = [] if tip is None else await self._segments(tip)
+        if tip is None:
+            return {}
+        segments = await self._segments(tip)
         found: dict[str, str] = {}
-        left = MOST_LABELS
-        for segment in reversed(segments):  # the newest first: those are the ones that count
-            rows = await self._store.read(
+        for line in await self._label_lines(tip.transcript_id, session_key, segments):
+            body = line.content()
+            if isinstance(body, NoteBody):
+                found.setdefault(body.topic, body.text)
+        rows = await self._store.read(
+            "SELECT id, branch, depth FROM entries WHERE id IN :ids", ids=list(found)
+        )
+        seen = {row[0] for row in rows if _is_on(row[1], row[2], segments)}
+        return {entry_id: label for entry_id, label in found.items() if label and entry_id in seen}
+
+    async def _label_lines(
+        self, transcript_id: str, session_key: str, segments: Sequence[Segment]
+    ) -> list[Entry]:
+        """Return the newest lines with labels: a session's own, and those that it took over."""
+        rows = await self._store.read(
+            BRANCHES.select("WHERE transcript_id = :id"), id=transcript_id
+        )
+        made = owned([BRANCHES.read(row) for row in rows], session_key)
+        own = [branch.id for branch in made] if rows else [transcript_id]
+        came_at = min((one.created_at for one in made if one.parent not in own), default=0)
+        others = [segment.branch for segment in segments if segment.branch not in own]
+        found = [
+            ENTRIES.read(row)
+            for names, until in ((own, _NEVER), (others, came_at))
+            for row in await self._store.read(
                 ENTRIES.select(
-                    f"WHERE branch = :branch AND {_MARKS} AND depth >= :first AND depth <= :last "
-                    "ORDER BY depth DESC LIMIT :limit"
+                    f"WHERE branch IN :names AND {_MARKS} AND at <= :until "
+                    "ORDER BY at DESC, id DESC LIMIT :limit"
                 ),
-                branch=segment.branch,
-                first=segment.first,
-                last=segment.last,
-                limit=left,
+                names=names,
+                until=until,
+                limit=MOST_LABELS,
             )
-            for row in rows:
-                body = ENTRIES.read(row).content()
-                if isinstance(body, NoteBody):
-                    found.setdefault(body.topic, body.text)
-            left -= len(rows)
-            if left == 0:
-                break
-        return {entry_id: label for entry_id, label in found.items() if label}
+        ]
+        found.sort(key=lambda line: (line.at, line.id), reverse=True)
+        return found[:MOST_LABELS]
 
     async def _branches(self, transcript_id: str, session_key: str) -> list[Tip]:
         """Return the ends of every path that this session has gone in a transcript."""
@@ -215,12 +237,15 @@ class TranscriptView:
             "SELECT branch, depth FROM entries WHERE id = :id", id=entry_id
         )
         for branch, depth in rows:
-            if any(
-                branch == segment.branch and segment.first <= depth <= segment.last
-                for segment in segments
-            ):
+            if _is_on(branch, depth, segments):
                 return depth
         raise InvalidInput(field, f"no entry {entry_id[:80]!r} in this session")
+
+
+def _is_on(branch: str, depth: int, segments: Sequence[Segment]) -> bool:
+    return any(
+        branch == segment.branch and segment.first <= depth <= segment.last for segment in segments
+    )
 
 
 _TIP = ("transcript_id", "branch", "fork_depth", "leaf_id", "leaf_depth")

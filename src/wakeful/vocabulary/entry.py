@@ -17,6 +17,7 @@ class EntryKind(StrEnum):
     BRANCH_SUMMARY = "branch_summary"
     CUSTOM_MESSAGE = "custom_message"  # enters the context
     CUSTOM = "custom"  # does not
+    CONTEXT_EDIT = "context_edit"  # what a model reads in place of an earlier entry
     LABEL = "label"
     MODEL_CHANGE = "model_change"
     AUTOMATION_TRIGGER = "automation_trigger"
@@ -43,9 +44,12 @@ class ToolBody(Record, tag="tool", omit_defaults=True):
 
 
 class NoteBody(Record, tag="note", omit_defaults=True):
-    """Text of the runtime itself: a custom message, a summary, a label, a trigger."""
+    """Text of the runtime itself: a custom message, a summary, a label, a trigger.
 
-    topic: str  # of a label, the entry it is on; of a branch's summary, the leaf that was left
+    An edit of the context has JSON: null leaves the entry out, else it is its content.
+    """
+
+    topic: str  # of a label or edit, the entry it is on; of a branch's summary, the leaf left
     text: str
     is_hidden: bool = False  # for the model, not for people
     refused: tuple[str, ...] = ()  # hashes of what a provider did not take: not shown again

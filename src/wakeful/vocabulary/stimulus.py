@@ -132,6 +132,8 @@ class Draft(Record):
     binding: str | None = None  # what sent it to its session
     begins: str | None = None  # the command that makes it the first of a new transcript
     makes_for: str | None = None  # whose a new session is, if not the owner's
+    display_name: str | None = None  # of the peer or room; None: its door does not say
+    subject: str | None = None
 
     @property
     def mode(self) -> Mode | None:
@@ -184,6 +186,7 @@ class Outcome(StrEnum):
     SUPPRESSED = "suppressed"
     DUPLICATE = "duplicate"
     COMMAND = "command"  # it was said to the runtime itself, and done
+    OVERHEARD = "overheard"  # it was said in a room to others; the next turn there reads it
 
 
 class Receipt(Record):

@@ -43,7 +43,10 @@ class SessionShape(Record):
     agent_id: str
     chat_type: ChatType
     parent: str | None
+    parent_kind: str | None  # thread, fork or spawn
     label: str | None
+    display_name: str | None  # of the peer or room, as its door told last
+    subject: str | None
     transcript_id: str
     created_at: datetime
     started_at: datetime

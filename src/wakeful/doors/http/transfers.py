@@ -35,7 +35,10 @@ class ImportQuery(Given):
 
 
 class ImportShape(Record):
-    """What became of a file; `told` has the first hundred of its troubles."""
+    """What became of a file; `told` has the first hundred of its troubles.
+
+    `unknown` counts lines of kinds that nobody here reads; they leave with the next export.
+    """
 
     session_key: str
     transcript_id: str | None
@@ -43,6 +46,7 @@ class ImportShape(Record):
     branches: int
     troubles: int
     told: Sequence[Trouble]
+    unknown: int = 0
 
 
 class Transfers:

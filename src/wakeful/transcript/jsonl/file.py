@@ -10,7 +10,16 @@ import msgspec
 
 from wakeful.transcript.jsonl import images, writing
 from wakeful.transcript.jsonl.numbers import Numbers
-from wakeful.transcript.jsonl.reading import Object, Unreadable, parse, read, time_of
+from wakeful.transcript.jsonl.reading import (
+    LEAF,
+    Object,
+    Unknown,
+    Unreadable,
+    opaque,
+    parse,
+    read,
+    time_of,
+)
 from wakeful.transcript.jsonl.references import references, renamed
 from wakeful.transcript.jsonl.splitting import LONGEST_LINE, Piece
 from wakeful.transcript.jsonl.tree import Tree
@@ -83,6 +92,7 @@ class File:
         self.compactions = array("I")
         self.troubles: list[Trouble] = []
         self.trouble_count = 0
+        self.unknown_count = 0  # lines that are kept, and that nobody here reads
         self._prefix = prefix_of(transcript_id)
         self._version: int | None = None
         self._numbers = Numbers()
@@ -150,6 +160,9 @@ class File:
         parent, is_moved = self._parent(piece, line)
         try:
             kind, body = read(line)
+        except Unknown:
+            self.unknown_count += 1
+            kind, body = opaque(line)
         except Unreadable as why:
             # What follows it goes on where it would have been.
             self._numbers.add(name, _ROOT if parent is None else parent)
@@ -219,10 +232,14 @@ class File:
 
     def _parent(self, piece: Piece, line: Object) -> tuple[int | None, bool]:
         """Return the number of the line above, and whether it is another than the line says."""
-        name = line.get("parentId")
+        is_leaf = line.get("type") == LEAF
+        # Whatever it was written below: the conversation stands at the line that it names.
+        name = line.get("targetId" if is_leaf else "parentId")
         if name is None:
             return None, False
         number = self._numbers.get(name) if isinstance(name, str) else None
+        if is_leaf and number is not None and number != _ROOT:
+            return number, False
         if number is None:
             above = "made the first" if self._last is None else "put below the line before it"
             self._tell(piece, f"its parent {str(name)[:64]!r} is not above it", above)

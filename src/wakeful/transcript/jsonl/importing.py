@@ -43,6 +43,7 @@ class ImportReport(Record):
     branches: int
     troubles: int
     told: Sequence[Trouble]  # the first of them
+    unknown: int = 0  # lines that were kept though nobody here reads them
 
 
 class Importer:
@@ -84,6 +85,7 @@ class Importer:
             branches=file.tree.branches,
             troubles=file.trouble_count,
             told=file.troubles,
+            unknown=file.unknown_count,
         )
 
     async def _refuse_existing(self, key: SessionKey) -> None:

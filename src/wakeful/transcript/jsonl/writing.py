@@ -8,7 +8,7 @@ from typing import Any, assert_never, cast
 import msgspec
 
 from wakeful.transcript.jsonl import images
-from wakeful.transcript.jsonl.reading import OURS, SETTINGS, STOP_REASONS, Object, read
+from wakeful.transcript.jsonl.reading import LEAF, OURS, SETTINGS, STOP_REASONS, Object, read
 from wakeful.vocabulary.entry import (
     AssistantBody,
     Body,
@@ -39,18 +39,31 @@ class Links(Record):
     first_kept: str = ""  # of a compaction
 
 
-def header(transcript_id: str, started_at: int) -> bytes:
-    """Return the first line of a transcript that began here."""
+def header_id(transcript_id: str) -> str:
+    """Return what the file of a transcript that began here is called."""
     digits = hashlib.blake2b(transcript_id.encode(), digest_size=16).hexdigest()
-    parts = (digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:])
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+
+def header(transcript_id: str, started_at: int, parent: str | None) -> bytes:
+    """Return the first line of a transcript that began here, or forked off another file."""
+    told: Object = {
+        "type": "session",
+        "version": VERSION,
+        "id": header_id(transcript_id),
+        "timestamp": iso(started_at),
+        "cwd": "",
+    }
+    return _encode(told if parent is None else {**told, "parentSession": parent})
+
+
+def leaf(name: str, target: str | None, at: int) -> bytes:
+    """Return the line that says where a conversation stands, if that is not the line before.
+
+    It lies below what it names: so whoever does not know it goes on there, too.
+    """
     return _encode(
-        {
-            "type": "session",
-            "version": VERSION,
-            "id": "-".join(parts),
-            "timestamp": iso(started_at),
-            "cwd": "",
-        }
+        {"type": LEAF, "id": name, "parentId": target, "timestamp": iso(at), "targetId": target}
     )
 
 
@@ -165,6 +178,8 @@ def _note(kind: EntryKind, note: NoteBody) -> Object:
             return {"type": "branch_summary", "fromId": note.topic, "summary": note.text}
         case EntryKind.MODEL_CHANGE:
             return {"type": "model_change", "provider": note.topic, "modelId": note.text}
+        case EntryKind.CONTEXT_EDIT:
+            return {"type": kind.value, "targetId": note.topic, "replacement": _replacement(note)}
         case EntryKind.LABEL:
             return {"type": "label", "targetId": note.topic, "label": note.text}
         case EntryKind.CUSTOM if note.topic in SETTINGS:
@@ -178,6 +193,14 @@ def _note(kind: EntryKind, note: NoteBody) -> Object:
                 "content": note.text,
                 "display": not note.is_hidden,
             }
+
+
+def _replacement(note: NoteBody) -> Object | None:
+    try:
+        content = msgspec.json.decode(note.text)
+    except msgspec.DecodeError:  # told in our own field
+        return None
+    return None if content is None else {"content": content}
 
 
 def _content(
