@@ -10,12 +10,24 @@ LONGEST_INDEXED = 1024  # bytes; an index entry of PostgreSQL, of two names or s
 LONGEST_TOLD = 1000  # characters kept of what an error says
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+# Escapes of surrogates in JSON, side by side, after a backslash that is no escaped one.
+_SURROGATES = re.compile(rb"(?<!\\)((?:\\\\)*+)((?:\\u[dD][89a-fA-F][0-9a-fA-F]{2})++)")
+_LONE = re.compile(
+    rb"(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
+)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
 def clean(text: str) -> str:
     """Replace what UTF-8 or a database cannot hold: lone surrogates and NUL."""
     return _UNSTORABLE.sub(REPLACEMENT, text)
+
+
+def with_whole_surrogates(raw: bytes) -> bytes:
+    """Replace the escapes of lone surrogates in JSON, which some writers make and none may."""
+    return _SURROGATES.sub(
+        lambda run: run[1] + _LONE.sub(lambda one: one[1] or b"\\ufffd", run[2]), raw
+    )
 
 
 def error_text(error: BaseException) -> str:
