@@ -261,6 +261,27 @@ async def test_a_token_in_the_address_is_refused():
         for name in ("token", "access_token", "Authorization", "API_KEY", "code"):
             answer = await client.get(f"/api/sessions?{name}=x")
             assert (answer.status_code, answer.json()["code"]) == (400, "token-in-url")
+        for query in (f"key={home.operator}", f"q=%20{home.operator}", f"{home.operator}=1"):
+            answer = await client.get(f"/api/search?{query}")
+            assert (answer.status_code, answer.json()["code"]) == (400, "token-in-url")
+        assert (await client.get("/api/search?q=wk_is_a_prefix")).status_code == 200
+
+
+async def test_a_token_never_ends_beyond_the_calendar():
+    async with house() as home, home.client(home.operator) as client:
+        for time in (
+            "9999-12-31T23:59:59-23:59",
+            "9999-12-31T23:59:59.9999Z",
+            "0001-01-01T00:00:00Z",
+        ):
+            body = {"name": "n", "scopes": ["read"], "expires_at": time}
+            answer = await client.post("/api/tokens", json=body)
+            assert (answer.status_code, answer.json()["field"]) == (422, "expires_at")
+        await home.runtime.store.transact(
+            lambda tx: tx.run("UPDATE tokens SET expires_at = :at", at=2**62)
+        )
+
+        assert (await client.get("/api/tokens")).status_code == 200
 
 
 async def test_too_many_wrong_tokens_must_wait_and_a_right_one_passes_all_the_same():
