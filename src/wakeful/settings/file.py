@@ -39,6 +39,7 @@ class AgentSettings(Record):
     instructions: str = ""
     instructions_file: str | None = None
     workspace: str | None = None
+    shared_files: tuple[str, ...] = ()
     tools: tuple[str, ...] | None = None
     mcp: tuple[str, ...] = ()
     queue: QueueOverrides = NO_OVERRIDES

@@ -31,6 +31,8 @@ SPOKEN = frozenset(  # kinds of entries that a model reads
     }
 )
 
+OF_OUTSIDERS = "the summary of a conversation in which others spoke"
+
 
 class Context:
     """The decoded messages of one branch up to a leaf.
@@ -63,6 +65,8 @@ class Context:
         if body.summary:
             read, changed = body.files
             text = introduced(body.summary, read, changed)
+            if body.is_external:
+                text = fenced(text, source=OF_OUTSIDERS, entry_id=compacted.id)
             self.messages.append(UserMessage(text=text))
             self.tokens = tokens_of(self.messages[0])
 
@@ -143,6 +147,8 @@ def message_of(entry: Entry, body: Body) -> Message | None:
             if body.is_external:
                 said = fenced(said, source=body.source, entry_id=entry.id)
             return UserMessage(text=said, attachments=body.attachments)
+        case NoteBody(is_external=True):
+            return UserMessage(text=fenced(body.text, source=entry.kind, entry_id=entry.id))
         case NoteBody():
             return UserMessage(text=body.text)
         case ToolBody():

@@ -206,9 +206,8 @@ class Connection(HttpToolsProtocol):
 
     def give_way(self) -> None:
         """Leave the room to somebody else: nothing is being done here."""
-        has_asked = self.cycle is not None
         self._headers_came()
-        if has_asked:
+        if self.cycle:
             self._leave()
         else:
             self._refuse(_no_room())
@@ -216,7 +215,7 @@ class Connection(HttpToolsProtocol):
     @property
     def _is_idle(self) -> bool:
         """Whether no answer is under way; the rest of a body that nobody wants may be."""
-        return self.cycle is None or self.cycle.response_complete
+        return not self.cycle or self.cycle.response_complete
 
     def _refuse_head(self) -> None:
         self._refuse(Problem("headers-too-large"))
@@ -249,7 +248,7 @@ class Connection(HttpToolsProtocol):
     def _refuse(self, problem: Problem) -> None:
         if self.transport.is_closing():
             return
-        if self.cycle is not None and self.cycle.response_started != self.cycle.response_complete:
+        if self.cycle and self.cycle.response_started != self.cycle.response_complete:
             self.transport.abort()  # inside an answer there is no place for another
             return
         response = self._connections.table.refusal(self.url.partition(b"?")[0], problem)

@@ -17,7 +17,7 @@ from wakeful.services import Services
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.session_key import SessionKey
-from wakeful.vocabulary.stimulus import OPERATOR
+from wakeful.vocabulary.stimulus import OPERATOR, Trust
 
 LONGEST_WISH = 10_000  # characters
 
@@ -112,7 +112,12 @@ class SessionChanges:
         key, body = await self._key(call), call.body
         to = None if body.to is None else await self._new_key(call.principal, body.to)
         forked = await self._services.acts.fork(
-            key, at=body.at, to=to, summary=body.summary, owner=call.principal.owner
+            key,
+            at=body.at,
+            to=to,
+            summary=body.summary,
+            owner=call.principal.owner,
+            is_external=call.principal.trust is Trust.EXTERNAL,
         )
         return session_shape(forked)
 
