@@ -88,7 +88,7 @@ async def sessions_history(
         raise InvalidInput("limit", f"must be from 1 to {MOST_ENTRIES}, not {limit}")
     key = await _seen(context, session)
     view = TranscriptView(_store(context))
-    found = await view.page(key, before=before or None, limit=limit)
+    found = await view.page(key, before=before or None, limit=limit, is_page=True)
     shown = [line for entry in found if (line := _said(entry, include_tools)) is not None]
     # What others said in this conversation is known to it already, as theirs.
     is_new = key != context.session_key

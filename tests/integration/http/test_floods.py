@@ -5,6 +5,7 @@ import gzip
 import logging
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from tests.integration.http.raw import connected, exchange
@@ -13,7 +14,11 @@ from tests.patience import patience
 from wakeful.doors.http import connection
 from wakeful.doors.http.connection import HEADER_SECONDS, LARGEST_HEAD
 from wakeful.doors.http.guard import BODY_SECONDS
+from wakeful.store.database import Tx
+from wakeful.transcript import entries, sessions
+from wakeful.transcript.entries import NewEntry
 from wakeful.vocabulary.clock import ManualClock
+from wakeful.vocabulary.entry import EntryKind, NoteBody
 
 MEBIBYTE = 1024 * 1024
 
@@ -319,3 +324,55 @@ async def test_requests_that_cannot_be_read_leave_no_line_in_the_log(
         await exchange(home.port, b"nonsense\r\n\r\n")
 
     assert [record.message for record in caplog.records if record.levelno >= logging.INFO] == []
+
+
+async def walked(client: httpx2.AsyncClient, path: str, after: str = "") -> tuple[list[str], int]:
+    """Return the ids of a list, page by page, and how large its largest page was."""
+    ids: list[str] = []
+    largest = 0
+    while True:
+        answer = await client.get(f"{path}?limit=500{after}")
+        largest = max(largest, len(answer.content))
+        page = answer.json()
+        ids += [item["id"] for item in page["items"]]
+        if page["next"] is None:
+            return ids, largest
+        after = f"&after={page['next']}"
+
+
+async def test_a_page_is_bounded_by_what_it_holds():
+    """T10: who fills a ledger with long texts is not given them all at once."""
+    async with house() as home, home.client(home.operator) as client:
+        await client.post("/api/sessions/main/messages?wait=10", json={"text": "hi"})
+        await client.post("/api/halt", json={})
+        for text in ("x" * MEBIBYTE, "ü" * MEBIBYTE):
+            for _ in range(5):
+                await client.post("/api/sessions/main/messages", json={"text": text})
+        stimuli, largest = await walked(client, "/api/stimuli")
+
+        assert len(set(stimuli)) == len(stimuli) == 11
+        assert largest < 7 * MEBIBYTE
+
+        def write(tx: Tx) -> None:
+            session = sessions.get(tx, "agent:main:main")
+            assert session is not None
+            lines = [
+                NewEntry(
+                    id=home.runtime.services.ids.entry(),
+                    kind=EntryKind.CUSTOM,
+                    body=NoteBody(topic="x", text="x" * MEBIBYTE),
+                )
+                for _ in range(9)
+            ]
+            entries.append(tx, session, lines)
+
+        first = (await client.get("/api/sessions/main/entries")).json()["items"][0]["id"]
+        await home.runtime.store.transact(write)
+        newest = (await client.get("/api/sessions/main/entries?limit=500")).json()
+        older = f"/api/sessions/main/entries?limit=500&before={newest['next']}"
+        found, largest = await walked(client, "/api/sessions/main/entries", f"&after={first}")
+
+        assert len(newest["items"]) == 4
+        assert len((await client.get(older)).json()["items"]) == 4
+        assert len(set(found)) == len(found) == 10
+        assert largest < 5 * MEBIBYTE
