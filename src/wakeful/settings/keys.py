@@ -84,6 +84,9 @@ KEYS: dict[str, Key] = {
     "server.hosts": _key("More names this server is reached by (`Host`)."),
     "server.origins": _key("More origins whose pages may send requests (`https://…`)."),
     "server.trusted_proxies": _key("Proxies whose `X-Forwarded-For` and `-Proto` are believed."),
+    "server.sessions_per_hour": _key(
+        "New sessions that one token, unless the operator's, may make in an hour.", 1, 1_000_000
+    ),
     **{f"agents.*.{name}": key for name, key in _AGENT.items()},
     "bindings": _key("Which agent answers what arrives at a door; the most specific one wins."),
     "bindings[].match.door": _key("The door."),

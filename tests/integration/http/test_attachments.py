@@ -115,7 +115,7 @@ async def test_an_attachment_is_given_to_whoever_may_see_its_stimulus_and_as_byt
         other = await home.token("send", name="other")
         async with home.client(mine) as client:
             file = {"file": ("a.bin", CONTENT, "text/html")}
-            path = "/api/sessions/web:a/messages?wait=10"
+            path = "/api/sessions/api:a/messages?wait=10"
             sent = (await client.post(path, data={"text": "look"}, files=file)).json()
             path = f"/api/stimuli/{sent['stimulus_id']}/attachments/{HASH}"
             taken = await client.get(path)

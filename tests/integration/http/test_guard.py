@@ -340,6 +340,33 @@ async def test_a_reader_may_not_administer():
         assert rows == []
 
 
+async def test_halts_by_command_deletions_and_imports_are_audited():
+    """T23: whatever way an act took, its row is there."""
+    async with house() as home, home.client(home.operator) as client:
+        for text in ("/halt", "/resume main"):
+            await client.post("/api/sessions/main/messages", json={"text": text})
+        await client.post("/api/sessions/main/messages?wait=10", json={"text": "hi"})
+        file = (await client.get("/api/sessions/main/export")).content
+        for query in ("session=copy", "session=tried&dry_run=true"):
+            await client.post(
+                f"/api/sessions/import?{query}",
+                content=file,
+                headers={"Content-Type": "application/x-ndjson"},
+            )
+        await client.delete("/api/sessions/copy")
+        await client.delete("/api/sessions/unknown")
+
+        rows = await home.runtime.store.read(
+            "SELECT who, action, target FROM audit WHERE who <> 'test' ORDER BY id"
+        )
+        assert [tuple(row) for row in rows] == [
+            ("the operator", "halt", "*"),
+            ("the operator", "resume", "main"),
+            ("the operator", "sessions.import", "agent:main:copy"),
+            ("the operator", "sessions.delete", "agent:main:copy"),
+        ]
+
+
 async def test_an_act_of_the_operator_is_audited():
     async with house() as home, home.client(home.operator) as client:
         made = await client.post("/api/tokens", json={"name": "n", "scopes": ["read"]})

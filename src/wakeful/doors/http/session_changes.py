@@ -125,7 +125,8 @@ class SessionChanges:
         """Return the key of a session that this principal may make."""
         if principal.is_operator:
             return naming.key_of(self._views, words, "to")
-        return await naming.writable_session(self._views, principal, words)
+        making = self._services.gatekeeper.make_session
+        return await naming.writable_session(self._views, principal, words, making)
 
     async def compact(self, call: Call[Nothing, CompactBody]) -> ReceiptShape:
         key, route = await self._key(call), Route(door="http")
@@ -158,6 +159,9 @@ class SessionChanges:
         if naming.is_alias(self._views, call.principal, words):
             return Deleted(deleted=True)  # a name without a session of its own: nothing is removed
         key = await self._key(call)
+        await self._services.credentials.note(
+            who=call.principal.name, action="sessions.delete", target=key
+        )
         return await self._services.deletion.delete(key, is_confirmed=is_confirmed)
 
     async def _key(self, call: Call[Any, Any]) -> SessionKey:
