@@ -317,6 +317,8 @@ async def test_every_route_is_in_the_openapi_document():
             for method in methods
         }
         assert described == {(row.method, row.path) for row in home.table}
+        asked = document["paths"]["/api/search"]["get"]["parameters"]
+        assert [one["name"] for one in asked if one["required"]] == ["q"]
         assets = re.findall(r'(?:src|href)="([^"]+)"', page)
         assert assets
         for asset in assets:
