@@ -141,7 +141,9 @@ async def _of_session(
 ) -> Address:
     return Address(
         principal=principal,
-        session_key=await naming.writable_session(services.views, principal, words),
+        session_key=await naming.writable_session(
+            services.views, principal, words, services.gatekeeper.make_session
+        ),
         scope=principal.token_id or principal.owner,
         source=_source(principal, message) or principal.name,
         route=message.route,
@@ -154,7 +156,8 @@ async def _of_contact(
     """Return where a contact's messages go; whoever has no name of their own speaks for it."""
     bound = services.views.bindings.resolve(contact, is_operator=principal.is_operator)
     principal = replace(principal, owner=principal.owner or bound.place)
-    await naming.check_writable(services.views, principal, bound.session_key)
+    making = services.gatekeeper.make_session
+    await naming.check_writable(services.views, principal, bound.session_key, making)
     return Address(
         principal=principal,
         session_key=bound.session_key,

@@ -89,10 +89,12 @@ class SessionActs:
         to: SessionKey | None = None,
         summary: str | None = None,
         owner: str = OPERATOR,
+        is_external: bool = False,
     ) -> Session:
         """Go on from an entry: on a new branch, or in the new session `to`, which is `owner`'s.
 
-        A summary tells the new path what the one it leaves came to.
+        A summary tells the new path what the one it leaves came to; `is_external` if somebody
+        outside wrote it.
         """
         told = None if summary is None else _checked_summary(summary)
         if to is not None and keys.agent_of(to) != keys.agent_of(key):
@@ -109,7 +111,7 @@ class SessionActs:
             else:
                 forked = self._fork_to(tx, session, at_id, to, owner)
             if told is not None:
-                body = NoteBody(topic=left or "", text=told)
+                body = NoteBody(topic=left or "", text=told, is_external=is_external)
                 forked = self._append(tx, forked, EntryKind.BRANCH_SUMMARY, body)
             self._bus.publish(
                 tx, "session.forked", key, at=at_id, to=to, branch=forked.branch, left=left

@@ -31,7 +31,16 @@ SESSIONS_AT_ONCE = 500
 LATE_S = 120  # the timekeeper looks by itself every minute
 
 PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
-SECRET_FILES = ("wakeful.db*", "operator.token*", "server.json*", "*.log*", "history", "backups/*")
+SECRET_FILES = (
+    "wakeful.db*",
+    "wakeful.yaml*",  # the keys of servers and receivers may stand in it
+    "environment*",
+    "operator.token*",
+    "server.json*",
+    "*.log*",
+    "history",
+    "backups/*",
+)
 
 
 _SESSION_PAGE = SESSIONS.select("WHERE key > :after ORDER BY key LIMIT :limit")

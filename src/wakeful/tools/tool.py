@@ -42,6 +42,7 @@ class ToolContext(Record):
     turn_id: str
     workspace: Path | None
     clock: Clock
+    shared_files: tuple[str, ...] = ()  # of the workspace: all that a turn from outside reaches
     trust: Trust = Trust.EXTERNAL  # how far whoever caused the turn is trusted
     store: Store | None = None  # to look at, never to write to; None where a tool is tried alone
     timezone: str = "UTC"  # the user's; empty: the machine's

@@ -33,6 +33,8 @@ SPOKEN = frozenset(  # kinds of entries that a model reads
     }
 )
 
+OF_OUTSIDERS = "the summary of a conversation in which others spoke"
+
 
 # A reply that ended so is no reply: it broke off, or the runtime itself said why there is none.
 _FAILED: frozenset[StopReason] = frozenset({"aborted", "error", "limit"})
@@ -69,6 +71,8 @@ class Context:
         if body.summary:
             read, changed = body.files
             text = introduced(body.summary, read, changed)
+            if body.is_external:
+                text = fenced(text, source=OF_OUTSIDERS, entry_id=compacted.id)
             self.messages.append(UserMessage(text=text))
             self.tokens = tokens_of(self.messages[0])
 
@@ -170,6 +174,8 @@ def message_of(entry: Entry, body: Body) -> Message | None:
             if body.is_external:
                 said = fenced(said, source=body.source, entry_id=entry.id)
             return UserMessage(text=said, attachments=body.attachments)
+        case NoteBody(is_external=True):
+            return UserMessage(text=fenced(body.text, source=entry.kind, entry_id=entry.id))
         case NoteBody():
             return UserMessage(text=body.text)
         case ToolBody():

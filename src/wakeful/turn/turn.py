@@ -174,14 +174,15 @@ class TurnRunner:
         """Ask the model and show its words as they come."""
         agent, turn = attempt.agent, attempt.turn
         await agent.toolbox.settled()
-        if attempt.system is None:
+        if attempt.system is None or attempt.system[0] is not turn.trust:
             flush = agent.config.compaction.memory_flush
             more = flush.system_prompt if is_flush(turn) else ""
-            attempt.system = "\n\n".join(filter(None, (await agent.system(), more)))
+            told = "\n\n".join(filter(None, (await agent.system(turn.trust), more)))
+            attempt.system = turn.trust, told
             attempt.can_remember = await agent.can_remember()
         messages, contents = await self._shown(attempt)
         request = Request(
-            system=attempt.system,
+            system=attempt.system[1],
             messages=tuple(messages),
             contents=contents,
             tools=agent.toolbox.specs(turn.trust, turn.granted),
@@ -326,6 +327,7 @@ class TurnRunner:
             agent_id=turn.agent_id,
             turn_id=turn.id,
             workspace=agent.workspace,
+            shared_files=agent.shared_files,
             clock=self._clock,
             trust=turn.trust,
             store=self._store,

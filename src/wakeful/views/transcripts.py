@@ -8,6 +8,7 @@ from wakeful.transcript.branches import BRANCHES, CHAIN, Segment, Tip, owned, st
 from wakeful.transcript.entries import ENTRIES
 from wakeful.transcript.resets import PAST
 from wakeful.transcript.sessions import SESSIONS
+from wakeful.views.pages import fitting
 from wakeful.vocabulary.entry import Entry, NoteBody
 from wakeful.vocabulary.errors import InvalidInput, NotFound
 from wakeful.vocabulary.record import Record
@@ -18,6 +19,10 @@ MOST_LABELS = 1000  # that are looked at, the newest of them
 _MARKS = "kind = 'label' AND kind IN ('compaction', 'label')"  # as the index of them says it
 _NEVER = 2**62
 _LAST = "SELECT id, depth FROM entries WHERE branch = :branch ORDER BY depth DESC LIMIT 1"
+_SIZE = (  # known without reading the body
+    "SELECT OCTET_LENGTH(body) FROM entries "
+    "WHERE branch = :branch AND depth >= :low AND depth <= :high"
+)
 
 
 class TranscriptCard(Record):
@@ -49,12 +54,14 @@ class TranscriptView:
         after: str | None = None,
         before: str | None = None,
         limit: int,
+        is_page: bool = False,
     ) -> Sequence[Entry]:
         """Return entries of a path, oldest first: those that follow the entry `after`, or else
         those that lead up to the entry `before`, or to the newest.
 
         A path is named by its transcript (then it is the last that was gone there), its branch or
-        its last entry; without a name, it is the one that goes on.
+        its last entry; without a name, it is the one that goes on. With `is_page`, there are fewer
+        where they would not fit on one.
         """
         if not 1 <= limit <= LARGEST_PAGE:
             raise InvalidInput("limit", f"must be from 1 to {LARGEST_PAGE}, not {limit}")
@@ -67,7 +74,8 @@ class TranscriptView:
             first = await self._depth(segments, after, "after") + 1
         if before is not None:
             last = await self._depth(segments, before, "before") - 1
-        return await self._read(segments, first, last, limit, is_forward=after is not None)
+        step = self._read_page if is_page else self._read
+        return await step(segments, first, last, limit, is_forward=after is not None)
 
     async def cards(self, session_key: str) -> list[TranscriptCard]:
         """Return the conversations of a session, the newest first."""
@@ -231,6 +239,23 @@ class TranscriptView:
             )
             found += map(ENTRIES.read, rows)
         return found if is_forward else found[::-1]
+
+    async def _read_page(
+        self, segments: Sequence[Segment], first: int, last: int, limit: int, *, is_forward: bool
+    ) -> list[Entry]:
+        """Read as many entries of a range, up to `limit`, as fit on a page."""
+        order = "ASC" if is_forward else "DESC"
+        sizes: list[int] = []
+        for segment in segments if is_forward else reversed(segments):
+            rows = await self._store.read(
+                f"{_SIZE} ORDER BY depth {order} LIMIT :limit",
+                branch=segment.branch,
+                low=max(segment.first, first),
+                high=min(segment.last, last),
+                limit=limit - len(sizes),
+            )
+            sizes += [size for (size,) in rows]
+        return await self._read(segments, first, last, fitting(sizes), is_forward=is_forward)
 
     async def _depth(self, segments: Sequence[Segment], entry_id: str, field: str) -> int:
         rows = await self._store.read(

@@ -53,6 +53,7 @@ class NoteBody(Record, tag="note", omit_defaults=True):
     text: str
     is_hidden: bool = False  # for the model, not for people
     refused: tuple[str, ...] = ()  # hashes of what a provider did not take: not shown again
+    is_external: bool = False  # somebody outside wrote it: fenced when the context is built
 
 
 class CompactionBody(Record, tag="compaction"):
@@ -67,6 +68,7 @@ class CompactionBody(Record, tag="compaction"):
     details: dict[str, Any] = {}
     previous: str | None = None  # the compaction that counted before this one
     undoes: str | None = None  # the one whose view this takes back
+    is_external: bool = False  # made from text from outside: fenced when the context is built
 
     @property
     def files(self) -> tuple[list[str], list[str]]:
@@ -114,6 +116,11 @@ def attachments_of(body: Body) -> tuple[KeptAttachment, ...]:
 def attached(entry: Entry) -> tuple[KeptAttachment, ...]:
     """Return what came along with an entry; most have nothing, and are not decoded for it."""
     return attachments_of(entry.content()) if '"attachments":[' in entry.body else ()
+
+
+def is_external(body: Body) -> bool:
+    """Tell whether an entry holds text from outside."""
+    return not isinstance(body, AssistantBody) and body.is_external
 
 
 def chain(previous: str, entry_id: str, kind: str, body: str) -> str:

@@ -7,6 +7,7 @@ WakefulError
 │   ├── StoreBusy       the database is held by another process, out of reach or read-only
 │   ├── StoreFull       the disk is full
 │   ├── Overloaded      a bound was reached; nothing was written
+│   ├── TooOften        one sender has had what it may have for now
 │   ├── Underway        a turn is running where something must be changed
 │   └── Garbled         a model answered with something unreadable
 ├── Permanent           a human must act
@@ -58,6 +59,10 @@ class StoreFull(Transient):
 
 class Overloaded(Transient):
     """Too much at once; nothing was written."""
+
+
+class TooOften(Transient):
+    """This was asked for too often; nothing was written."""
 
 
 class Underway(Transient):

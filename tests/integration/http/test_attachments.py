@@ -1,5 +1,6 @@
 """Attachments come as base64 or as files of a form, and are kept once."""
 
+import asyncio
 import base64
 import hashlib
 from pathlib import Path
@@ -9,6 +10,7 @@ import httpx2
 import pytest
 
 from tests.integration.http.serving import House, house
+from tests.patience import patience
 from wakeful import attachments
 from wakeful.models.model import Request
 from wakeful.settings.settings import Settings
@@ -53,6 +55,39 @@ async def test_a_form_is_a_message_with_its_files():
     assert named in str(read[0])
 
 
+@pytest.mark.parametrize(
+    "charset", ["punycode", "idna", "undefined", "unicode_escape", "utf-7", "latin-1", '"utf-16"']
+)
+async def test_a_form_in_another_encoding_is_refused_unread(charset: str):
+    """T10: no client chooses the codec that reads a megabyte of its words."""
+    part = b'--B\r\nContent-Disposition: form-data; name="text-"\r\n\r\n-%b\r\n' % (
+        b"a" * 1_000_000
+    )
+    async with house() as home, home.client(await home.token("send")) as client:
+        async with asyncio.timeout(patience(5)):
+            answer = await client.post(
+                PATH,
+                content=part + b"--B--\r\n",
+                headers={"Content-Type": f"multipart/form-data; boundary=B; charset={charset}"},
+            )
+
+        assert answer.status_code == 415
+        assert await rows(home, "stimuli") == 0
+
+
+async def test_a_form_may_say_that_it_is_utf_8():
+    part = '--B\r\nContent-Disposition: form-data; name="text"\r\n\r\ncafé\r\n--B--\r\n'
+    async with house() as home, home.client(home.operator) as client:
+        answer = await client.post(
+            PATH,
+            content=part.encode(),
+            headers={"Content-Type": "multipart/form-data; boundary=B; charset=UTF-8"},
+        )
+        stimulus = (await client.get(f"/api/stimuli/{answer.json()['stimulus_id']}")).json()
+
+    assert stimulus["text"] == "café"
+
+
 async def test_a_form_may_be_streamed_too():
     async with house() as home, home.client(home.operator) as client:
         answer = await client.post(
@@ -80,7 +115,7 @@ async def test_an_attachment_is_given_to_whoever_may_see_its_stimulus_and_as_byt
         other = await home.token("send", name="other")
         async with home.client(mine) as client:
             file = {"file": ("a.bin", CONTENT, "text/html")}
-            path = "/api/sessions/web:a/messages?wait=10"
+            path = "/api/sessions/api:a/messages?wait=10"
             sent = (await client.post(path, data={"text": "look"}, files=file)).json()
             path = f"/api/stimuli/{sent['stimulus_id']}/attachments/{HASH}"
             taken = await client.get(path)

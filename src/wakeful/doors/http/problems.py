@@ -13,6 +13,7 @@ from wakeful.vocabulary.errors import (
     NotFound,
     StoreFailed,
     StoreFull,
+    TooOften,
     Transient,
     Underway,
     UnreadableRow,
@@ -53,6 +54,7 @@ TITLES: dict[str, tuple[int, str]] = {
 # What time mends has its own code, and a wait where the error names none.
 _LATER: dict[type[Exception], tuple[str, float]] = {
     StoreFull: ("full", 30.0),
+    TooOften: ("too-many-requests", 60.0),
     Underway: ("busy", 1.0),
 }
 

@@ -18,6 +18,7 @@ from wakeful.doors.http.shapes import (
 )
 from wakeful.services import Views
 from wakeful.transcript.sessions import Overrides, Session
+from wakeful.views.pages import is_full
 from wakeful.views.sessions import place
 from wakeful.views.transcripts import TranscriptCard
 from wakeful.vocabulary import session_key as keys
@@ -186,8 +187,9 @@ class Sessions:
             after=query.after,
             before=query.before,
             limit=query.limit + 1,
+            is_page=True,
         )
-        has_more = len(found) > query.limit
+        has_more = len(found) > query.limit or is_full(len(entry.body.encode()) for entry in found)
         if query.after is not None:
             items = found[: query.limit]
             next_id = items[-1].id if has_more else None
