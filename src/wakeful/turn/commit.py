@@ -195,7 +195,9 @@ class TurnCommit:
     def settle_ask(self, answer: AssistantMessage) -> None:
         """Settle the question that was asked, and count what its answer used."""
         turn, usage = self.turn, answer.usage
-        asks.answered(self.tx, turn.id, turn.step, usage)
+        asks.answered(self.tx, turn.id, turn.step, usage, answer.failures)
+        if answer.failures:
+            self.publish("turn.fell_back", model=answer.model, failures=list(answer.failures))
         turns.note_usage(self.tx, turn.id, usage)
         self.turn = replace(
             turn,

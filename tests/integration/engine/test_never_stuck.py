@@ -13,12 +13,13 @@ from wakeful.models.refusals import SENTENCES, Sentence
 from wakeful.models.windows import ModelSettings
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import Settings
-from wakeful.testing.kit import call, says, wait_for
+from wakeful.testing.kit import Scripted, call, says, wait_for
 from wakeful.tools.tool import Tool, tool
 from wakeful.turn.agent import Agent
 from wakeful.turns.turns import Turn, TurnState
 from wakeful.vocabulary.compacting import CompactionRules, MemoryFlush
 from wakeful.vocabulary.entry import CompactionBody
+from wakeful.vocabulary.errors import ModelHung
 
 RULES = CompactionRules(memory_flush=MemoryFlush(enabled=False))
 WORDS = "word " * 800  # 1 000 tokens
@@ -237,3 +238,25 @@ def reading(text: str) -> Tool:
 
 def test_the_rules_of_these_tests_are_the_usual_ones():
     assert replace(RULES, memory_flush=MemoryFlush()) == CompactionRules()
+
+
+async def test_a_model_that_hung_is_on_record_in_every_step_and_its_time_out_paid_once():
+    hung, second = (
+        Scripted([ModelHung("first did not begin to answer.")]),
+        Scripted(
+            [says("", call("read", call_id="a")), says("", call("read", call_id="b")), "done"]
+        ),
+    )
+    agent = Agent(
+        model=hung, fallback_models=[second], tools=[reading("x")], has_default_tools=False
+    )
+    async with Runtime(agents=[agent]) as runtime:
+        turn = await said(runtime, "read")
+        (link,) = await runtime.services.views.why.chain(turn.id)
+        events = runtime.metrics.events()
+
+    assert turn.reply == "done"
+    assert len(hung.requests) == 1
+    assert [ask.state for ask in link.asks] == ["answered"] * 3
+    assert all("first did not begin to answer" in (ask.error or "") for ask in link.asks)
+    assert events["turn.fell_back"] == 3
