@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from scripts import windows as script
-from wakeful.models.model import Request, ToolSpec
+from wakeful.models.catalog import resolve_model
+from wakeful.models.model import Request, ToolSpec, context_window
 from wakeful.models.windows import (
     LEARNED_FOR_S,
     SAID_FOR_S,
@@ -17,6 +18,7 @@ from wakeful.models.windows import (
     tokens_of_request,
 )
 from wakeful.testing.kit import ManualClock
+from wakeful.vocabulary.agent import Limits
 from wakeful.vocabulary.message import AssistantMessage, Text, ToolCall, UserMessage
 
 
@@ -42,6 +44,17 @@ from wakeful.vocabulary.message import AssistantMessage, Text, ToolCall, UserMes
 )
 def test_the_table_knows_a_model_by_its_name(name: str, window: int | None):
     assert stated_window(name) == window
+
+
+@pytest.mark.parametrize(("name", "window"), [("gpt-4.1", 1_000_000), ("gpt-4", 8_192)])
+def test_the_window_is_known_before_the_first_question(
+    name: str, window: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+
+    model = resolve_model([f"openai-chat:{name}", "demo"], Limits(), ManualClock())
+
+    assert context_window(model) == window
 
 
 def test_the_operator_knows_better_than_the_table():
