@@ -9,10 +9,10 @@ import msgspec
 
 from wakeful.models.model import USUAL_CONTEXT_WINDOW, Request
 from wakeful.vocabulary.clock import Clock
-from wakeful.vocabulary.message import AssistantMessage, Message, Text, Thinking, encode_message
+from wakeful.vocabulary.message import encode_message
 from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.tokens import CHARACTERS_PER_TOKEN, tokens_of
 
-CHARACTERS_PER_TOKEN = 4
 LEARNED_FOR_S = 3_600.0  # then the model may show whether it takes more after all
 SAID_FOR_S = 86_400.0  # the same, if it named the number itself
 LEAST_LEARNED = 1_000  # tokens; below that nothing could be asked at all
@@ -86,22 +86,11 @@ class Window:
 
 def tokens_of_request(request: Request) -> int:
     """Return an estimate of the tokens that a request asks a model to read and to write."""
-    size = len(request.system) + sum(map(_characters, request.messages))
+    size = len(request.system)
     for tool in request.tools:
         size += len(tool.name) + len(tool.description) + len(encode_message(tool.parameters))
-    return -(-size // CHARACTERS_PER_TOKEN) + (request.max_tokens or 0)
-
-
-def _characters(message: Message) -> int:
-    if not isinstance(message, AssistantMessage):
-        return len(message.text)
-    size = 0
-    for block in message.content:
-        if isinstance(block, Text | Thinking):
-            size += len(block.text)
-        else:
-            size += len(block.name) + len(encode_message(block.arguments))
-    return size
+    fixed = -(-size // CHARACTERS_PER_TOKEN) + (request.max_tokens or 0)
+    return fixed + sum(map(tokens_of, request.messages))
 
 
 def _of_table(name: str) -> int | None:

@@ -18,7 +18,6 @@ from wakeful.turn.context import Context
 from wakeful.turn.ending import Ending
 from wakeful.turn.resume import load_step
 from wakeful.turn.silence import spoken
-from wakeful.turn.tokens import CHARACTERS_PER_TOKEN, counted, tokens_of_attachments
 from wakeful.turns import asks, turns
 from wakeful.turns.turns import Phase, Turn, TurnState
 from wakeful.vocabulary.entry import (
@@ -46,6 +45,7 @@ from wakeful.vocabulary.stimulus import (
     Trust,
 )
 from wakeful.vocabulary.text import clean
+from wakeful.vocabulary.tokens import CHARACTERS_PER_TOKEN, counted, tokens_of_attachments
 
 QueueSettingsOf = Callable[[Session, Stimulus], QueueSettings]
 File = Callable[[Tx, Sequence[Draft]], list[Receipt]]  # for lanes whose locks are held

@@ -7,11 +7,11 @@ summary is always handed on.
 from collections.abc import Sequence
 
 from wakeful.turn.context import SPOKEN, as_edited, last_compaction, message_of
-from wakeful.turn.tokens import CHARACTERS_PER_TOKEN, tokens_of
 from wakeful.vocabulary.compacting import CompactionRules
 from wakeful.vocabulary.entry import CompactionBody, Entry
 from wakeful.vocabulary.message import AssistantMessage, Message, ToolMessage
 from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.tokens import CHARACTERS_PER_TOKEN, tokens_of
 
 LONGEST_SHARE = 8  # no message takes more than this part of what a summary is made from
 SHORTEST_PART = 32  # tokens; no message is cut to less for a summary

@@ -21,13 +21,13 @@ from wakeful.turn.next_step import (
     same_step,
 )
 from wakeful.turn.sizing import is_compaction, is_crowded, is_unheard
-from wakeful.turn.tokens import CHARACTERS_PER_TOKEN
 from wakeful.turns import asks
 from wakeful.turns.asks import Purpose
 from wakeful.turns.turns import End, Interrupt, Turn, TurnState
 from wakeful.vocabulary.entry import CompactionBody, EntryKind
 from wakeful.vocabulary.kinds import View
 from wakeful.vocabulary.message import AssistantMessage, Usage
+from wakeful.vocabulary.tokens import CHARACTERS_PER_TOKEN
 
 TOO_LONG = "This conversation is too long for the model, and could not be made shorter: {why}."
 NOTHING = "There is nothing to compact yet."

@@ -13,7 +13,6 @@ from wakeful.turn.asking import Show
 from wakeful.turn.attempt import TurnAttempt
 from wakeful.turn.compaction import CompactionPlan, Room, plan
 from wakeful.turn.sizing import is_compaction, is_unheard, room
-from wakeful.turn.tokens import CHARACTERS_PER_TOKEN
 from wakeful.turns import asks
 from wakeful.turns.turns import Turn
 from wakeful.vocabulary.compacting import NO_WISH
@@ -21,6 +20,7 @@ from wakeful.vocabulary.errors import ContextOverflow, Garbled, Permanent
 from wakeful.vocabulary.message import AssistantMessage, UserMessage
 from wakeful.vocabulary.stimulus import Trust
 from wakeful.vocabulary.text import shortened
+from wakeful.vocabulary.tokens import CHARACTERS_PER_TOKEN
 
 AskModel = Callable[[Request, Show], Awaitable[AssistantMessage]]
 

@@ -132,4 +132,4 @@ def test_a_request_is_everything_that_is_sent_and_the_room_for_the_answer():
         max_tokens=500,
     )
 
-    assert tokens_of_request(request) == 100 + 1_000 + 10 + 2 + 10 + 500
+    assert tokens_of_request(request) == 110 + 1_000 + 12 + 500
