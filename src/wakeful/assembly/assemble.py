@@ -28,7 +28,7 @@ from wakeful.lanes.interrupts import Interrupts
 from wakeful.lanes.lane import LaneRunner
 from wakeful.lanes.opening import Opening
 from wakeful.lanes.recovery import Recovery
-from wakeful.models.catalog import find, resolve_model
+from wakeful.models.catalog import find
 from wakeful.operations.janitor import Janitor
 from wakeful.outbox import outbox
 from wakeful.services import Services
@@ -153,9 +153,7 @@ def _followers(
 ) -> Followers:
     """Build what thinks, sends and sweeps by what was chosen."""
     clock, store, bus = plan.clock, services.views.store, services.views.bus
-    ready_agents = ReadyAgents(
-        chosen.ready_agents, lambda name, limits: resolve_model([name], limits, clock)
-    )
+    ready_agents = ReadyAgents(chosen.ready_agents, chosen.resolve_model)
     turns = TurnRunner(store, deps, clock, Random(), plan.metrics, chosen.settings.timezone)
     interrupts, owner = Interrupts(), deps.ids.new("node")
     limits = {agent_id: config.limits for agent_id, config in sorted(chosen.configs.items())}

@@ -9,9 +9,11 @@ import typer
 from wakeful.assembly.plan import DATABASE_NAME
 from wakeful.cli.context import CliContext
 from wakeful.cli.exits import CommandFailed
+from wakeful.cli.local_models import DEMO
 from wakeful.cli.output import GREEN, RED, YELLOW
 from wakeful.cli.times import size
 from wakeful.cli.verb import verb
+from wakeful.models.windows import stated_window
 from wakeful.operations import backup
 from wakeful.operations.doctor import Finding, Installation, Verdict, examine
 from wakeful.settings.load import load
@@ -19,6 +21,7 @@ from wakeful.settings.problems import BadSettings
 from wakeful.store.migrations import packaged
 from wakeful.store.opening import is_postgres, open_store
 from wakeful.store.sqlite_check import check
+from wakeful.turn.agent import model_name
 from wakeful.vocabulary.errors import StoreRefused
 
 backups = typer.Typer(help="Copies of the database.", no_args_is_help=True)
@@ -49,6 +52,7 @@ def doctor(desk: CliContext, fix: Fix = False) -> None:
             port=desk.loaded.server.port,
             is_running=server is not None and server.is_ready(),
             commands=_programs(desk),
+            windows=_windows(desk),
         )
         findings += examine(patient, desk.clock, fix=fix)
         if server is not None:
@@ -150,6 +154,13 @@ def _programs(desk: CliContext) -> dict[str, str]:
         for name, one in servers.items()
         if one.command
     }
+
+
+def _windows(desk: CliContext) -> dict[str, int | None]:
+    """Return how many tokens each agent's models read at once, as far as anybody knows."""
+    used = (one for agent in desk.loaded.agents for one in (agent.model, *agent.fallback_models))
+    names = dict.fromkeys(name for one in used if (name := model_name(one)) != DEMO)
+    return {name: stated_window(name, desk.loaded.settings.models) for name in names}
 
 
 def _settings(desk: CliContext) -> Finding:

@@ -1,13 +1,14 @@
 """Find a model by its name."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from wakeful.models.fallback import Fallback
 from wakeful.models.model import Model
 from wakeful.models.providers import refuse_unusable
 from wakeful.models.remote import Remote
 from wakeful.models.timed import TimedModel
+from wakeful.models.windows import NO_MODELS, ModelSettings, stated_window
 from wakeful.vocabulary.agent import Limits
 from wakeful.vocabulary.clock import Clock
 
@@ -24,9 +25,17 @@ def find(model: str | Model, field: str = "model") -> Model:
     return Remote(model)
 
 
-def resolve_model(models: Sequence[str | Model], limits: Limits, clock: Clock) -> Model:
-    """Return the model of an agent: the first, the others behind it, none waited for for ever."""
+def resolve_model(
+    models: Sequence[str | Model],
+    limits: Limits,
+    clock: Clock,
+    known: Mapping[str, ModelSettings] = NO_MODELS,
+) -> Model:
+    """Return the model of an agent: the first, the others behind it, none waited for for ever.
+
+    `known` is what the operator says about models, by their names.
+    """
     first, *others = models
     found = [find(first), *(find(one, "fallback_models") for one in others)]
-    patient = [TimedModel(one, limits, clock) for one in found]
+    patient = [TimedModel(one, limits, clock, stated_window(one.name, known)) for one in found]
     return Fallback(patient, clock) if others else patient[0]

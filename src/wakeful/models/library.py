@@ -40,6 +40,7 @@ from wakeful.models.translation import (
     stop_reason,
 )
 from wakeful.models.transport import provider_of, takes_client
+from wakeful.models.windows import tokens_of_request
 from wakeful.vocabulary.agent import ThinkingLevel
 from wakeful.vocabulary.errors import Garbled, Permanent, WakefulError
 from wakeful.vocabulary.message import Usage
@@ -96,7 +97,7 @@ class Connection:
         except WakefulError:
             raise
         except Exception as error:
-            raise sorted_error(error, self._name) from error
+            raise sorted_error(error, self._name, tokens_of_request(request)) from error
         yield self._reply(response)
 
     async def _history(self, request: Request) -> list[ModelMessage]:

@@ -2,7 +2,7 @@
 
 import os
 from http import HTTPStatus
-from typing import Any, TypeGuard
+from typing import Any
 
 from pydantic_ai.exceptions import (
     ModelAPIError,
@@ -20,6 +20,7 @@ from pydantic_ai.exceptions import (
     UserError,
 )
 
+from wakeful.models.refusals import TooLong, too_long
 from wakeful.telemetry.redaction import Redaction, secrets_in
 from wakeful.vocabulary.errors import ContextOverflow, Garbled, Permanent, Transient, WakefulError
 from wakeful.vocabulary.text import one_line
@@ -52,13 +53,15 @@ _WHY: tuple[tuple[type[ModelAPIError], str], ...] = (
 )
 
 
-def sorted_error(error: Exception, name: str) -> WakefulError:
+def sorted_error(error: Exception, name: str, tokens: int = 0) -> WakefulError:
     """Return the error of ours that says the same about the model `name`.
 
-    An error without a category, or of another library, came from an answer that was unreadable.
+    `tokens` is an estimate of what was sent. An error without a category, or of another library,
+    came from an answer that was unreadable.
     """
-    if isinstance(error, ModelContextWindowExceededError) or _is_too_large(error):
-        return ContextOverflow(f"The conversation is too large for {name}.{_quote(error)}")
+    if isinstance(error, ModelAPIError) and (refusal := _too_long(error, tokens)) is not None:
+        sentence = f"The conversation is too large for {name}.{_quote(error)}"
+        return ContextOverflow(sentence, window=refusal.window)
     if (status := _redirect(error)) is not None:
         return Permanent(f"{name} is not at this address, which leads elsewhere ({status}).")
     if isinstance(error, ModelAPIError) and type(error) is not ModelAPIError:
@@ -76,11 +79,20 @@ def unusable(error: Exception, name: str) -> Permanent:
     return Permanent(f"{name} cannot be used: {_line(str(error))}")
 
 
-def _is_too_large(error: Exception) -> TypeGuard[ModelHTTPError]:
-    return (
-        isinstance(error, ModelHTTPError)
-        and error.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-    )
+def _too_long(error: ModelAPIError, tokens: int) -> TooLong | None:
+    status = error.status_code if isinstance(error, ModelHTTPError) else None
+    refusal = too_long(status, _body(error), tokens)
+    if refusal is None and isinstance(error, ModelContextWindowExceededError):
+        return TooLong()
+    return refusal
+
+
+def _body(error: ModelAPIError) -> str:
+    """Return all that a provider answered, as text."""
+    body: object = error.body
+    if body is None:
+        return "" if isinstance(error, ModelHTTPError) else str(error)
+    return body if isinstance(body, str) else str(body)
 
 
 def _redirect(error: Exception) -> int | None:

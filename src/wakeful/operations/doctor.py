@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 
+from wakeful.models.model import USUAL_CONTEXT_WINDOW
 from wakeful.operations import token_file
 from wakeful.store.migrations import packaged
 from wakeful.store.opening import is_postgres
@@ -71,6 +72,7 @@ class Installation(Record):
     port: int
     is_running: bool
     commands: Mapping[str, str] = {}  # of MCP servers: what each of them starts
+    windows: Mapping[str, int | None] = {}  # of the agents' models: tokens, None if nobody knows
 
 
 def examine(patient: Installation, clock: Clock, *, fix: bool = False) -> Iterator[Finding]:
@@ -90,6 +92,8 @@ def examine(patient: Installation, clock: Clock, *, fix: bool = False) -> Iterat
     yield _port(patient)
     if patient.commands:
         yield _commands(patient.commands)
+    if patient.windows:
+        yield _windows(patient.windows)
 
 
 def _home(home: Path, *, fix: bool) -> Finding:
@@ -248,6 +252,18 @@ def _commands(commands: Mapping[str, str]) -> Finding:
     if missing:
         return _broken("mcp", f"no such program: {', '.join(missing)}; mend mcp_servers")
     return _ok("mcp", f"the programs of {', '.join(commands)} are there")
+
+
+def _windows(windows: Mapping[str, int | None]) -> Finding:
+    """Tell how much each model reads at once, and of which of them nobody knows."""
+    unknown = [name for name, window in windows.items() if window is None]
+    if not unknown:
+        return _ok(
+            "models", ", ".join(f"{name} reads {window}" for name, window in windows.items())
+        )
+    keys = ", ".join(f'models."{name}".context_window' for name in unknown)
+    assumed = f"{USUAL_CONTEXT_WINDOW} tokens are assumed for {', '.join(unknown)}"
+    return _warning("models", f"{assumed}; say how many it reads at once: {keys}")
 
 
 def _port(patient: Installation) -> Finding:

@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 from wakeful.intake.bindings import Binding, DmScope
+from wakeful.models.windows import ModelSettings
 from wakeful.settings.settings import (
     LaneSettings,
     OutboundSettings,
@@ -83,6 +84,7 @@ class SettingsFile(Record):
     max_chain_depth: int = 16
     outbound: dict[str, OutboundSettings] = {}
     mcp_servers: dict[str, McpServerSettings] = {}
+    models: dict[str, ModelSettings] = {}
     retention: Retention = Retention()
     telemetry: TelemetrySettings = TelemetrySettings()
     drain_s: float = 30.0

@@ -137,6 +137,11 @@ KEYS: dict[str, Key] = {
     "mcp_servers.*.trusted": _key(
         "Whether what it says is your word: not fenced, and a turn that reads it keeps its tools."
     ),
+    "models.*.context_window": _key(
+        "Tokens the model `provider:model` reads at once; needed for servers of your own.",
+        1_000,
+        100_000_000,
+    ),
     "retention.ledger_days": _key("Days that settled stimuli, turns, deliveries stay.", 1, 36_500),
     "retention.event_days": _key("Days that events stay.", 1, 36_500),
     "retention.events": _key("How many events stay.", 1_000, 1_000_000_000),
@@ -149,9 +154,13 @@ _NAMED = re.compile(r"^(agents|identity_links|doors|outbound|mcp_servers)\.(?:[^
 # A tool's name may hold dots itself.
 _INNER = re.compile(r"^(mcp_servers\.\*\.(?:env|headers|tools))\..+?(\.(?:effect|timeout_s))?$")
 
+_MODEL = re.compile(r"^models\..+(\.[^.]+)$")  # a model's name may, too
+
 
 def key_of(path: str) -> Key | None:
     """Return the row of a key as it stands in a file (`agents.main.limits.steps`)."""
+    if (model := _MODEL.match(path)) is not None:
+        return KEYS.get(f"models.*{model[1]}")
     outer = _NAMED.sub(r"\1.*", re.sub(r"\[\d+\]", "[]", path))
     return KEYS.get(_INNER.sub(r"\1.*\2", outer))
 

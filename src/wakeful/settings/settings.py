@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 from wakeful.doors.signing import read_keys
 from wakeful.intake.bindings import Binding, DmScope
 from wakeful.intake.reset_times import ResetTimes
+from wakeful.models.windows import ModelSettings
 from wakeful.net.addresses import is_public
 from wakeful.net.target import parse
 from wakeful.settings.keys import refuse_out_of_bounds
@@ -93,6 +94,7 @@ class Settings(Record):
     max_chain_depth: int = 16
     outbound: dict[str, OutboundSettings] = {}
     mcp_servers: dict[str, McpServerSettings] = {}
+    models: dict[str, ModelSettings] = {}  # what is known about them, by `provider:model`
     retention: Retention = Retention()
     drain_s: float = 30.0  # how long a stop waits for running turns
     watchdog_s: float = 0.0  # end the process if its event loop hangs for so long; 0: never
@@ -105,6 +107,10 @@ class Settings(Record):
         if isinstance(self.reset.daily, str):
             _time_of_day(self.reset.daily, "reset.daily")
         refuse_out_of_bounds(self, "")
+        for name, model in self.models.items():
+            if ":" not in name:
+                raise InvalidInput(f"models.{name}", "must be named provider:model")
+            refuse_out_of_bounds(model, f"models.{name}")
         checked(self.queue)
         for door, overrides in self.doors.items():
             checked(overrides, f"doors.{door}")

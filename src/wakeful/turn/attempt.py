@@ -128,4 +128,5 @@ class TurnAttempt:
     finished: list[CallOutcome] = field(default_factory=list[CallOutcome])  # not committed yet
     partial: list[str] = field(default_factory=list[str])  # of the answer being written
     used_s: Callable[[], float] = lambda: 0.0  # how long this attempt has run
+    refused: int | None = None  # tokens of the smallest question for a summary that did not fit
     is_stale: bool = False  # a commit was cut off from its answer: the rows know better

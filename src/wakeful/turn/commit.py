@@ -18,7 +18,6 @@ from wakeful.turn.context import Context
 from wakeful.turn.ending import Ending
 from wakeful.turn.resume import load_step
 from wakeful.turn.silence import spoken
-from wakeful.turn.tokens import CHARACTERS_PER_TOKEN, counted, tokens_of_attachments
 from wakeful.turns import asks, turns
 from wakeful.turns.turns import Phase, Turn, TurnState
 from wakeful.vocabulary.entry import (
@@ -46,6 +45,7 @@ from wakeful.vocabulary.stimulus import (
     Trust,
 )
 from wakeful.vocabulary.text import clean
+from wakeful.vocabulary.tokens import CHARACTERS_PER_TOKEN, counted, tokens_of_attachments
 
 QueueSettingsOf = Callable[[Session, Stimulus], QueueSettings]
 File = Callable[[Tx, Sequence[Draft]], list[Receipt]]  # for lanes whose locks are held
@@ -195,7 +195,9 @@ class TurnCommit:
     def settle_ask(self, answer: AssistantMessage) -> None:
         """Settle the question that was asked, and count what its answer used."""
         turn, usage = self.turn, answer.usage
-        asks.answered(self.tx, turn.id, turn.step, usage)
+        asks.answered(self.tx, turn.id, turn.step, usage, answer.failures)
+        if answer.failures:
+            self.publish("turn.fell_back", model=answer.model, failures=list(answer.failures))
         turns.note_usage(self.tx, turn.id, usage)
         self.turn = replace(
             turn,

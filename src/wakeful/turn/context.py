@@ -9,7 +9,6 @@ from wakeful.prompts.compaction import introduced
 from wakeful.prompts.fence import fenced
 from wakeful.transcript.jsonl.reading import edited
 from wakeful.turn.mend import mended
-from wakeful.turn.tokens import counted, tokens_of
 from wakeful.vocabulary.entry import (
     AssistantBody,
     Body,
@@ -23,6 +22,7 @@ from wakeful.vocabulary.entry import (
 )
 from wakeful.vocabulary.kinds import View
 from wakeful.vocabulary.message import Message, StopReason, ToolMessage, UserMessage
+from wakeful.vocabulary.tokens import counted, tokens_of
 
 SPOKEN = frozenset(  # kinds of entries that a model reads
     {

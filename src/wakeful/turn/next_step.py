@@ -87,6 +87,15 @@ def next_step(commit: TurnCommit, begin: Begin) -> Next:
     return begin(commit, commit.turn.step + 1)
 
 
+def same_step(commit: TurnCommit, begin: Begin) -> Next:
+    """Begin the same step anew, of which nothing was answered, unless the turn may not go on."""
+    if commit.turn.interrupt is not Interrupt.NONE:
+        return end_interrupted(commit)
+    if halts.is_halted(commit.tx, commit.turn.agent_id):
+        return leave(commit, "halted", None)
+    return begin(commit, commit.turn.step)
+
+
 def ask(commit: TurnCommit, step: int) -> Ask:
     """Write down that the model is about to be asked."""
     _write_ask(commit, step, Purpose.REPLY, Phase.STREAMING)

@@ -15,11 +15,11 @@ from wakeful.models.sight import Sight
 from wakeful.prompts import notes
 from wakeful.prompts.fence import fenced
 from wakeful.store.database import Store
-from wakeful.turn.tokens import LARGEST_SHOWN_TEXT
 from wakeful.vocabulary.media import DOCUMENT, IMAGES, dimensions, media_type_of, text_of
 from wakeful.vocabulary.message import AssistantMessage, Message, ToolMessage, UserMessage
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import KeptAttachment
+from wakeful.vocabulary.tokens import LARGEST_SHOWN_TEXT
 
 LARGEST_IMAGE = 3_750_000  # bytes: what every provider takes, 5 MB in base64
 WIDEST_IMAGE = 8_000  # pixels

@@ -37,8 +37,8 @@ from wakeful.turn.commit import (
     is_fenced,
 )
 from wakeful.turn.showing import Showing, attached_to, newest
-from wakeful.turn.sizing import is_flush
-from wakeful.turn.summary import summarise
+from wakeful.turn.sizing import fixed_part, is_flush
+from wakeful.turn.summary import TooSmall, summarise, what_to_leave_out
 from wakeful.turns import asks, turns
 from wakeful.turns.asks import Purpose
 from wakeful.turns.tool_calls import CallState, call_key
@@ -136,10 +136,10 @@ class TurnRunner:
         except Transient as error:
             return await self._ask_later(attempt, error)
         except ContextOverflow as error:
-            refusal = error_text(error)
+            refusal, fixed = error_text(error), fixed_part(attempt)
             attempt.partial.clear()  # it is asked anew, of a shorter conversation
             return await self._commit(
-                attempt, lambda commit: compaction_commits.refused(commit, refusal)
+                attempt, lambda commit: compaction_commits.refused(commit, refusal, fixed)
             )
         except AttachmentRefused as error:
             return await self._leave_out(attempt, error)
@@ -269,29 +269,49 @@ class TurnRunner:
             made = await summarise(
                 self._store, attempt, lambda request, show: self._answer(attempt, request, show)
             )
+        except ContextOverflow as error:
+            refusal = error_text(error)
+            return await self._commit(
+                attempt,
+                lambda commit: compaction_commits.question_refused(commit, refusal, purpose),
+            )
         except Transient as error:
             waiting = await self._wait_for_model(attempt, error)
-            if waiting is not None:
-                return waiting
-            why = error_text(error)
+            return waiting or await self._not_compacted(attempt, error, purpose)
         except Permanent as error:
-            why = error_text(error)
+            return await self._not_compacted(attempt, error, purpose)
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and is_cancelled():
                 raise
             log.exception("the model %r raised", attempt.agent.model.name)
             why = f"{type(error).__name__}: {error_text(error)}"
-        else:
-            if made is None:
-                return await self._commit(
-                    attempt, lambda commit: compaction_commits.skipped(commit, purpose)
-                )
-            failpoint("reply")
-            return await self._insist(
-                attempt, lambda commit: compaction_commits.compacted(commit, *made, purpose)
+            return await self._commit(
+                attempt, lambda commit: compaction_commits.failed(commit, why, purpose)
+            )
+        if made is None:
+            fixed = fixed_part(attempt)
+            return await self._commit(
+                attempt, lambda commit: compaction_commits.skipped(commit, purpose, fixed)
+            )
+        failpoint("reply")
+        return await self._insist(
+            attempt, lambda commit: compaction_commits.compacted(commit, *made, purpose)
+        )
+
+    async def _not_compacted(
+        self, attempt: TurnAttempt, error: Transient | Permanent, purpose: Purpose
+    ) -> Next:
+        """Go on without a summary: the model cannot make one, or may not be asked at all."""
+        why, fixed = error_text(error), fixed_part(attempt)
+        if not isinstance(error, Garbled | TooSmall):
+            return await self._commit(
+                attempt, lambda commit: compaction_commits.failed(commit, why, purpose, fixed)
             )
         return await self._commit(
-            attempt, lambda commit: compaction_commits.failed(commit, why, purpose)
+            attempt,
+            lambda commit: compaction_commits.left_out(
+                commit, what_to_leave_out(commit.tx, attempt), why, purpose, fixed
+            ),
         )
 
     async def _act(self, attempt: TurnAttempt, calls: tuple[ToolCall, ...]) -> Next:

@@ -9,7 +9,8 @@ WakefulError
 │   ├── Overloaded      a bound was reached; nothing was written
 │   ├── TooOften        one sender has had what it may have for now
 │   ├── Underway        a turn is running where something must be changed
-│   └── Garbled         a model answered with something unreadable
+│   ├── Garbled         a model answered with something unreadable
+│   └── ModelHung       a model kept us waiting for too long
 ├── Permanent           a human must act
 │   ├── StoreDamaged    the database cannot be trusted
 │   ├── StoreRefused    the database may not be opened by this process
@@ -73,6 +74,10 @@ class Garbled(Transient):
     """The model's answer cannot be read."""
 
 
+class ModelHung(Transient):
+    """The model did not answer in time."""
+
+
 class Permanent(WakefulError):
     """This will not work until somebody changes something."""
 
@@ -91,6 +96,10 @@ class UnreadableRow(Permanent):
 
 class ContextOverflow(Permanent):
     """The conversation does not fit the model's context window."""
+
+    def __init__(self, message: str | None = None, *, window: int | None = None) -> None:
+        super().__init__(message)
+        self.window = window  # in tokens, if the model said so
 
 
 class AttachmentRefused(Permanent):

@@ -8,6 +8,7 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 DEEPEST_JSON = 64
 LONGEST_INDEXED = 1024  # bytes; an index entry of PostgreSQL, of two names or so, holds 2.7 kB
 LONGEST_TOLD = 1000  # characters kept of what an error says
+LEFT_OUT = "characters left out …]"  # ends the note that stands where a text was cut
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 # Escapes of surrogates in JSON, side by side, after a backslash that is no escaped one.
@@ -91,4 +92,4 @@ def shortened(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     head, tail = text[: limit * 2 // 3], text[len(text) - limit // 3 :]
-    return f"{head}\n[… {len(text) - len(head) - len(tail)} characters left out …]\n{tail}"
+    return f"{head}\n[… {len(text) - len(head) - len(tail)} {LEFT_OUT}\n{tail}"

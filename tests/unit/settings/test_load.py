@@ -18,7 +18,7 @@ ENVIRON = {"WAKEFUL_HOME": "/srv/wakeful"}
 TOP = (
     "timezone, database, database_file, server, agents, bindings, dm_scope, identity_links, "
     "unified, reset, queue, doors, lanes, storm, max_chain_depth, outbound, mcp_servers, "
-    "retention, telemetry, drain_s"
+    "models, retention, telemetry, drain_s"
 )
 
 
@@ -82,7 +82,7 @@ def test_every_key_arrives_where_it_belongs():
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("modle: demo", f":1: modle: unknown key; valid: {TOP}"),
+        ("modle: demo", f":1: modle: unknown key; did you mean 'models'? valid: {TOP}"),
         (
             "agents:\n  main:\n    modle: demo",
             ":3: agents.main.modle: unknown key; did you mean 'model'? valid: model, "

@@ -58,3 +58,28 @@ def test_a_voice_that_cannot_work_is_told_at_the_start(
 def test_an_agent_of_your_own_is_checked_alike():
     with pytest.raises(InvalidInput, match="thinking: must be one of off, low"):
         Agent(thinking="hard")
+
+
+def test_the_window_of_a_model_is_read_under_its_name(tmp_path: Path):
+    file = tmp_path / "wakeful.yaml"
+    file.write_text('models:\n  "vllm:qwen/qwen-2.5": {context_window: 32768}\n')
+
+    models = load(file, {"WAKEFUL_HOME": str(tmp_path)}).settings.models
+
+    assert models["vllm:qwen/qwen-2.5"].context_window == 32_768
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('"vllm:q.2": {context_window: 3}', "must be from 1000 to 100000000, not 3"),
+        ('"vllm:q.2": {window: 3}', "unknown key"),
+        ("gpt: {context_window: 8192}", "must be named provider:model"),
+    ],
+)
+def test_a_window_that_makes_no_sense_is_refused(tmp_path: Path, line: str, told: str):
+    file = tmp_path / "wakeful.yaml"
+    file.write_text(f"models:\n  {line}\n")
+
+    with pytest.raises(BadSettings, match=told):
+        load(file, {"WAKEFUL_HOME": str(tmp_path)})
