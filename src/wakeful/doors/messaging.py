@@ -67,6 +67,7 @@ class Message(Record):
     attachments: tuple[Attachment, ...] = ()
     route: Route | None = None  # where the answer goes; a contact is its own
     is_mention: bool | None = None  # in a room: whether the agent is meant; None: by its name
+    message_id: str | None = None  # what the door calls it: an answer names it
 
 
 class Address(Record):
@@ -235,6 +236,7 @@ def _draft(address: Address, message: Message, attachments: tuple[ReadyAttachmen
         makes_for=address.makes_for,
         display_name=_told(address, "display_name"),
         subject=_told(address, "subject"),
+        message_id=message.message_id,
     )
 
 

@@ -23,7 +23,7 @@ LONGEST_WINDOW_S = 7 * 86_400
 DEEPEST = 2**31 - 1  # what every database holds
 LATEST = 2**53  # milliseconds; what any JSON reader can hold
 
-_NAMES = ("source", "scope", "dedup_key", "cause_id", "root_id", "begins")
+_NAMES = ("source", "scope", "dedup_key", "cause_id", "root_id", "begins", "message_id")
 
 
 def checked(draft: Draft) -> Draft:

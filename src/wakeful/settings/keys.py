@@ -120,6 +120,9 @@ KEYS: dict[str, Key] = {
     ),
     "outbound.*.secret_file": _key("A file with that secret."),
     "outbound.*.allow_private": _key("Whether its host may have an address that is not public."),
+    "outbound.*.has_attachments": _key(
+        "Whether the bytes of attachments stand in the webhook, beside where they can be taken."
+    ),
     "mcp_servers.*.url": _key("The address of an MCP server (streamable HTTP)."),
     "mcp_servers.*.command": _key("Or the command that is one (stdio), word by word."),
     "mcp_servers.*.env.*": Key(

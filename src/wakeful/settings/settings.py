@@ -73,6 +73,7 @@ class OutboundSettings(Record):
     secret: str | None = None  # or several with white space between them: each of them signs
     secret_file: str | None = None
     allow_private: bool = False  # the host may have an address that is not public
+    has_attachments: bool = False  # bytes go along, not only where they can be taken
 
 
 class Settings(Record):

@@ -13,8 +13,13 @@ from tests.integration.http.serving import House, house
 from tests.patience import patience
 from wakeful import attachments
 from wakeful.models.model import Request
+from wakeful.outbox import outbox
+from wakeful.outbox.outbox import Along
 from wakeful.settings.settings import Settings
+from wakeful.store.database import Tx
 from wakeful.vocabulary.clock import ManualClock
+from wakeful.vocabulary.route import Route
+from wakeful.vocabulary.stimulus import ReadyAttachment
 
 PATH = "/api/sessions/main/messages?wait=10"
 CONTENT = b"\x00\xff<script>alert(1)</script>"
@@ -187,3 +192,58 @@ async def test_the_janitor_forgets_bytes_that_nothing_refers_to(tmp_path: Path):
         await store.transact(lambda tx: attachments.prune(tx, "", 10))
 
         assert (used, await rows(home, "attachments")) == (1, 0)
+
+
+async def test_what_an_entry_names_is_given_to_whoever_may_see_its_session():
+    async with house() as home:
+        mine = await home.token("send", name="mine")
+        other = await home.token("send", name="other")
+        path = f"/api/sessions/web:a/attachments/{HASH}"
+        async with home.client(mine) as client:
+            file = {"file": ("a.bin", CONTENT, "text/html")}
+            before = await client.get(path)
+            await client.post("/api/sessions/web:a/messages?wait=10", data={}, files=file)
+            taken = await client.get(path)
+            short = await client.get(path.replace(HASH, HASH[:4]))
+        async with home.client(other) as stranger:
+            await stranger.post("/api/sessions/web:b/messages?wait=10", json={"text": "hi"})
+            hidden = await stranger.get(path)
+            elsewhere = await stranger.get(path.replace("web:a", "web:b"))
+
+    assert (taken.status_code, taken.content) == (200, CONTENT)
+    assert taken.headers["content-disposition"] == "attachment"
+    assert taken.headers["content-type"] == "application/octet-stream"
+    for refused in (before, short, hidden, elsewhere):
+        assert refused.status_code == 404
+
+
+async def test_a_delivery_and_its_files_are_shown_to_whoever_may_see_its_session():
+    picture = ReadyAttachment(
+        name="p.png", media_type="image/png", size=3, hash="ab" * 32, data="AAAA"
+    )
+
+    async with house() as home:
+        mine = await home.token("send", name="mine")
+        other = await home.token("send", name="other")
+        async with home.client(mine) as client:
+            path = "/api/sessions/web:a/messages?wait=10"
+            key = (await client.post(path, json={"text": "hi"})).json()["session_key"]
+
+            def write(tx: Tx) -> None:
+                route = Route(door="out", address="ann")
+                along = Along(attachments=(picture,), reply_to="m-1")
+                outbox.file(tx, "dl_1", route, "look", session_key=key, turn_id=None, along=along)
+
+            await home.runtime.store.transact(write)
+            shown = (await client.get("/api/deliveries/dl_1")).json()
+            taken = await client.get(f"/api/deliveries/dl_1/attachments/{picture.hash}")
+            wrong = await client.get(f"/api/deliveries/dl_1/attachments/{'0' * 64}")
+            none = await client.get("/api/deliveries/dl_2")
+        async with home.client(other) as stranger:
+            hidden = await stranger.get("/api/deliveries/dl_1")
+            stolen = await stranger.get(f"/api/deliveries/dl_1/attachments/{picture.hash}")
+
+    assert (shown["text"], shown["reply_to"]) == ("look", "m-1")
+    assert [one["name"] for one in shown["attachments"]] == ["p.png"]
+    assert taken.content == b"\x00\x00\x00"
+    assert [one.status_code for one in (wrong, none, hidden, stolen)] == [404] * 4
