@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 from wakeful.intake.bindings import Binding, DmScope
+from wakeful.intake.draft import AttachmentLimits
 from wakeful.settings.settings import (
     LaneSettings,
     OutboundSettings,
@@ -81,6 +82,7 @@ class SettingsFile(Record):
     lanes: LaneSettings = LaneSettings()
     storm: StormSettings = StormSettings()
     max_chain_depth: int = 16
+    attachments: AttachmentLimits = AttachmentLimits()
     outbound: dict[str, OutboundSettings] = {}
     mcp_servers: dict[str, McpServerSettings] = {}
     retention: Retention = Retention()

@@ -113,6 +113,8 @@ KEYS: dict[str, Key] = {
     "storm.turns": _key("Turns one source may open in a session within the window.", 1, 100_000),
     "storm.window_s": _key("The window, in seconds.", 1, DAY_S),
     "max_chain_depth": _key("How many stimuli may cause one another in a row.", 1, 1_000),
+    "attachments.most_files": _key("How many files may come along with one message.", 0, 100),
+    "attachments.most_bytes": _key("How many bytes they may have together.", 0, 10_485_760),
     "outbound.*.url": _key("Where signed webhooks of this name are sent."),
     "outbound.*.secret": Key(
         means="What they are signed with; several, with spaces between them, all sign.",

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 from wakeful.doors.signing import read_keys
 from wakeful.intake.bindings import Binding, DmScope
+from wakeful.intake.draft import AttachmentLimits
 from wakeful.intake.reset_times import ResetTimes
 from wakeful.net.addresses import is_public
 from wakeful.net.target import parse
@@ -92,6 +93,7 @@ class Settings(Record):
     unified: bool = False  # the web chats of an agent share one session
     reset: ResetSettings = ResetSettings()
     max_chain_depth: int = 16
+    attachments: AttachmentLimits = AttachmentLimits()
     outbound: dict[str, OutboundSettings] = {}
     mcp_servers: dict[str, McpServerSettings] = {}
     retention: Retention = Retention()
@@ -102,6 +104,7 @@ class Settings(Record):
         refuse_out_of_bounds(self.lanes, "lanes")
         refuse_out_of_bounds(self.storm, "storm")
         refuse_out_of_bounds(self.retention, "retention")
+        refuse_out_of_bounds(self.attachments, "attachments")
         refuse_out_of_bounds(self.reset, "reset")
         if isinstance(self.reset.daily, str):
             _time_of_day(self.reset.daily, "reset.daily")

@@ -12,6 +12,7 @@ import pytest
 from tests.integration.http.serving import House, house
 from tests.patience import patience
 from wakeful import attachments
+from wakeful.intake.draft import AttachmentLimits
 from wakeful.models.model import Request
 from wakeful.outbox import outbox
 from wakeful.outbox.outbox import Along
@@ -142,7 +143,9 @@ async def test_an_attachment_is_given_to_whoever_may_see_its_stimulus_and_as_byt
         ({"data": {"text": "a", "attachments": "b"}, "files": {"f": b"x"}}, 422, "attachments"),
         ({"data": {"text": "a", "mode": "fast"}, "files": {"f": b"x"}}, 422, "mode"),
         ({"json": {"text": "a", "attachments": [in_base64(name="a]\n[b")]}}, 422, "attachments"),
-        ({"files": {f"f{number}": b"x" for number in range(40)}}, 400, None),
+        ({"files": {f"f{number}": b"x" for number in range(200)}}, 400, None),
+        ({"files": {f"f{number}": b"x" for number in range(21)}}, 422, "attachments"),
+        ({"json": {"text": "a", "attachments": [in_base64()] * 21}}, 422, "attachments"),
         ({"files": {"f": bytes(10 * 1024 * 1024 + 1)}}, 413, None),
         ({"content": b"--x\r\n", "headers": {"Content-Type": "multipart/form-data"}}, 400, None),
         (
@@ -247,3 +250,22 @@ async def test_a_delivery_and_its_files_are_shown_to_whoever_may_see_its_session
     assert [one["name"] for one in shown["attachments"]] == ["p.png"]
     assert taken.content == b"\x00\x00\x00"
     assert [one.status_code for one in (wrong, none, hidden, stolen)] == [404] * 4
+
+
+async def test_both_ways_in_keep_to_the_limits_of_the_settings_and_name_them():
+    limits = AttachmentLimits(most_files=1, most_bytes=4)
+    async with (
+        house(settings=Settings(drain_s=1, attachments=limits)) as home,
+        home.client(home.operator) as client,
+    ):
+        answers = [
+            await client.post(PATH, json={"attachments": [in_base64(b"1"), in_base64(b"2")]}),
+            await client.post(PATH, files={"a": b"1", "b": b"2"}),
+            await client.post(PATH, json={"attachments": [in_base64(b"12345")]}),
+            await client.post(PATH, files={"a": b"12345"}),
+            await client.post(PATH, files={"a": b"1234"}),
+        ]
+
+    assert [answer.status_code for answer in answers] == [422, 422, 413, 413, 200]
+    assert "attachments: must be at most 1 files, not 2" in answers[0].text
+    assert "must be at most 4 bytes together, not 5" in answers[3].text

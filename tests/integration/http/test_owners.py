@@ -95,6 +95,7 @@ def routes_to(ids: dict[str, str]) -> list[tuple[str, str, Any]]:
         ("POST", f"/api/sessions/{key}/stream", {"text": "x"}),
         ("GET", f"/api/stimuli/{stimulus}", None),
         ("GET", f"/api/stimuli/{stimulus}/attachments/{OF_A}", None),
+        ("GET", f"/api/sessions/{key}/attachments", None),
         ("GET", f"/api/sessions/{key}/attachments/{OF_A}", None),
         ("GET", f"/api/deliveries/{ids['delivery']}", None),
         ("GET", f"/api/deliveries/{ids['delivery']}/attachments/{OF_A}", None),

@@ -8,8 +8,8 @@ from datetime import datetime
 from starlette.responses import Response
 
 from wakeful.doors import naming
-from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Link, Nothing
-from wakeful.doors.http.shapes import shaped
+from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Given, Link, Nothing
+from wakeful.doors.http.shapes import DEFAULT_PAGE, Limit, Page, shaped, time_of
 from wakeful.outbox.outbox import Delivery, DeliveryState
 from wakeful.services import Views
 from wakeful.vocabulary.errors import NotFound
@@ -37,6 +37,24 @@ class DeliveryShape(Record):
     settled_at: datetime | None
 
 
+class AttachmentShape(Record):
+    """Something that is attached to an entry; a model calls it by its `id`."""
+
+    id: str
+    hash: str
+    name: str
+    media_type: str
+    size: int
+    entry_id: str
+    at: datetime
+
+
+class AttachmentsQuery(Given):
+    """How many of the newest."""
+
+    limit: Limit = DEFAULT_PAGE
+
+
 class Attachments:
     """Bytes by their hash, for whoever may see what holds them."""
 
@@ -45,6 +63,15 @@ class Attachments:
 
     def endpoints(self) -> list[Endpoint]:
         return [
+            Endpoint(
+                method="GET",
+                path="/api/sessions/{key}/attachments",
+                scope=ANYBODY,
+                summary="List what is attached to a conversation, newest first",
+                answer=self.newest,
+                query=AttachmentsQuery,
+                returns={200: Page[AttachmentShape]},
+            ),
             Endpoint(
                 method="GET",
                 path="/api/sessions/{key}/attachments/{hash}",
@@ -71,6 +98,21 @@ class Attachments:
                 returns={200: BYTES},
             ),
         ]
+
+    async def newest(self, call: Call[AttachmentsQuery, Nothing]) -> Page[AttachmentShape]:
+        session = await naming.seen_session(self._views, call.principal, call.path["key"])
+        found = await self._views.attachments.newest(session.key, call.query.limit)
+        items = [
+            shaped(
+                AttachmentShape,
+                one.kept,
+                id=one.kept.id,
+                entry_id=one.entry_id,
+                at=time_of(one.at),
+            )
+            for one in found
+        ]
+        return Page(items=items, next=None)
 
     async def of_session(self, call: Call[Nothing, Nothing]) -> Response:
         session = await naming.seen_session(self._views, call.principal, call.path["key"])
