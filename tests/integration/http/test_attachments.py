@@ -201,17 +201,17 @@ async def test_what_an_entry_names_is_given_to_whoever_may_see_its_session():
     async with house() as home:
         mine = await home.token("send", name="mine")
         other = await home.token("send", name="other")
-        path = f"/api/sessions/web:a/attachments/{HASH}"
+        path = f"/api/sessions/api:a/attachments/{HASH}"
         async with home.client(mine) as client:
             file = {"file": ("a.bin", CONTENT, "text/html")}
             before = await client.get(path)
-            await client.post("/api/sessions/web:a/messages?wait=10", data={}, files=file)
+            await client.post("/api/sessions/api:a/messages?wait=10", data={}, files=file)
             taken = await client.get(path)
             short = await client.get(path.replace(HASH, HASH[:4]))
         async with home.client(other) as stranger:
-            await stranger.post("/api/sessions/web:b/messages?wait=10", json={"text": "hi"})
+            await stranger.post("/api/sessions/api:b/messages?wait=10", json={"text": "hi"})
             hidden = await stranger.get(path)
-            elsewhere = await stranger.get(path.replace("web:a", "web:b"))
+            elsewhere = await stranger.get(path.replace("api:a", "api:b"))
 
     assert (taken.status_code, taken.content) == (200, CONTENT)
     assert taken.headers["content-disposition"] == "attachment"
@@ -229,7 +229,7 @@ async def test_a_delivery_and_its_files_are_shown_to_whoever_may_see_its_session
         mine = await home.token("send", name="mine")
         other = await home.token("send", name="other")
         async with home.client(mine) as client:
-            path = "/api/sessions/web:a/messages?wait=10"
+            path = "/api/sessions/api:a/messages?wait=10"
             key = (await client.post(path, json={"text": "hi"})).json()["session_key"]
 
             def write(tx: Tx) -> None:
