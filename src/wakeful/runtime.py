@@ -170,6 +170,7 @@ class Runtime:
         text: str,
         *,
         dedup_key: str | None = None,
+        message_id: str | None = None,
         attachments: Sequence[Attachment] = (),
         is_mention: bool | None = None,
     ) -> Receipt:
@@ -177,13 +178,15 @@ class Runtime:
 
         Who speaks is `Principal.operator()`, or `Principal.stranger()`: then what they say is
         data, and they share a conversation with nobody. In a room `is_mention` tells whether the
-        agent is meant; without it, `@` and the agent's id in the text does.
+        agent is meant; without it, `@` and the agent's id in the text does. Deliveries that answer
+        the message name it by the `message_id` that the door gave it.
         """
         _check(principal, Principal, "principal")
         _check(contact, Contact, "contact")
         message = Message(
             text=_text(text, "text"),
             dedup_key=dedup_key,
+            message_id=message_id,
             attachments=tuple(attachments),
             is_mention=is_mention,
         )

@@ -16,6 +16,8 @@ from wakeful.intake.sessions import SessionActs
 from wakeful.store.database import Store
 from wakeful.telemetry.metrics import Metrics
 from wakeful.views.agents import AgentView
+from wakeful.views.attachments import AttachmentView
+from wakeful.views.deliveries import DeliveryView
 from wakeful.views.lanes import LaneView
 from wakeful.views.ledger import LedgerView
 from wakeful.views.outputs import OutputView
@@ -37,6 +39,8 @@ class Views:
     clock: Clock
     bindings: Bindings
     agents: AgentView
+    attachments: AttachmentView
+    deliveries: DeliveryView
     lanes: LaneView
     ledger: LedgerView
     outputs: OutputView

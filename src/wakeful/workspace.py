@@ -30,7 +30,7 @@ from wakeful.vocabulary.failpoints import failpoint
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.text import clean
 
-LARGEST_FILE = 4 * 1024 * 1024  # bytes, read or written
+LARGEST_FILE = 10 * 1024 * 1024  # bytes, read or written: as much as may be attached
 LONGEST_PATH = 1024  # bytes
 LONGEST_NAME = 255  # bytes, of one component
 DEEPEST_PATH = 32  # components

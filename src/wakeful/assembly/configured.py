@@ -130,4 +130,5 @@ def _intake_rules(settings: Settings) -> IntakeRules:
         storm=StormLimits(turns=storm.turns, window_s=storm.window_s),
         max_chain_depth=settings.max_chain_depth,
         reset=settings.reset.times(settings.timezone),
+        attachments=settings.attachments,
     )

@@ -1,6 +1,6 @@
 """The ledger of stimuli and lanes: accept, claim, settle, order.
 
-From: intake, lanes, turn, commands; views and operations, which look, gate.
+From: intake, lanes, turn, tools, commands; views and operations, which look, gate.
 To: attachments, store.
 Never: decides what should happen to a stimulus; it only keeps what was decided.
 """

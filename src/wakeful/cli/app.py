@@ -6,6 +6,7 @@ import sys
 import typer
 
 from wakeful.cli import (
+    attachments,
     begin,
     care,
     config,
@@ -56,6 +57,8 @@ verb(look.sessions, "undo-compaction")(conversations.undo_compaction)
 verb(look.sessions, "rm")(conversations.remove)
 verb(look.sessions, "export")(transfer.export)
 verb(look.sessions, "import")(transfer.import_)
+verb(look.sessions, "attachments")(attachments.attachments)
+verb(look.sessions, "take")(attachments.take)
 app.add_typer(look.sessions, name="sessions")
 app.add_typer(look.agents, name="agents")
 app.add_typer(tokens.app, name="tokens")

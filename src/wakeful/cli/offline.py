@@ -18,6 +18,7 @@ from wakeful.bus.bus import Bus
 from wakeful.cli.client import answered
 from wakeful.doors.http.agents import AgentEndpoints
 from wakeful.doors.http.app import App
+from wakeful.doors.http.attachments import Attachments
 from wakeful.doors.http.endpoint import Endpoint
 from wakeful.doors.http.open_streams import OpenStreams
 from wakeful.doors.http.search import Search
@@ -96,6 +97,7 @@ class Offline:
             Sessions(views),
             Search(views),
             Stimuli(views),
+            Attachments(views),
             TokenEndpoints(Credentials(store, ids)),
             Turns(views, streams),
         )

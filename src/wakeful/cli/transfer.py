@@ -38,7 +38,7 @@ def export(
     """Write a session's transcript as a file of JSON lines, also while no server runs."""
     total: int = desk.reader().get(f"/api/sessions/{segment(session)}")["entries"] + 1
     lines = size = 0
-    with _target(output) as target, _parts(desk, session, transcript) as parts:
+    with target_of(output) as target, _parts(desk, session, transcript) as parts:
         for part in parts:
             target.write(part)
             lines, size = lines + part.count(b"\n"), size + len(part)
@@ -96,7 +96,7 @@ class Screen:
 
 
 @contextmanager
-def _target(output: str) -> Generator[BinaryIO, None, None]:
+def target_of(output: str) -> Generator[BinaryIO, None, None]:
     """Open where the lines go; a file gets its name when it is whole."""
     if output == STREAM:
         lines = sys.stdout.buffer

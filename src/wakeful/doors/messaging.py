@@ -15,7 +15,7 @@ from wakeful.commands.command import Caller
 from wakeful.doors import naming
 from wakeful.intake import dedup
 from wakeful.intake.bindings import Contact
-from wakeful.intake.draft import parse_priority, ready
+from wakeful.intake.draft import AttachmentLimits, parse_priority, ready
 from wakeful.services import Services
 from wakeful.store.database import Tx
 from wakeful.transcript import overheard
@@ -37,7 +37,6 @@ from wakeful.vocabulary.stimulus import (
 )
 from wakeful.vocabulary.text import one_line
 
-LARGEST_ATTACHMENTS = 10 * 1024 * 1024  # bytes, together
 LONGEST_NAME = 256
 LONGEST_TOLD = 200
 IDEMPOTENT_S = 86_400
@@ -67,6 +66,7 @@ class Message(Record):
     attachments: tuple[Attachment, ...] = ()
     route: Route | None = None  # where the answer goes; a contact is its own
     is_mention: bool | None = None  # in a room: whether the agent is meant; None: by its name
+    message_id: str | None = None  # what the door calls it: an answer names it
 
 
 class Address(Record):
@@ -108,8 +108,7 @@ async def prepare(
     """Find out where a message goes and whether it may; nothing is written."""
     if message.idempotency_key is not None and message.dedup_key is not None:
         raise InvalidInput("dedup_key", "give this or an idempotency key, not both")
-    if _size(message.attachments) > LARGEST_ATTACHMENTS:
-        raise TooLarge("attachments", "must be at most 10 MiB together")
+    _check_attachments(message.attachments, services.intake.attachments)
     if isinstance(to, Contact):
         address = await _of_contact(services, principal, to, message)
     else:
@@ -235,6 +234,7 @@ def _draft(address: Address, message: Message, attachments: tuple[ReadyAttachmen
         makes_for=address.makes_for,
         display_name=_told(address, "display_name"),
         subject=_told(address, "subject"),
+        message_id=message.message_id,
     )
 
 
@@ -255,6 +255,17 @@ def _source(principal: Principal, message: Message) -> str | None:
     if not source:
         raise InvalidInput("source", "must not be blank")
     return source
+
+
+def _check_attachments(attachments: tuple[Attachment, ...], limits: AttachmentLimits) -> None:
+    """Refuse more than one message may bring, before any of it is read."""
+    if len(attachments) > limits.most_files:
+        rule = f"must be at most {limits.most_files} files, not {len(attachments)}"
+        raise InvalidInput("attachments", rule)
+    size = _size(attachments)
+    if size > limits.most_bytes:
+        rule = f"must be at most {limits.most_bytes} bytes together, not {size}"
+        raise TooLarge("attachments", rule)
 
 
 def _size(attachments: tuple[Attachment, ...]) -> int:

@@ -23,6 +23,7 @@ from wakeful.intake.decide import (
     decide,
     opens_turn,
 )
+from wakeful.intake.draft import AttachmentLimits
 from wakeful.intake.facts import arrival_of, lane_facts
 from wakeful.intake.filing import is_debounced, overflow_of, receipt_of, row_of
 from wakeful.intake.queue_rules import QueueRules
@@ -55,6 +56,7 @@ class IntakeRules(Record):
     storm: StormLimits = StormLimits()
     max_chain_depth: int = 16
     reset: ResetTimes = NO_RESETS
+    attachments: AttachmentLimits = AttachmentLimits()
 
 
 @dataclass

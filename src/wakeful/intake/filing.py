@@ -81,6 +81,7 @@ def row_of(
         preemptions=0,
         accepted_at=tx.now,
         settled_at=None,
+        message_id=draft.message_id,
     )
 
 

@@ -36,7 +36,8 @@ from wakeful.vocabulary.stimulus import Stimulus, Trust
 
 MAX_PREEMPTIONS = 3  # then a stimulus runs uninterrupted, except by stop
 
-_RERUNS = frozenset({Effect.READ.value, Effect.IDEMPOTENT.value})
+# A ledger tool acts in the commit of its result: before that, only files were read for it.
+_RERUNS = frozenset({Effect.READ.value, Effect.IDEMPOTENT.value, Effect.LEDGER.value})
 
 
 class Opened(Record):

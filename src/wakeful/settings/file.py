@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 from wakeful.intake.bindings import Binding, DmScope
+from wakeful.intake.draft import AttachmentLimits
 from wakeful.models.windows import ModelSettings
 from wakeful.settings.settings import (
     LaneSettings,
@@ -82,6 +83,7 @@ class SettingsFile(Record):
     lanes: LaneSettings = LaneSettings()
     storm: StormSettings = StormSettings()
     max_chain_depth: int = 16
+    attachments: AttachmentLimits = AttachmentLimits()
     outbound: dict[str, OutboundSettings] = {}
     mcp_servers: dict[str, McpServerSettings] = {}
     models: dict[str, ModelSettings] = {}

@@ -113,6 +113,8 @@ KEYS: dict[str, Key] = {
     "storm.turns": _key("Turns one source may open in a session within the window.", 1, 100_000),
     "storm.window_s": _key("The window, in seconds.", 1, DAY_S),
     "max_chain_depth": _key("How many stimuli may cause one another in a row.", 1, 1_000),
+    "attachments.most_files": _key("How many files may come along with one message.", 0, 100),
+    "attachments.most_bytes": _key("How many bytes they may have together.", 0, 10_485_760),
     "outbound.*.url": _key("Where signed webhooks of this name are sent."),
     "outbound.*.secret": Key(
         means="What they are signed with; several, with spaces between them, all sign.",
@@ -120,6 +122,9 @@ KEYS: dict[str, Key] = {
     ),
     "outbound.*.secret_file": _key("A file with that secret."),
     "outbound.*.allow_private": _key("Whether its host may have an address that is not public."),
+    "outbound.*.has_attachments": _key(
+        "Whether the bytes of attachments stand in the webhook, beside where they can be taken."
+    ),
     "mcp_servers.*.url": _key("The address of an MCP server (streamable HTTP)."),
     "mcp_servers.*.command": _key("Or the command that is one (stdio), word by word."),
     "mcp_servers.*.env.*": Key(

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 from wakeful.doors.signing import read_keys
 from wakeful.intake.bindings import Binding, DmScope
+from wakeful.intake.draft import AttachmentLimits
 from wakeful.intake.reset_times import ResetTimes
 from wakeful.models.windows import ModelSettings
 from wakeful.net.addresses import is_public
@@ -74,6 +75,7 @@ class OutboundSettings(Record):
     secret: str | None = None  # or several with white space between them: each of them signs
     secret_file: str | None = None
     allow_private: bool = False  # the host may have an address that is not public
+    has_attachments: bool = False  # bytes go along, not only where they can be taken
 
 
 class Settings(Record):
@@ -92,6 +94,7 @@ class Settings(Record):
     unified: bool = False  # the web chats of an agent share one session
     reset: ResetSettings = ResetSettings()
     max_chain_depth: int = 16
+    attachments: AttachmentLimits = AttachmentLimits()
     outbound: dict[str, OutboundSettings] = {}
     mcp_servers: dict[str, McpServerSettings] = {}
     models: dict[str, ModelSettings] = {}  # what is known about them, by `provider:model`
@@ -103,6 +106,7 @@ class Settings(Record):
         refuse_out_of_bounds(self.lanes, "lanes")
         refuse_out_of_bounds(self.storm, "storm")
         refuse_out_of_bounds(self.retention, "retention")
+        refuse_out_of_bounds(self.attachments, "attachments")
         refuse_out_of_bounds(self.reset, "reset")
         if isinstance(self.reset.daily, str):
             _time_of_day(self.reset.daily, "reset.daily")

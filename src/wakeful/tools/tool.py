@@ -60,6 +60,7 @@ class LedgerContext(Record):
     publish: Callable[..., None]  # publish(kind, **data): an event of this turn
     # File stimuli, for the lanes that the tool's `locks` named.
     file: Callable[[Sequence[Draft]], list[Receipt]]
+    attachments: tuple[ReadyAttachment, ...] = ()  # what the tool's `prepare` has read for it
 
 
 class ToolResult(Record):
@@ -89,6 +90,9 @@ Locks = Callable[[Mapping[str, Any], CallFacts], Iterable[str]]
 class Tool:
     """A function that a model may call.
 
+    A ledger tool runs inside a transaction, where no file may be read: `prepare`, a tool that takes
+    its arguments unread, reads before it what they name in `files`; its attachments go along.
+
     With a `schema` of its own it takes `context` and, unread, `arguments`: for a tool whose
     signature is known only while running.
     """
@@ -105,9 +109,11 @@ class Tool:
         description: str | None = None,
         schema: Mapping[str, Any] | None = None,
         locks: Locks | None = None,
+        prepare: "Tool | None" = None,
     ) -> None:
         self.function = function
         self.locks = locks
+        self.prepare = prepare
         self.name = name or function.__name__
         if not NAME.fullmatch(self.name):
             raise InvalidInput("name", f"a tool's name must match {NAME.pattern}: {self.name!r}")
@@ -163,6 +169,7 @@ def tool(
     timeout_s: float = DEFAULT_TIMEOUT_S,
     is_for_external: bool = False,
     locks: Locks | None = None,
+    prepare: Tool | None = None,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
     function: Callable[..., Any] | None = None,
@@ -173,6 +180,7 @@ def tool(
     timeout_s: float = DEFAULT_TIMEOUT_S,
     is_for_external: bool = False,
     locks: Locks | None = None,
+    prepare: Tool | None = None,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a typed function a tool; its docstring is what the model reads about it."""
 
@@ -184,6 +192,7 @@ def tool(
             timeout_s=timeout_s,
             is_for_external=is_for_external,
             locks=locks,
+            prepare=prepare,
         )
 
     return decorate if function is None else decorate(function)

@@ -12,7 +12,7 @@ from wakeful.turns.tool_calls import CallState
 from wakeful.turns.turns import Turn, TurnState
 from wakeful.vocabulary.message import AssistantMessage, ToolCall
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.stimulus import Trust
+from wakeful.vocabulary.stimulus import ReadyAttachment, Trust
 
 
 class LaneClaim(Record):
@@ -126,6 +126,10 @@ class TurnAttempt:
     showing: Showing | None = None  # of what is attached, once something is
     step: StepState = field(default_factory=StepState)
     finished: list[CallOutcome] = field(default_factory=list[CallOutcome])  # not committed yet
+    # What was read for ledger tools before their commit, by call id.
+    prepared: dict[str, tuple[ReadyAttachment, ...]] = field(
+        default_factory=dict[str, tuple[ReadyAttachment, ...]]
+    )
     partial: list[str] = field(default_factory=list[str])  # of the answer being written
     used_s: Callable[[], float] = lambda: 0.0  # how long this attempt has run
     refused: int | None = None  # tokens of the smallest question for a summary that did not fit

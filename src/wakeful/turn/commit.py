@@ -113,6 +113,7 @@ class TurnCommit:
         self.session = session
         self.step = attempt.step.copy()
         self.used_s = attempt.used_s
+        self.prepared = attempt.prepared
         self.ledger_failures = ledger_failures  # call id → what its ledger tool raised
         self.written: list[Entry] = []
         self._lines: list[NewEntry] = []

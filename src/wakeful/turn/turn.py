@@ -27,7 +27,7 @@ from wakeful.turn.attempt import (
     TurnAttempt,
 )
 from wakeful.turn.backoff import next_try
-from wakeful.turn.calls import LedgerToolFailed
+from wakeful.turn.calls import LedgerToolFailed, needs_preparation
 from wakeful.turn.commit import (
     NO_FAILURES,
     CommitOutcome,
@@ -57,6 +57,7 @@ from wakeful.vocabulary.errors import (
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.failpoints import failpoint
 from wakeful.vocabulary.message import AssistantMessage, Message, ToolCall
+from wakeful.vocabulary.stimulus import ReadyAttachment
 from wakeful.vocabulary.text import error_text
 
 # Time mends these: a busy, full or read-only store, a machine without memory for a moment.
@@ -353,13 +354,18 @@ class TurnRunner:
             store=self._store,
             timezone=self._timezone,
         )
+        is_prepared = needs_preparation(tool, call, attempt.prepared)
         result = await run(
-            tool,
+            tool.prepare if is_prepared and tool.prepare else tool,
             call,
             context,
             owner=turn_task,
             abandoned=lambda: self._metrics.abandoned("tool"),
         )
+        if is_prepared and not result.is_error:
+            ready = (one for one in result.attachments if isinstance(one, ReadyAttachment))
+            attempt.prepared[call.id] = tuple(ready)
+            return  # the next commit runs it
         state = CallState.FAILED if result.is_error else CallState.DONE
         if result.is_in_doubt:
             state = CallState.UNKNOWN

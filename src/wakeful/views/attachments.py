@@ -1,5 +1,7 @@
 """Look at what was attached in a session: on the path it goes on, or anywhere in it."""
 
+from msgspec import structs
+
 from wakeful import attachments
 from wakeful.store.database import Store
 from wakeful.transcript.branches import Segment
@@ -23,6 +25,14 @@ class FoundAttachment(Record):
     is_external: bool
 
 
+class ListedAttachment(Record):
+    """An attachment where it stands in a conversation."""
+
+    kept: KeptAttachment
+    entry_id: str
+    at: int
+
+
 class AttachmentView:
     """Finds attachments by the digits that a model or a program names them by."""
 
@@ -43,6 +53,27 @@ class AttachmentView:
                         return FoundAttachment(kept=kept, is_external=_is_external(entry))
         raise _unknown(name)
 
+    async def newest(self, session_key: str, limit: int) -> list[ListedAttachment]:
+        """Return what is attached on the path that a session goes on, the newest first."""
+        found: list[ListedAttachment] = []
+        for path in await self._transcripts.paths(session_key, is_current=True):
+            for part in reversed(path):
+                rows = await self._store.read(
+                    ENTRIES.select(
+                        "WHERE branch = :branch AND depth >= :first AND depth <= :last AND EXISTS "
+                        "(SELECT 1 FROM attachment_uses WHERE holder = entries.id) "
+                        "ORDER BY depth DESC LIMIT :limit"
+                    ),
+                    **structs.asdict(part),
+                    limit=limit,
+                )
+                for entry in map(ENTRIES.read, rows):
+                    found += [
+                        ListedAttachment(kept=kept, entry_id=entry.id, at=entry.at)
+                        for kept in attached(entry)
+                    ]
+        return found[:limit]
+
     async def read(self, content_hash: str) -> str:
         """Return the bytes of an attachment, in base64."""
         found = await attachments.read(self._store, [content_hash])
@@ -60,9 +91,7 @@ class AttachmentView:
                     "(SELECT holder FROM attachment_uses WHERE hash >= :name AND hash < :end) "
                     "ORDER BY depth DESC LIMIT :limit"
                 ),
-                branch=part.branch,
-                first=part.first,
-                last=part.last,
+                **structs.asdict(part),
                 name=name,
                 end=f"{name}g",
                 limit=MOST_HOLDERS,

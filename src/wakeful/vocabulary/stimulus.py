@@ -1,5 +1,6 @@
 """A stimulus: anything that may wake an agent."""
 
+from base64 import b64decode
 from enum import IntEnum, StrEnum
 
 from wakeful.vocabulary.kinds import Kind, Origin
@@ -103,6 +104,10 @@ class ReadyAttachment(KeptAttachment):
 
     data: str  # base64
 
+    def content(self) -> bytes:
+        """Return the bytes."""
+        return b64decode(self.data)
+
 
 class Draft(Record):
     """What a door, a trigger or a tool hands to intake.
@@ -134,6 +139,7 @@ class Draft(Record):
     makes_for: str | None = None  # whose a new session is, if not the owner's
     display_name: str | None = None  # of the peer or room; None: its door does not say
     subject: str | None = None
+    message_id: str | None = None  # what its door calls it: an answer names it
 
     @property
     def mode(self) -> Mode | None:
@@ -170,6 +176,7 @@ class Stimulus(Record):
     preemptions: int
     accepted_at: int
     settled_at: int | None
+    message_id: str | None = None
 
     @property
     def origin(self) -> Origin:

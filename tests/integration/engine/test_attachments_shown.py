@@ -89,10 +89,17 @@ async def test_an_image_that_nobody_could_read_is_named_with_the_reason():
 
 async def test_the_newest_twenty_images_are_shown_and_the_others_named():
     pictures = [attachment(png(shade=shade), f"{shade}.png") for shade in range(22)]
-    request = await request_with(*pictures)
+    model = seeing("well", "well")
+    async with in_memory(model) as runtime:
+        await said(runtime, "look", *pictures[:11])
+        await said(runtime, "and here", *pictures[11:])
 
-    assert [one.name for one in last(request).attachments] == [f"{n}.png" for n in range(2, 22)]
-    assert last(request).text.count("newer ones took its place") == 2
+    first, _, second = model.requests[1].messages
+    assert isinstance(first, UserMessage)
+    assert isinstance(second, UserMessage)
+    assert [one.name for one in first.attachments] == [f"{n}.png" for n in range(2, 11)]
+    assert len(second.attachments) == 11
+    assert first.text.count("newer ones took its place") == 2
 
 
 async def test_a_text_file_is_shown_inside_a_fence():

@@ -10,14 +10,21 @@ from tests.integration.http.serving import House, following, house, take
 from wakeful.doors.http.server import HttpOptions
 from wakeful.models.model import Reply, Request
 from wakeful.models.scripted import Pause, call, says
+from wakeful.outbox import outbox
+from wakeful.outbox.outbox import Along
+from wakeful.store.database import Tx
 from wakeful.tools.running import LONGEST_RESULT
 from wakeful.tools.tool import tool
 from wakeful.vocabulary.clock import ManualClock
 from wakeful.vocabulary.errors import NotFound
-from wakeful.vocabulary.stimulus import Draft, Trust
+from wakeful.vocabulary.route import Route
+from wakeful.vocabulary.stimulus import Draft, ReadyAttachment, Trust
 
 SESSION = "agent:main:api:a"
 OF_A = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"  # SHA-256 of "a"
+
+
+NAMES = ("key", "turn", "stimulus", "entry", "delivery")
 
 
 @tool(effect="read", is_for_external=True)
@@ -42,11 +49,22 @@ async def owned(home: House, client: httpx2.AsyncClient) -> dict[str, str]:
         )
     ).json()
     entries = (await client.get(f"/api/sessions/{SESSION}/entries")).json()["items"]
+    file = ReadyAttachment(name="a", media_type="text/plain", size=1, hash=OF_A, data="YQ==")
+    delivery = "dl_of_a_session"
+
+    def send(tx: Tx) -> None:
+        along, key = Along(attachments=(file,)), receipt["session_key"]
+        outbox.file(
+            tx, delivery, Route(door="out"), "x", session_key=key, turn_id=None, along=along
+        )
+
+    await home.runtime.store.transact(send)
     return {
         "key": SESSION,
         "stimulus": receipt["stimulus_id"],
         "turn": receipt["turn"]["id"],
         "entry": entries[0]["id"],
+        "delivery": delivery,
     }
 
 
@@ -77,6 +95,10 @@ def routes_to(ids: dict[str, str]) -> list[tuple[str, str, Any]]:
         ("POST", f"/api/sessions/{key}/stream", {"text": "x"}),
         ("GET", f"/api/stimuli/{stimulus}", None),
         ("GET", f"/api/stimuli/{stimulus}/attachments/{OF_A}", None),
+        ("GET", f"/api/sessions/{key}/attachments", None),
+        ("GET", f"/api/sessions/{key}/attachments/{OF_A}", None),
+        ("GET", f"/api/deliveries/{ids['delivery']}", None),
+        ("GET", f"/api/deliveries/{ids['delivery']}/attachments/{OF_A}", None),
         ("DELETE", f"/api/stimuli/{stimulus}", None),
         ("GET", f"/api/turns/{turn}", None),
         ("GET", f"/api/turns/{turn}/wait", None),
@@ -120,9 +142,7 @@ async def test_every_route_that_names_something_is_walked():
             if "{" in row.path and row.scope not in ("operator", "read")
         }
 
-        assert (
-            len(named) == len(routes_to({"key": "", "turn": "", "stimulus": "", "entry": ""})) - 1
-        )
+        assert len(named) == len(routes_to(dict.fromkeys(NAMES, ""))) - 1
 
 
 async def test_an_owner_uses_its_own_sessions_and_the_operator_all():
@@ -184,7 +204,7 @@ async def test_no_spelling_of_a_key_leads_into_a_session_of_another_owner():
         tried = [
             route
             for alias in ALIASES
-            for route in routes_to({"key": alias, "turn": "x", "stimulus": "x", "entry": "x"})
+            for route in routes_to({**dict.fromkeys(NAMES, "x"), "key": alias})
             if "/sessions/" in route[1]
         ]
         async with home.client(await home.token("send", name="b")) as stranger:

@@ -326,7 +326,12 @@ async def test_every_route_is_in_the_openapi_document():
 
 
 # Tested where there is something to be found.
-ELSEWHERE = ("/api/outputs/{id}", "/api/stimuli/{id}/attachments/{hash}")
+ELSEWHERE = (
+    "/api/outputs/{id}",
+    "/api/stimuli/{id}/attachments/{hash}",
+    "/api/sessions/{key}/attachments/",
+    "/api/deliveries/",
+)
 
 
 async def test_every_route_that_looks_answers_on_postgresql_too(migrated_url: str):

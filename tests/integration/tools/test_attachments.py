@@ -92,7 +92,9 @@ async def test_a_file_from_outside_makes_the_turn_external_that_reads_it():
     contact = Contact(door="chat", group="club", peer="eve")
     model = Scripted(["noted", says("", call("read_attachment", id=id_of(TEXT))), "well"])
     async with in_memory(model) as runtime:
-        first = await runtime.receive(Principal.stranger(), contact, "hi", attachments=[TEXT])
+        first = await runtime.receive(
+            Principal.stranger(), contact, "hi", attachments=[TEXT], is_mention=True
+        )
         await turn_of(runtime, first)
         turn = await turn_of(runtime, await runtime.send("read it", session=first.session_key))
 

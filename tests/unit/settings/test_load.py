@@ -17,8 +17,8 @@ FILE = Path("/etc/wakeful.yaml")
 ENVIRON = {"WAKEFUL_HOME": "/srv/wakeful"}
 TOP = (
     "timezone, database, database_file, server, agents, bindings, dm_scope, identity_links, "
-    "unified, reset, queue, doors, lanes, storm, max_chain_depth, outbound, mcp_servers, "
-    "models, retention, telemetry, drain_s"
+    "unified, reset, queue, doors, lanes, storm, max_chain_depth, attachments, "
+    "outbound, mcp_servers, models, retention, telemetry, drain_s"
 )
 
 

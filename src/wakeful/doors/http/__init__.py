@@ -1,6 +1,7 @@
 """The HTTP door: one table of endpoints, one guard before all of them.
 
 From: runtime.
-To: messaging, naming, services, access, bus, intake, views, gate, timers, transcript, turns.
+To: messaging, naming, services, access, bus, intake, views, gate, timers, transcript, turns,
+outbox.
 Never: answers a request that the guard has not let through.
 """

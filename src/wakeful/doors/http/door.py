@@ -8,6 +8,7 @@ from wakeful.access.gatekeeper import Gatekeeper
 from wakeful.doors.http import pages
 from wakeful.doors.http.agents import AgentEndpoints, Halts
 from wakeful.doors.http.app import App, Serve
+from wakeful.doors.http.attachments import Attachments
 from wakeful.doors.http.endpoint import Row
 from wakeful.doors.http.events import Events
 from wakeful.doors.http.forwarding import Proxies
@@ -47,6 +48,7 @@ def rows(
         Search(views),
         SessionChanges(services),
         Stimuli(views),
+        Attachments(views),
         Cancellations(services),
         Turns(views, streams),
         Aborts(services),

@@ -12,7 +12,8 @@ from starlette.requests import Request
 from wakeful.doors.http.problems import Problem
 from wakeful.vocabulary.stimulus import Attachment
 
-MOST_PARTS = 32  # fields, and files as well
+MOST_FIELDS = 32
+MOST_FILES = 128  # more than a message may bring: it is told how many it may
 LARGEST_FIELD = 1024 * 1024
 _UTF_8 = frozenset({b"utf-8", b"utf8"})
 
@@ -27,8 +28,8 @@ async def read_form(request: Request) -> tuple[dict[str, str], tuple[Attachment,
     parser = _InMemory(
         request.headers,
         _one_piece(raw),
-        max_files=MOST_PARTS,
-        max_fields=MOST_PARTS,
+        max_files=MOST_FILES,
+        max_fields=MOST_FIELDS,
         max_part_size=LARGEST_FIELD,
     )
     try:
