@@ -41,7 +41,9 @@ _AGENT = {
     "instructions": _key("What the agent is told about itself."),
     "instructions_file": _key("A file with the instructions."),
     "workspace": _key("Its folder; default `workspaces/{id}` in the home folder."),
-    "tools": _key("The tools it has; default all but `shell` and `web_fetch`."),
+    "tools": _key(
+        "The tools it has; default all but `shell` and `web_fetch`, and all of `tools_from`."
+    ),
     "mcp": _key("The MCP servers whose tools it has, by their names in `mcp_servers`."),
     "limits.steps": _key("Model replies in one turn.", 1, 10_000),
     "limits.tool_calls": _key("Tool calls in one turn.", 0, 100_000),
@@ -84,6 +86,7 @@ KEYS: dict[str, Key] = {
     "server.origins": _key("More origins whose pages may send requests (`https://…`)."),
     "server.trusted_proxies": _key("Proxies whose `X-Forwarded-For` and `-Proto` are believed."),
     **{f"agents.*.{name}": key for name, key in _AGENT.items()},
+    "tools_from": _key("Python files or modules with tools of your own; read again on SIGHUP."),
     "bindings": _key("Which agent answers what arrives at a door; the most specific one wins."),
     "bindings[].match.door": _key("The door."),
     "bindings[].match.account": _key("The account at the door."),
