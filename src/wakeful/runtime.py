@@ -1,6 +1,7 @@
 """The runtime: starts what the assembly built, offers the public verbs, drains and stops."""
 
 import asyncio
+import os
 import signal
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -23,9 +24,12 @@ from wakeful.intake.bindings import Contact
 from wakeful.intake.deletion import Deleted
 from wakeful.intake.intake import Stopped
 from wakeful.intake.sessions import Changes, ResetDone
+from wakeful.operations import server_note
+from wakeful.operations.server_note import RunningServer
 from wakeful.services import Services
 from wakeful.settings.settings import Settings
 from wakeful.store.database import Store
+from wakeful.store.opening import is_postgres
 from wakeful.telemetry.metrics import Metrics
 from wakeful.transcript.sessions import Session
 from wakeful.turn.agent import Agent
@@ -81,10 +85,23 @@ class Runtime:
     async def __aenter__(self) -> Self:
         try:
             self._running = await start(self._plan, self._stack)
+            self._note_server()
         except BaseException:
             await self._stack.aclose()
             raise
         return self
+
+    def _note_server(self) -> None:
+        """Let the command line find this server, if there is one and it has a home."""
+        home = self.settings.home
+        if home is None or self.url is None:
+            return
+        has_file = not is_postgres(self.settings.database)
+        here = RunningServer(
+            pid=os.getpid(), url=self.url, started_at=self.clock.now(), has_file=has_file
+        )
+        server_note.note(home, here)
+        self._stack.callback(server_note.forget, home)
 
     async def __aexit__(
         self,
@@ -128,6 +145,11 @@ class Runtime:
     def http(self) -> "HttpServer | None":
         """The HTTP door, if there is one."""
         return self._running.built.http
+
+    @property
+    def url(self) -> str | None:
+        """Where this machine reaches the HTTP door, if there is one."""
+        return None if self.http is None else server_note.reachable(self.http.url)
 
     @property
     def operator(self) -> Made | None:

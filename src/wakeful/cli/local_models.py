@@ -10,7 +10,8 @@ from wakeful.cli.output import safe
 from wakeful.models.providers import refuse_unusable
 from wakeful.net.addresses import allow
 from wakeful.net.target import parse
-from wakeful.settings.load import FILE_NAME, Loaded
+from wakeful.settings.load import Loaded
+from wakeful.settings.places import FILE_NAME
 from wakeful.vocabulary.clock import Clock, time_limit
 from wakeful.vocabulary.errors import InvalidInput, WakefulError
 

@@ -5,16 +5,12 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from wakeful.cli import running
 from wakeful.cli.client import segment
 from wakeful.cli.context import CliContext
 from wakeful.cli.exits import Missing
 from wakeful.cli.output import BOLD, DIM, safe, safe_lines
-from wakeful.cli.verb import verb
+from wakeful.operations import server_note
 from wakeful.vocabulary.stimulus import WAITING
-
-sessions = typer.Typer(help="Conversations.", no_args_is_help=True)
-agents = typer.Typer(help="Agents.", no_args_is_help=True)
 
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=500, help="How many at most.")]
 SessionName = Annotated[str, typer.Argument(help="For example main, or agent:main:main.")]
@@ -29,7 +25,7 @@ LAST = "last"
 
 def status(desk: CliContext) -> None:
     """Show whether a server runs, what the agents do, what waits, and what wakes next."""
-    server = running.find(desk.home)
+    server = server_note.find(desk.home)
     reader = desk.reader()
     found: list[dict[str, Any]] = reader.get("/api/agents")["items"]
     waiting = sum(len(reader.get("/api/stimuli", state=one, limit=500)["items"]) for one in WAITING)
@@ -55,7 +51,6 @@ def status(desk: CliContext) -> None:
     desk.out.data(data, lines)
 
 
-@verb(sessions, "list")
 def list_sessions(desk: CliContext, limit: Limit = 50) -> None:
     """List the sessions, the newest first."""
     page = desk.reader().get("/api/sessions", limit=limit)
@@ -73,7 +68,6 @@ def list_sessions(desk: CliContext, limit: Limit = 50) -> None:
     desk.out.data(page, lines or ["no session yet; `wakeful chat` opens one"])
 
 
-@verb(sessions, "show")
 def show_session(
     desk: CliContext,
     session: SessionName,
@@ -97,14 +91,12 @@ def show_session(
     desk.out.data({"session": row, "entries": page["items"]}, lines)
 
 
-@verb(agents, "list")
 def list_agents(desk: CliContext) -> None:
     """List the agents and what they are doing."""
     page = desk.reader().get("/api/agents")
     desk.out.data(page, desk.out.table(_AGENT_HEAD, _agent_rows(desk, page["items"])))
 
 
-@verb(agents, "show")
 def show_agent(desk: CliContext, agent: AgentId) -> None:
     """Show one agent: what it is, what it may use, when it wakes."""
     found: dict[str, Any] = desk.reader().get(f"/api/agents/{segment(agent)}")

@@ -1,6 +1,5 @@
 """`tail`: what happens, as it happens."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -31,7 +30,7 @@ def tail(desk: CliContext, topics: Topics = "*", since: Since = None) -> None:
         except Unreachable:
             if not follower.has_begun:
                 raise
-            asyncio.run(desk.clock.sleep(AGAIN_AFTER_S))
+            desk.pause(AGAIN_AFTER_S)
             server = desk.server() or server
 
 

@@ -6,6 +6,7 @@ import socket
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path
 
 from wakeful.operations import token_file
@@ -28,7 +29,10 @@ AHEAD_MS = 60_000
 LATE_S = 120  # the timekeeper looks by itself every minute
 
 PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
-SECRET_FILES = ("wakeful.db*", "operator.token*", "server.json*", "*.log*", "history", "backups/*")
+SECRET_FILES = (
+    *("wakeful.db*", "operator.token*", "server.json*", "environment", "*.log*", "history"),
+    "backups/*",
+)
 
 
 class Verdict(StrEnum):
@@ -46,7 +50,7 @@ class Finding(Record):
     told: str
 
 
-class ModelTiming(Record):
+class Patient(Record):
     """What is looked at."""
 
     home: Path
@@ -58,7 +62,7 @@ class ModelTiming(Record):
     commands: Mapping[str, str] = {}  # of MCP servers: what each of them starts
 
 
-def examine(patient: ModelTiming, clock: Clock, *, fix: bool = False) -> Iterator[Finding]:
+def examine(patient: Patient, clock: Clock, *, fix: bool = False) -> Iterator[Finding]:
     """Yield one finding per subject; with `fix`, mend what can be mended without loss."""
     yield _home(patient.home, fix=fix)
     if not patient.home.is_dir():
@@ -67,9 +71,7 @@ def examine(patient: ModelTiming, clock: Clock, *, fix: bool = False) -> Iterato
     yield _token(patient.home)
     yield _space(patient.home)
     if is_postgres(patient.address):
-        yield Finding(
-            subject="database", health=Verdict.OK, told="PostgreSQL: checked by the server itself"
-        )
+        yield _postgres(is_running=patient.is_running)
     else:
         yield from _database(patient, clock)
     yield _port(patient)
@@ -127,7 +129,7 @@ def _space(home: Path) -> Finding:
     return _warning("disk", told) if free < LITTLE_SPACE else _ok("disk", told)
 
 
-def _database(patient: ModelTiming, clock: Clock) -> Iterator[Finding]:
+def _database(patient: Patient, clock: Clock) -> Iterator[Finding]:
     database = patient.database
     if not database.exists():
         yield _clock(clock, None)
@@ -150,6 +152,14 @@ def _database(patient: ModelTiming, clock: Clock) -> Iterator[Finding]:
     yield _log(beside(database, "-wal"))
     if patient.is_running:
         yield _timers(facts.next_timer_at, clock)
+
+
+def _postgres(*, is_running: bool) -> Finding:
+    if is_running:
+        return _ok("database", "PostgreSQL: the server commits to it")
+    if find_spec("asyncpg") is None:
+        return _broken("database", "PostgreSQL needs the extra: install wakeful[postgres]")
+    return _warning("database", "PostgreSQL: not looked at, since no server runs")
 
 
 class _Facts(Record):
@@ -213,7 +223,7 @@ def _commands(commands: Mapping[str, str]) -> Finding:
     return _ok("mcp", f"the programs of {', '.join(commands)} are there")
 
 
-def _port(patient: ModelTiming) -> Finding:
+def _port(patient: Patient) -> Finding:
     where = f"{patient.host}:{patient.port}"
     if patient.is_running:
         return _ok("server", "running")

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from wakeful.operations.doctor import Finding, ModelTiming, Verdict, examine
+from wakeful.operations.doctor import Finding, Patient, Verdict, examine
 from wakeful.runtime import Runtime
 from wakeful.store.migrations import packaged
 from wakeful.store.opening import open_store
@@ -16,8 +16,8 @@ from wakeful.timers.timers import Timer
 from wakeful.vocabulary.clock import ManualClock, SystemClock
 
 
-def patient(home: Path) -> ModelTiming:
-    return ModelTiming(
+def patient(home: Path) -> Patient:
+    return Patient(
         home=home,
         address="sqlite",
         database=home / "wakeful.db",
