@@ -9,6 +9,7 @@ from wakeful.cli.client import segment
 from wakeful.cli.context import CliContext
 from wakeful.cli.exits import Missing
 from wakeful.cli.output import BOLD, DIM, safe, safe_lines
+from wakeful.cli.session_names import session_path
 from wakeful.operations import server_note
 from wakeful.vocabulary.stimulus import WAITING
 
@@ -76,7 +77,7 @@ def show_session(
     every: Every = False,
 ) -> None:
     """Show the newest lines of a session's transcript, the oldest first."""
-    reader, at = desk.reader(), f"/api/sessions/{segment(session)}"
+    reader, at = desk.reader(), session_path(session)
     row = reader.get(at)
     if every:
         cards: list[dict[str, Any]] = reader.get(f"{at}/transcripts")["items"][::-1]
