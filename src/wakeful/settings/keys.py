@@ -124,7 +124,9 @@ KEYS: dict[str, Key] = {
     "mcp_servers.*.env.*": Key(
         means="A variable for the command, beside a few harmless ones.", is_secret=True
     ),
-    "mcp_servers.*.folder": _key("Where the command runs; default: the home folder."),
+    "mcp_servers.*.folder": _key(
+        "Where the command runs; default `mcp/{name}` in the home folder."
+    ),
     "mcp_servers.*.headers.*": Key(means="A header that is sent to the address.", is_secret=True),
     "mcp_servers.*.bearer": Key(means="A token that is sent to the address.", is_secret=True),
     "mcp_servers.*.bearer_file": _key("A file with that token."),

@@ -215,7 +215,9 @@ def test_one_message_is_answered_across_a_crash(tmp_path: Path):
         with home.up():
             opened(home)("after all")
             said, _ = talking.communicate()
+            told = home.ok("why", "last")
 
     assert talking.returncode == 0
+    assert ", begun 2 times" in told
     assert "(the connection was lost; the message is safe)" in said
     assert said.endswith("The tool hold says:\nafter all\n")

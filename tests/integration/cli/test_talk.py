@@ -119,3 +119,28 @@ def test_what_waits_for_the_end_of_a_halt_is_counted(awake: Home):
     awake.ok("resume")
 
     assert waiting == 1
+
+
+def test_the_session_that_was_used_last_is_listed_first(awake: Home):
+    awake.ok("send", "hello", "--session", "older", "--wait", "10")
+    awake.ok("send", "hello", "--session", "newer", "--wait", "10")
+    awake.ok("send", "hello again", "--session", "older", "--wait", "10")
+
+    first, second = (one["key"] for one in awake.json("sessions", "list", "-n", "2")["items"])
+
+    assert (first, second) == ("agent:main:older", "agent:main:newer")
+
+
+def test_an_entry_is_shown_with_its_id_when_that_is_wanted(awake: Home):
+    awake.ok("send", "hello", "--session", "ids", "--wait", "10")
+    (entry, *_) = awake.json("sessions", "show", "ids")["entries"]
+
+    assert entry["id"] in awake.ok("sessions", "show", "ids", "--ids")
+    assert entry["id"] not in awake.ok("sessions", "show", "ids")
+
+
+def test_a_topic_that_no_event_has_is_refused(awake: Home):
+    answer = awake.run("tail", "--topics", "bogus")
+
+    assert answer.returncode == 2
+    assert "no event is called 'bogus'" in answer.stderr
