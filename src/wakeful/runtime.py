@@ -238,16 +238,21 @@ class Runtime:
         *,
         dedup_key: str | None = None,
         attachments: Sequence[Attachment] = (),
+        is_mention: bool | None = None,
     ) -> Receipt:
         """Give a message from somebody at a door of one's own to the session bound to them.
 
         Who speaks is `Principal.operator()`, or `Principal.stranger()`: then what they say is
-        data, and they share a conversation with nobody.
+        data, and they share a conversation with nobody. In a room `is_mention` tells whether the
+        agent is meant; without it, `@` and the agent's id in the text does.
         """
         _check(principal, Principal, "principal")
         _check(contact, Contact, "contact")
         message = Message(
-            text=_text(text, "text"), dedup_key=dedup_key, attachments=tuple(attachments)
+            text=_text(text, "text"),
+            dedup_key=dedup_key,
+            attachments=tuple(attachments),
+            is_mention=is_mention,
         )
         return await messaging.send(self.services, principal, contact, message)
 

@@ -199,7 +199,9 @@ def double_settle() -> None:
     def settle_twice(self: Ending, tx: Tx, turn: Turn, how: End) -> list[str]:
         settled = settle(self, tx, turn, how)
         for stimulus_id in settled:
-            self._publish(tx, "stimulus.failed", turn, stimulus_id, {})
+            self._bus.publish(
+                tx, "stimulus.failed", turn.session_key, turn_id=turn.id, stimulus_id=stimulus_id
+            )
         return settled
 
     patch("wakeful.turn.ending:Ending._settle", settle_twice)

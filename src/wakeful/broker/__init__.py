@@ -1,6 +1,6 @@
 """The ledger of stimuli and lanes: accept, claim, settle, order.
 
 From: intake, lanes, turn, commands; views and operations, which look, gate.
-To: store.
+To: attachments, store.
 Never: decides what should happen to a stimulus; it only keeps what was decided.
 """

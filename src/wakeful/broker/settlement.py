@@ -6,7 +6,6 @@ from wakeful.broker.stimuli import MAY_BECOME
 from wakeful.bus.bus import Bus
 from wakeful.store.database import Row, Tx
 from wakeful.vocabulary.errors import Invariant
-from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import State
@@ -95,13 +94,11 @@ class Settlement:
         for one in settled:
             self._bus.publish(
                 tx,
-                Event(
-                    kind=f"stimulus.{one.state.value}",
-                    session_key=one.session_key,
-                    turn_id=one.turn_id,
-                    stimulus_id=one.id,
-                    data={} if one.reason is None else {"reason": one.reason},
-                ),
+                f"stimulus.{one.state.value}",
+                one.session_key,
+                turn_id=one.turn_id,
+                stimulus_id=one.id,
+                **({} if one.reason is None else {"reason": one.reason}),
             )
         for hook in self._hooks:
             hook(tx, settled)

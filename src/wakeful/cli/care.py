@@ -8,7 +8,7 @@ import typer
 from wakeful.cli.context import CliContext
 from wakeful.cli.exits import CommandFailed
 from wakeful.cli.output import GREEN, RED, YELLOW
-from wakeful.operations.doctor import Finding, Patient, Verdict, examine
+from wakeful.operations.doctor import Finding, Installation, Verdict, examine
 from wakeful.settings.file import ServerSettings
 from wakeful.settings.load import Loaded, load
 from wakeful.settings.problems import BadSettings
@@ -32,7 +32,7 @@ def doctor(desk: CliContext, fix: Fix = False) -> None:
     is_ready = server is not None and server.is_ready()
     loaded, about_settings = _settings(desk)
     findings = [about_settings]
-    patient = Patient(
+    patient = Installation(
         home=desk.home,
         address="sqlite" if loaded is None else loaded.settings.database,
         database=desk.database,

@@ -12,7 +12,6 @@ from wakeful.cli.output import BOLD, DIM, safe, safe_lines
 from wakeful.cli.session_names import session_path
 from wakeful.cli.times import money
 from wakeful.operations import server_note
-from wakeful.vocabulary.stimulus import WAITING
 
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=500, help="How many at most.")]
 SessionName = Annotated[str, typer.Argument(help="For example main, or agent:main:main.")]
@@ -31,7 +30,8 @@ def status(desk: CliContext) -> None:
     server = server_note.find(desk.home)
     reader = desk.reader()
     found: list[dict[str, Any]] = reader.get("/api/agents")["items"]
-    waiting = sum(len(reader.get("/api/stimuli", state=one, limit=500)["items"]) for one in WAITING)
+    counts: dict[str, int] = reader.get("/api/waiting")
+    waiting = sum(counts.values())
     data = {
         "is_running": desk.server() is not None,
         "url": desk.url,
@@ -63,7 +63,7 @@ def list_sessions(desk: CliContext, limit: Limit = 50) -> None:
             desk.how_long(one.get("last_activity_at")),
             one["entries"],
             one["unread"],
-            one["label"] or "",
+            one["label"] or one["display_name"] or "",
         ]
         for one in page["items"]
     ]

@@ -7,7 +7,7 @@ from typing import Any, TextIO
 
 import msgspec
 
-from wakeful.vocabulary.text import one_line
+from wakeful.vocabulary.text import escaped_json, one_line, unsteering
 
 BOLD, DIM, RED, GREEN, YELLOW = "1", "2", "31", "32", "33"
 WIDEST_CELL = 72
@@ -43,14 +43,14 @@ class CommandOutput:
         """Print data: as one JSON document if asked for, else as lines."""
         if self.is_json:
             document = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
-            self.line(document)
+            self.line(escaped_json(document))
             return
         for line in lines:
             self.line(line)
 
     def item(self, value: Any, line: str) -> None:
         """Print one item of a stream: as one line of JSON if asked for, else as a line."""
-        self.line(msgspec.json.encode(value).decode() if self.is_json else line)
+        self.line(escaped_json(msgspec.json.encode(value).decode()) if self.is_json else line)
 
     def line(self, text: str = "") -> None:
         self._write(text + "\n")
@@ -97,7 +97,7 @@ class CommandOutput:
 
 def safe(text: str, limit: int = 10_000) -> str:
     """Return text as one line without anything a terminal would obey."""
-    return one_line(text, limit)
+    return unsteering(one_line(text, limit))
 
 
 def safe_lines(text: str) -> str:

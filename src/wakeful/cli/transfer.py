@@ -1,11 +1,12 @@
 """`sessions export`, `sessions import`: transcripts as files."""
 
+import codecs
 import os
 import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any, BinaryIO, cast
 
 import typer
 
@@ -14,6 +15,7 @@ from wakeful.cli.context import CliContext
 from wakeful.cli.look import SessionName
 from wakeful.cli.output import safe
 from wakeful.cli.session_names import session_named, session_path
+from wakeful.vocabulary.text import escaped_json
 
 STREAM = "-"
 PIECE = 64 * 1024
@@ -67,6 +69,8 @@ def import_(
     ]
     if report["troubles"] > len(lines):
         lines.append(f"… and {report['troubles'] - len(lines)} more lines like these")
+    if unknown := report.get("unknown", 0):
+        lines.append(f"kept as they are, and read by nobody: {unknown} lines of unknown kinds")
     counted = f"{report['entries']} entries on {report['branches']} branches"
     desk.out.data(report, [*lines, f"{counted} {verb} {report['session_key']}"])
 
@@ -80,12 +84,25 @@ def _parts(
     return reader.exported(session_named(session), transcript)
 
 
+class Screen:
+    """A terminal that lines of JSON are written to, in a form that it shows and never obeys."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out = out
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def write(self, part: bytes) -> int:
+        self._out.write(escaped_json(self._decoder.decode(part)).encode())
+        return len(part)
+
+
 @contextmanager
 def _target(output: str) -> Generator[BinaryIO, None, None]:
     """Open where the lines go; a file gets its name when it is whole."""
     if output == STREAM:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        lines = sys.stdout.buffer
+        yield cast("Any", Screen(lines)) if sys.stdout.isatty() else lines
+        lines.flush()
         return
     path = Path(output)
     draft = path.with_name(f"{path.name}.part")

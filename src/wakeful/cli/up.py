@@ -191,6 +191,7 @@ def _http_options(loaded: Loaded) -> HttpOptions:
         hosts=server.hosts,
         origins=server.origins,
         trusted_proxies=server.trusted_proxies,
+        sessions_per_hour=server.sessions_per_hour,
         operator_token=loaded.token,
     )
 

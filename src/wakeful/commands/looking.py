@@ -48,7 +48,8 @@ async def sessions(services: Services, caller: Caller, _rest: str) -> Deed:
     found = await services.views.sessions.of_agent(
         agent_id, caller.principal.viewer, limit=MOST_SESSIONS
     )
-    lines = [f"{one.key}{f' ({one.label})' if one.label else ''}" for one in found]
+    names = ((one.key, one.label or one.display_name) for one in found)
+    lines = [f"{key} ({name})" if name else key for key, name in names]
     return saying("\n".join(lines) or "There are no sessions yet.")
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 from wakeful.bus.bus import Bus
 from wakeful.outbox import outbox
@@ -16,7 +17,6 @@ from wakeful.vocabulary.errors import (
     Transient,
     UnreadableRow,
 )
-from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.failpoints import failpoint
 from wakeful.vocabulary.retrying import retrying
 from wakeful.vocabulary.text import error_text
@@ -183,13 +183,10 @@ class Sender:
             self._publish(tx, f"delivery.{state.value}", delivery, error)
 
     def _publish(self, tx: Tx, kind: str, delivery: Delivery, error: str | None) -> None:
-        data: dict[str, object] = {"delivery_id": delivery.id, "attempts": delivery.attempts + 1}
+        data: dict[str, Any] = {"delivery_id": delivery.id, "attempts": delivery.attempts + 1}
         if error is not None:
             data["error"] = error
-        self._bus.publish(
-            tx,
-            Event(kind=kind, session_key=delivery.session_key, turn_id=delivery.turn_id, data=data),
-        )
+        self._bus.publish(tx, kind, delivery.session_key, turn_id=delivery.turn_id, **data)
 
 
 def _is_over(delivery: Delivery, now: int) -> bool:

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from msgspec.structs import replace
 
+from wakeful.access import rules as access
 from wakeful.broker import lane_rows, stimuli
 from wakeful.broker.lane_rows import Lane
 from wakeful.broker.settlement import Settlement
@@ -35,13 +37,12 @@ from wakeful.turns.turns import Interrupt, Turn
 from wakeful.vocabulary import queueing
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.errors import NotFound
-from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.kinds import Answer
 from wakeful.vocabulary.queueing import Drop, QueueOverrides, QueueSettings
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.session_key import KeyKind, SessionKey
-from wakeful.vocabulary.stimulus import OPERATOR, Draft, Receipt, State, Stimulus
+from wakeful.vocabulary.stimulus import Draft, Receipt, State, Stimulus
 
 SESSION_DELETED = "session-deleted"
 
@@ -181,7 +182,7 @@ class Acceptance:
         self._refuse_strangers(tx, list(makers.values()))
         sessions.add_missing(tx, [self._new_session(tx, makers[key]) for key in sorted(makers)])
         for key in sorted(makers):
-            self._publish(tx, "session.created", key)
+            self._bus.publish(tx, "session.created", key)
 
     def _file_for_nobody(self, tx: Tx, draft: Draft, stimulus_id: str) -> Receipt:
         """Keep that something of the runtime's own came too late for its session."""
@@ -197,10 +198,11 @@ class Acceptance:
 
     def _refuse_strangers(self, tx: Tx, drafts: Sequence[Draft]) -> None:
         """Keep the name of a deleted session for its owner: ledgers and events remember it."""
-        owned = [draft for draft in drafts if draft.owner != OPERATOR]
+        owned = [draft for draft in drafts if not access.sees_all(draft.owner)]
         past = sessions.past_owners(tx, [draft.session_key for draft in owned]) if owned else {}
         for draft in owned:
-            if past.get(draft.session_key, draft.owner) != draft.owner:
+            holder = past.get(draft.session_key)
+            if holder is not None and not access.may_write(draft.owner, holder):
                 raise NotFound("session_key", f"no session {draft.session_key!r}")
 
     def _new_session(self, tx: Tx, draft: Draft) -> Session:
@@ -214,13 +216,14 @@ class Acceptance:
             started_at=tx.now,
             binding=draft.binding,
             owner=draft.makes_for or draft.owner,
-            parent=keys.parent(SessionKey(draft.session_key)),
+            parent=(parent := keys.parent(SessionKey(draft.session_key))),
+            parent_kind=None if parent is None else "thread",
         )
 
     def _accept(
         self, tx: Tx, draft: Draft, stimulus_id: str, work: _Work, *, is_halted: bool
     ) -> Receipt:
-        if draft.owner not in (OPERATOR, work.session.owner):
+        if not access.may_write(draft.owner, work.session.owner):
             # Said as if it did not exist: whose session this is, is nobody else's business.
             raise NotFound("session_key", f"no session {draft.session_key!r}")
         if draft.route is None and draft.kind.rule.answer is Answer.SESSION:
@@ -269,14 +272,16 @@ class Acceptance:
             root_id = draft.root_id or ""
             self._flush(tx, work)
             if not stimuli.is_loop_known(tx, root_id):
-                self._publish(tx, "loop.cut", draft.session_key, root_id=root_id, depth=draft.depth)
+                self._bus.publish(
+                    tx, "loop.cut", draft.session_key, root_id=root_id, depth=draft.depth
+                )
             return GateVerdict(verdict=Verdict.LOOP)
         if not opens_turn(arrival):
             return PASSED
         if draft.kind.rule.is_guarded:
             storm = storms.note(tx, draft.source, draft.session_key, self._rules.storm)
             if storm.is_new:
-                self._publish(tx, "storm.started", draft.session_key, source=draft.source)
+                self._bus.publish(tx, "storm.started", draft.session_key, source=draft.source)
             if storm.is_tripped:
                 return GateVerdict(verdict=Verdict.STORM)
         return self._may_wake(
@@ -323,7 +328,13 @@ class Acceptance:
             work.has_spoken = True
             route = work.session.route if draft.route is None else draft.route
             heard_at = tx.now if draft.kind.rule.is_person else work.session.last_human_at
-            work.session = replace(work.session, route=route, last_human_at=heard_at)
+            work.session = replace(
+                work.session,
+                route=route,
+                last_human_at=heard_at,
+                display_name=draft.display_name or work.session.display_name,
+                subject=draft.subject or work.session.subject,
+            )
         if decision.interrupt is not Interrupt.NONE and work.turn is not None:
             turns.interrupt(tx, work.turn.id, decision.interrupt)
             lane_rows.resume(tx, lane.session_key, tx.now)  # a turn without a task needs one to end
@@ -346,7 +357,7 @@ class Acceptance:
             )
 
     def _announce(self, tx: Tx, stimulus: Stimulus, receipt: Receipt) -> None:
-        data: dict[str, object] = {
+        data: dict[str, Any] = {
             "origin": stimulus.origin.value,
             "source": stimulus.source,
             "priority": stimulus.priority.name.lower(),
@@ -358,7 +369,7 @@ class Acceptance:
         if stimulus.state is not State.PENDING:
             kinds.append(f"stimulus.{stimulus.state.value}")
         for kind in kinds:
-            self._publish(tx, kind, stimulus.session_key, stimulus.id, **data)
+            self._bus.publish(tx, kind, stimulus.session_key, stimulus_id=stimulus.id, **data)
 
     def _write(self, tx: Tx, works: dict[str, _Work]) -> None:
         changed = list(works.values())
@@ -371,18 +382,6 @@ class Acceptance:
             if work.is_reset:
                 sessions.set_resets(tx, work.session.key, work.session.resets)
             lane_rows.touch(tx, work.lane.session_key)
-
-    def _publish(
-        self,
-        tx: Tx,
-        kind: str,
-        session_key: str,
-        stimulus_id: str | None = None,
-        **data: object,
-    ) -> None:
-        self._bus.publish(
-            tx, Event(kind=kind, session_key=session_key, stimulus_id=stimulus_id, data=data)
-        )
 
     def _flush(self, tx: Tx, work: _Work) -> None:
         """Write the rows of a lane that statements about it must see."""

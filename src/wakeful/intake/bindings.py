@@ -6,13 +6,13 @@ from enum import StrEnum
 
 import msgspec
 
+from wakeful.access import rules
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.queueing import QueueOverrides
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.session_key import KeyKind, SessionKey
-from wakeful.vocabulary.stimulus import OPERATOR
 
 
 class DmScope(StrEnum):
@@ -31,6 +31,8 @@ class Contact(Record):
     group: str = ""
     channel: str = ""
     thread: str = ""
+    display_name: str = ""  # of the peer or room, for people; it names no session
+    subject: str = ""  # what the room is about
 
     @property
     def is_room(self) -> bool:
@@ -139,7 +141,11 @@ class Bindings:
 
         In unified mode the operator's web chats share one; other owners never share theirs.
         """
-        if not self._is_unified or owner != OPERATOR or keys.parse(key).kind is not KeyKind.WEB:
+        if (
+            not self._is_unified
+            or not rules.sees_all(owner)
+            or keys.parse(key).kind is not KeyKind.WEB
+        ):
             return key
         return keys.unified(keys.agent_of(key))
 

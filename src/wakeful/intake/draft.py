@@ -1,6 +1,9 @@
 """Check what a caller wants accepted, field by field, before anything is written."""
 
+import asyncio
 import binascii
+import hashlib
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -9,12 +12,13 @@ import msgspec
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.route import Route
-from wakeful.vocabulary.stimulus import Draft, Priority
+from wakeful.vocabulary.stimulus import Attachment, Draft, Priority, ReadyAttachment
 from wakeful.vocabulary.text import clean, is_plain
 
 LONGEST_TEXT = 1_048_576  # characters
 LONGEST_NAME = 256
 LARGEST_ATTACHMENTS = 14 * 1024 * 1024  # base64 of 10 MiB
+LARGEST_AT_ONCE = 16 * 1024  # base64 that is read on the event loop: some 50 microseconds
 LONGEST_WINDOW_S = 7 * 86_400
 DEEPEST = 2**31 - 1  # what every database holds
 LATEST = 2**53  # milliseconds; what any JSON reader can hold
@@ -34,8 +38,6 @@ def checked(draft: Draft) -> Draft:
     if draft.dedup_window_s is not None and not 1 <= draft.dedup_window_s <= LONGEST_WINDOW_S:
         raise InvalidInput("dedup_window_s", f"must be from 1 to {LONGEST_WINDOW_S}")
     _check_times(draft)
-    if draft.attachments:
-        _check_attachments(draft)
     if draft.route is not None:
         _check_route(draft.route)
     if not 0 <= draft.depth <= DEEPEST:
@@ -44,6 +46,18 @@ def checked(draft: Draft) -> Draft:
     if text is draft.text and key == draft.session_key:
         return draft
     return msgspec.structs.replace(draft, text=text, session_key=key)
+
+
+async def ready(attachments: Sequence[Attachment]) -> tuple[ReadyAttachment, ...]:
+    """Read and measure what comes along, once, off the event loop unless it is small."""
+    size = sum(len(attachment.data) for attachment in attachments)
+    if size > LARGEST_ATTACHMENTS:
+        raise InvalidInput("attachments", f"must be at most {LARGEST_ATTACHMENTS} bytes together")
+    for attachment in attachments:
+        _check_attachment(attachment)
+    if size <= LARGEST_AT_ONCE:
+        return tuple(map(_measured, attachments))
+    return await asyncio.to_thread(lambda: tuple(map(_measured, attachments)))
 
 
 def parse_priority(word: str) -> Priority:
@@ -68,21 +82,27 @@ def _check_name(field: str, value: Any) -> None:
         raise InvalidInput(field, "must not contain control characters or lone surrogates")
 
 
-def _check_attachments(draft: Draft) -> None:
-    size = sum(len(attachment.data) for attachment in draft.attachments)
-    if size > LARGEST_ATTACHMENTS:
-        raise InvalidInput("attachments", f"must be at most {LARGEST_ATTACHMENTS} bytes together")
-    for attachment in draft.attachments:
-        try:
-            binascii.a2b_base64(attachment.data, strict_mode=True)
-        except ValueError:
-            raise InvalidInput("attachments", "data must be base64") from None
-        for field in ("name", "media_type"):
-            value: str = getattr(attachment, field)
-            # A model is told it in a line of ours, which it must not be able to leave.
-            if not 0 < len(value) <= LONGEST_NAME or not is_plain(value):
-                rule = f"{field} must be 1 to {LONGEST_NAME} characters on one line"
-                raise InvalidInput("attachments", rule)
+def _check_attachment(attachment: Attachment) -> None:
+    for field in ("name", "media_type"):
+        value: str = getattr(attachment, field)
+        # A model is told it in a line of ours, which it must not be able to leave.
+        if not 0 < len(value) <= LONGEST_NAME or not is_plain(value):
+            rule = f"{field} must be 1 to {LONGEST_NAME} characters on one line"
+            raise InvalidInput("attachments", rule)
+
+
+def _measured(attachment: Attachment) -> ReadyAttachment:
+    try:
+        content = binascii.a2b_base64(attachment.data, strict_mode=True)
+    except ValueError:
+        raise InvalidInput("attachments", "data must be base64") from None
+    return ReadyAttachment(
+        name=attachment.name,
+        media_type=attachment.media_type,
+        size=len(content),
+        hash=hashlib.sha256(content).hexdigest(),
+        data=attachment.data,
+    )
 
 
 @lru_cache(maxsize=4096)

@@ -23,7 +23,6 @@ from wakeful.vocabulary import queueing
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.agent import Agents
 from wakeful.vocabulary.errors import NotFound
-from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.failpoints import failpoint
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.kinds import Work
@@ -215,7 +214,7 @@ class Intake:
         """Halt as part of another change; the caller holds the lock of the halts."""
         if not halts.halt(tx, scope, by):
             return False
-        self._bus.publish(tx, Event(kind="halt.set", data={"scope": scope, "by": by}))
+        self._bus.publish(tx, "halt.set", scope=scope, by=by)
         return True
 
     async def resume(self, agent_id: str | None) -> bool:
@@ -231,7 +230,7 @@ class Intake:
         """Lift a halt as part of another change; the caller must then `release_all`."""
         if not halts.lift(tx, scope):
             return False
-        self._bus.publish(tx, Event(kind="halt.lifted", data={"scope": scope}))
+        self._bus.publish(tx, "halt.lifted", scope=scope)
         return True
 
     async def release_all(self, agent_id: str | None) -> None:
@@ -262,7 +261,9 @@ class Intake:
         for key in session_keys:
             freed = stimuli.unpark(tx, key, "halted") + stimuli.unpark(tx, key, "no-agent")
             for stimulus_id in freed:
-                self._publish(tx, "stimulus.pending", key, stimulus_id, "resumed")
+                self._bus.publish(
+                    tx, "stimulus.pending", key, stimulus_id=stimulus_id, reason="resumed"
+                )
             lane_rows.resume_stalled(tx, key, tx.now)
         return True
 
@@ -289,17 +290,6 @@ class Intake:
         if turn is not None and turn.kind.rule.work is Work.REPLY:
             sessions.note_stopped(tx, session_key, True)
         lane_rows.resume(tx, session_key, tx.now)  # a turn without a task needs one to end
-
-    def _publish(self, tx: Tx, kind: str, session_key: str, stimulus_id: str, reason: str) -> None:
-        self._bus.publish(
-            tx,
-            Event(
-                kind=kind,
-                session_key=session_key,
-                stimulus_id=stimulus_id,
-                data={"reason": reason},
-            ),
-        )
 
     def scope_of(self, agent_id: str | None) -> str:
         """Name what a halt covers: an agent that is known, or everything."""

@@ -5,21 +5,12 @@ from wakeful.bus.bus import Bus
 from wakeful.sleeps import sleeps
 from wakeful.sleeps.sleeps import Sleep
 from wakeful.store.database import Tx
-from wakeful.vocabulary.event import Event
 
 
 def interrupt(tx: Tx, bus: Bus, sleep: Sleep, session_key: str) -> None:
     """End a sleep and let go on what waited for its end."""
     sleeps.end(tx, sleep.owner)
-    data = {"reason": "interrupted", "slept_ms": tx.now - sleep.created_at}
-    bus.publish(tx, Event(kind="sleep.woken", session_key=session_key, data=data))
+    slept_ms = tx.now - sleep.created_at
+    bus.publish(tx, "sleep.woken", session_key, reason="interrupted", slept_ms=slept_ms)
     for stimulus_id in stimuli.unpark(tx, session_key, "asleep"):
-        bus.publish(
-            tx,
-            Event(
-                kind="stimulus.pending",
-                session_key=session_key,
-                stimulus_id=stimulus_id,
-                data={"reason": "woken"},
-            ),
-        )
+        bus.publish(tx, "stimulus.pending", session_key, stimulus_id=stimulus_id, reason="woken")

@@ -16,6 +16,7 @@ from wakeful.models.model import (
     asked,
     known_window,
 )
+from wakeful.models.sight import Sight, sight_of
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import Garbled, Permanent, Transient
 from wakeful.vocabulary.text import error_text
@@ -46,6 +47,15 @@ class Fallback:
     @property
     def context_window(self) -> int | None:
         return known_window(self._models[0])
+
+    @property
+    def sight(self) -> Sight:
+        """What any of them can see; each is given what it takes."""
+        each = [sight_of(model) for model in self._models]
+        return Sight(
+            images=any(sight.images for sight in each),
+            documents=any(sight.documents for sight in each),
+        )
 
     async def stream(self, request: Request) -> AsyncGenerator[Piece, None]:
         errors: list[Transient | Permanent] = []

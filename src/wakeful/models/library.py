@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic_ai.direct import model_request_stream
 from pydantic_ai.messages import (
+    ModelMessage,
     ModelResponse,
     ModelResponseStreamEvent,
     PartDeltaEvent,
@@ -80,7 +81,7 @@ class Connection:
         try:
             async with model_request_stream(
                 self._model,
-                history(request, self._takes),
+                await self._history(request),
                 model_settings=self._settings(request),
                 model_request_parameters=parameters(request),
             ) as streamed:
@@ -97,6 +98,11 @@ class Connection:
         except Exception as error:
             raise sorted_error(error, self._name) from error
         yield self._reply(response)
+
+    async def _history(self, request: Request) -> list[ModelMessage]:
+        if request.contents:  # megabytes that the library wants decoded
+            return await asyncio.to_thread(history, request, self._takes)
+        return history(request, self._takes)
 
     async def aclose(self) -> None:
         provider = self._model.provider

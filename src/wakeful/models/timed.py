@@ -2,13 +2,15 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from types import TracebackType
 from typing import Self
 
 from wakeful.models.model import Closeable, Delta, Model, Piece, Request, asked, known_window
+from wakeful.models.sight import Sight, fitted, refusal, sight_of
 from wakeful.vocabulary.agent import Limits
 from wakeful.vocabulary.clock import Alarm, Clock
-from wakeful.vocabulary.errors import Transient
+from wakeful.vocabulary.errors import Permanent, Transient
 
 LOOK_AGAIN_S = 0.05  # when the time is over while nobody waits for the model
 
@@ -29,7 +31,20 @@ class TimedModel:
     def context_window(self) -> int | None:
         return known_window(self._model)
 
+    @property
+    def sight(self) -> Sight:
+        return sight_of(self._model)
+
     async def stream(self, request: Request) -> AsyncGenerator[Piece, None]:
+        request = fitted(request, self.sight)
+        try:
+            async with aclosing(self._stream(request)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        except (Permanent, Transient) as error:
+            raise refusal(error, request) or error from error.__cause__
+
+    async def _stream(self, request: Request) -> AsyncGenerator[Piece, None]:
         async with (
             _Watch(self.name, self._limits, self._clock) as watch,
             asked(self._model, request) as pieces,

@@ -4,7 +4,7 @@ import os
 import shutil
 import socket
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,13 +12,15 @@ from pathlib import Path
 from wakeful.operations import token_file
 from wakeful.store.migrations import packaged
 from wakeful.store.opening import is_postgres
-from wakeful.store.sqlite import open_read_only
+from wakeful.store.sqlite import SqliteReader, open_read_only
 from wakeful.store.sqlite_check import check
 from wakeful.store.sqlite_home import beside
 from wakeful.timers import timers
+from wakeful.transcript.sessions import SESSIONS
 from wakeful.vocabulary.clock import Clock
-from wakeful.vocabulary.errors import WakefulError
+from wakeful.vocabulary.errors import UnreadableRow, WakefulError
 from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.text import error_text
 
 OLDEST_SQLITE = (3, 51, 3)  # earlier ones may lose writes when a log is reset
 LARGE_LOG = 256 * 1024 * 1024
@@ -26,13 +28,23 @@ LITTLE_SPACE = 1024 * 1024 * 1024
 NO_SPACE = 100 * 1024 * 1024
 EARLIEST_MS = 1_735_689_600_000  # 2025: a clock before that was never set
 AHEAD_MS = 60_000
+SESSIONS_AT_ONCE = 500
 LATE_S = 120  # the timekeeper looks by itself every minute
 
 PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
 SECRET_FILES = (
-    *("wakeful.db*", "operator.token*", "server.json*", "environment", "*.log*", "history"),
+    "wakeful.db*",
+    "wakeful.yaml*",  # the keys of servers and receivers may stand in it
+    "environment*",
+    "operator.token*",
+    "server.json*",
+    "*.log*",
+    "history",
     "backups/*",
 )
+
+
+_SESSION_PAGE = SESSIONS.select("WHERE key > :after ORDER BY key LIMIT :limit")
 
 
 class Verdict(StrEnum):
@@ -50,7 +62,7 @@ class Finding(Record):
     told: str
 
 
-class Patient(Record):
+class Installation(Record):
     """What is looked at."""
 
     home: Path
@@ -62,7 +74,7 @@ class Patient(Record):
     commands: Mapping[str, str] = {}  # of MCP servers: what each of them starts
 
 
-def examine(patient: Patient, clock: Clock, *, fix: bool = False) -> Iterator[Finding]:
+def examine(patient: Installation, clock: Clock, *, fix: bool = False) -> Iterator[Finding]:
     """Yield one finding per subject; with `fix`, mend what can be mended without loss."""
     yield _home(patient.home, fix=fix)
     if not patient.home.is_dir():
@@ -129,7 +141,7 @@ def _space(home: Path) -> Finding:
     return _warning("disk", told) if free < LITTLE_SPACE else _ok("disk", told)
 
 
-def _database(patient: Patient, clock: Clock) -> Iterator[Finding]:
+def _database(patient: Installation, clock: Clock) -> Iterator[Finding]:
     database = patient.database
     if not database.exists():
         yield _clock(clock, None)
@@ -150,6 +162,7 @@ def _database(patient: Patient, clock: Clock) -> Iterator[Finding]:
     yield _clock(clock, facts.newest_event_at)
     yield _sqlite(facts.sqlite)
     yield _log(beside(database, "-wal"))
+    yield _sessions(facts.unreadable)
     if patient.is_running:
         yield _timers(facts.next_timer_at, clock)
 
@@ -169,6 +182,7 @@ class _Facts(Record):
     schema: int
     newest_event_at: int | None
     next_timer_at: int | None
+    unreadable: tuple[str, ...]  # what is wrong with each session that cannot be read
 
 
 def _looked_into(database: Path) -> _Facts:
@@ -180,7 +194,27 @@ def _looked_into(database: Path) -> _Facts:
             schema=reader.read("SELECT version FROM schema", {})[0][0],
             newest_event_at=newest[0][0] if newest else None,
             next_timer_at=first_due[0][0],
+            unreadable=tuple(_unreadable_sessions(reader)),
         )
+
+
+def _unreadable_sessions(reader: SqliteReader) -> Iterator[str]:
+    after = ""
+    while rows := reader.read(_SESSION_PAGE, {"after": after, "limit": SESSIONS_AT_ONCE}):
+        for row in rows:
+            try:
+                SESSIONS.read(row)
+            except UnreadableRow as error:
+                yield error_text(error)
+        after = rows[-1][0]
+
+
+def _sessions(unreadable: Sequence[str]) -> Finding:
+    if not unreadable:
+        return _ok("sessions", "all can be read")
+    more = f" (and {len(unreadable) - 1} more)" if len(unreadable) > 1 else ""
+    advice = "run the release that wrote it, or `wakeful sessions rm` it"
+    return _broken("sessions", f"{unreadable[0]}{more}; {advice}")
 
 
 def _timers(next_at: int | None, clock: Clock) -> Finding:
@@ -223,7 +257,7 @@ def _commands(commands: Mapping[str, str]) -> Finding:
     return _ok("mcp", f"the programs of {', '.join(commands)} are there")
 
 
-def _port(patient: Patient) -> Finding:
+def _port(patient: Installation) -> Finding:
     where = f"{patient.host}:{patient.port}"
     if patient.is_running:
         return _ok("server", "running")

@@ -127,6 +127,7 @@ class AgentBuilder:
                 has_default_tools=given.tools is None,
                 mcp=given.mcp,
                 workspace=workspace,
+                shared_files=given.shared_files,
                 queue=given.queue,
                 limits=given.limits,
                 compaction=given.compaction,

@@ -18,6 +18,7 @@ from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.route import Route
 
 DEFAULT_PORT = 8484
+SESSIONS_PER_HOUR = 60
 
 
 class ServerSettings(Record):
@@ -28,6 +29,7 @@ class ServerSettings(Record):
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ()
+    sessions_per_hour: int = SESSIONS_PER_HOUR
 
 
 class AgentSettings(Record):
@@ -39,6 +41,7 @@ class AgentSettings(Record):
     instructions: str = ""
     instructions_file: str | None = None
     workspace: str | None = None
+    shared_files: tuple[str, ...] = ()
     tools: tuple[str, ...] | None = None
     mcp: tuple[str, ...] = ()
     queue: QueueOverrides = NO_OVERRIDES

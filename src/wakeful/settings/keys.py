@@ -41,6 +41,7 @@ _AGENT = {
     "instructions": _key("What the agent is told about itself."),
     "instructions_file": _key("A file with the instructions."),
     "workspace": _key("Its folder; default `workspaces/{id}` in the home folder."),
+    "shared_files": _key("Files and folders of it that turns from outside may read; default none."),
     "tools": _key(
         "The tools it has; default all but `shell` and `web_fetch`, and all of `tools_from`."
     ),
@@ -85,6 +86,9 @@ KEYS: dict[str, Key] = {
     "server.hosts": _key("More names this server is reached by (`Host`)."),
     "server.origins": _key("More origins whose pages may send requests (`https://…`)."),
     "server.trusted_proxies": _key("Proxies whose `X-Forwarded-For` and `-Proto` are believed."),
+    "server.sessions_per_hour": _key(
+        "New sessions that one token, unless the operator's, may make in an hour.", 1, 1_000_000
+    ),
     **{f"agents.*.{name}": key for name, key in _AGENT.items()},
     "tools_from": _key("Python files or modules with tools of your own; read again on SIGHUP."),
     "bindings": _key("Which agent answers what arrives at a door; the most specific one wins."),
@@ -135,6 +139,9 @@ KEYS: dict[str, Key] = {
     "mcp_servers.*.tools.*.effect": _key("The same for one tool, by the server's name for it."),
     "mcp_servers.*.tools.*.timeout_s": _key("The same for one tool.", 0.1, 3_600),
     "mcp_servers.*.allow_private": _key("Whether its host may have a private address."),
+    "mcp_servers.*.trusted": _key(
+        "Whether what it says is your word: not fenced, and a turn that reads it keeps its tools."
+    ),
     "retention.ledger_days": _key("Days that settled stimuli, turns, deliveries stay.", 1, 36_500),
     "retention.event_days": _key("Days that events stay.", 1, 36_500),
     "retention.events": _key("How many events stay.", 1_000, 1_000_000_000),

@@ -18,7 +18,7 @@ from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.stimulus import Draft, Receipt, Trust
+from wakeful.vocabulary.stimulus import Attachment, Draft, ReadyAttachment, Receipt, Trust
 
 DEFAULT_TIMEOUT_S = 60.0
 
@@ -42,6 +42,7 @@ class ToolContext(Record):
     turn_id: str
     workspace: Path | None
     clock: Clock
+    shared_files: tuple[str, ...] = ()  # of the workspace: all that a turn from outside reaches
     trust: Trust = Trust.EXTERNAL  # how far whoever caused the turn is trusted
     store: Store | None = None  # to look at, never to write to; None where a tool is tried alone
     timezone: str = "UTC"  # the user's; empty: the machine's
@@ -69,6 +70,7 @@ class ToolResult(Record):
     is_in_doubt: bool = False  # it may or may not have acted
     ends_turn: bool = False  # the turn rests after the other calls of this reply
     is_external: bool = False  # text from outside: shown as data, and the turn is trusted less
+    attachments: tuple[Attachment | ReadyAttachment, ...] = ()  # shown to a model that can see
 
 
 class CallFacts(Record):

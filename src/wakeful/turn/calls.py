@@ -5,9 +5,9 @@ from functools import partial
 from itertools import islice, takewhile
 
 from wakeful.broker import lane_rows
-from wakeful.broker.lane_rows import LanesNeeded
 from wakeful.prompts import notes
 from wakeful.store.backend import Rerun
+from wakeful.store.database import LocksNeeded
 from wakeful.tools.running import cut, locks_of, run_in_ledger
 from wakeful.tools.tool import Effect, LedgerContext, Tool, ToolResult
 from wakeful.turn.attempt import CallOutcome
@@ -127,7 +127,7 @@ def _run_in_ledger(commit: TurnCommit, tool: Tool, call: ToolCall) -> ToolResult
     )
     try:
         return run_in_ledger(tool, call, context)
-    except (Rerun, Transient, StoreFailed, LanesNeeded):
+    except (Rerun, Transient, StoreFailed, LocksNeeded):
         raise  # the store's own: no word about the tool
     except Exception as error:
         raise LedgerToolFailed(call, error) from error
@@ -146,7 +146,13 @@ def _write(commit: TurnCommit, outcome: CallOutcome) -> None:
         output=whole,
         ends_turn=result.ends_turn,
     )
-    message = ToolMessage(call_id=call.id, name=call.name, text=shown, is_error=result.is_error)
+    message = ToolMessage(
+        call_id=call.id,
+        name=call.name,
+        text=shown,
+        is_error=result.is_error,
+        attachments=commit.keep(result.attachments),
+    )
     commit.add(ToolBody(message=message, is_external=result.is_external))
     if result.is_external:
         commit.taint()

@@ -6,10 +6,11 @@ summary is always handed on.
 
 from collections.abc import Sequence
 
-from wakeful.turn.context import SPOKEN, last_compaction, message_of
+from wakeful.prompts.fence import fenced
+from wakeful.turn.context import OF_OUTSIDERS, SPOKEN, as_edited, last_compaction, message_of
 from wakeful.turn.tokens import CHARACTERS_PER_TOKEN, tokens_of
 from wakeful.vocabulary.compacting import CompactionRules
-from wakeful.vocabulary.entry import CompactionBody, Entry
+from wakeful.vocabulary.entry import CompactionBody, Entry, is_external
 from wakeful.vocabulary.message import AssistantMessage, Message, ToolMessage
 from wakeful.vocabulary.record import Record
 
@@ -46,6 +47,7 @@ class CompactionPlan(Record):
     tokens_before: int
     files_read: tuple[str, ...]
     files_changed: tuple[str, ...]
+    is_external: bool  # some of it is text from outside
 
 
 class SeenEntry(Record):
@@ -54,6 +56,7 @@ class SeenEntry(Record):
     entry: Entry
     message: Message
     tokens: int
+    is_external: bool
 
 
 def room_of(rules: CompactionRules, window: int) -> Room:
@@ -80,7 +83,7 @@ def plan(
     before, lines = seen(path)
     total = sum(line.tokens for line in lines)
     keep = min(room.keep, total // 2) if is_needed else room.keep
-    previous = None if before is None or not before.summary else before.summary
+    previous = _previous(path)
     known = len(previous or "") // CHARACTERS_PER_TOKEN
     cuts = _cuts(lines)
     cut = min(_cut(lines, cuts, keep), _largest_cut(lines, cuts, room, known))
@@ -97,6 +100,8 @@ def plan(
         tokens_before=total + known,
         files_read=read,
         files_changed=changed,
+        is_external=(before is not None and before.is_external)
+        or any(line.is_external for line in lines[:cut]),
     )
 
 
@@ -106,13 +111,32 @@ def seen(path: Sequence[Entry]) -> tuple[CompactionBody | None, list[SeenEntry]]
     before = None if found is None else found[1]
     first = 0 if before is None else before.first_kept_depth
     lines: list[SeenEntry] = []
-    for entry in path:
+    for entry in as_edited(path):
         if entry.depth < first or entry.kind not in SPOKEN:
             continue
-        message = message_of(entry, entry.content())
+        body = entry.content()
+        message = message_of(entry, body)
         if message is not None:
-            lines.append(SeenEntry(entry=entry, message=message, tokens=tokens_of(message)))
+            lines.append(
+                SeenEntry(
+                    entry=entry,
+                    message=message,
+                    tokens=tokens_of(message),
+                    is_external=is_external(body),
+                )
+            )
     return before, lines
+
+
+def _previous(path: Sequence[Entry]) -> str | None:
+    """Return the summary so far, as the one who makes the next is shown it."""
+    found = last_compaction(path)
+    if found is None or not found[1].summary:
+        return None
+    entry, body = found
+    if not body.is_external:
+        return body.summary
+    return fenced(body.summary, source=OF_OUTSIDERS, entry_id=entry.id)
 
 
 def _cuts(lines: Sequence[SeenEntry]) -> list[int]:

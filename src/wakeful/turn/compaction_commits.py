@@ -14,6 +14,7 @@ from wakeful.turns.turns import End, Interrupt, Turn, TurnState
 from wakeful.vocabulary.entry import CompactionBody, EntryKind
 from wakeful.vocabulary.kinds import View
 from wakeful.vocabulary.message import AssistantMessage
+from wakeful.vocabulary.stimulus import Trust
 
 TOO_LONG = "This conversation is too long for the model, and could not be made shorter: {why}."
 NOTHING = "There is nothing to compact yet."
@@ -39,6 +40,8 @@ def compacted(
             "template": template.VERSION,
         },
         previous=None if counted is None or not counted[1].summary else counted[0].id,
+        # Somebody outside may have said what should stand in it.
+        is_external=plan.is_external or turn.trust is Trust.EXTERNAL,
     )
     commit.add(body, kind=EntryKind.COMPACTION)
     commit.flush()

@@ -1,6 +1,7 @@
 """One end: the only writer of a turn's terminal state, and of all that follows from it."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from wakeful.broker import lane_rows, stimuli
 from wakeful.broker.settlement import Settlement
@@ -13,7 +14,6 @@ from wakeful.turn.sizing import is_unheard
 from wakeful.turns import asks, tool_calls, turns
 from wakeful.turns.tool_calls import CallState
 from wakeful.turns.turns import End, Turn, TurnState
-from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.stimulus import State
 
@@ -52,14 +52,13 @@ class Ending:
             return
         asks.close_open(tx, turn.id, how.error or how.reason or how.state.value)
         for call_id, name in tool_calls.abandon(tx, turn.id):
-            phase = CallState.UNKNOWN.value
-            lost: dict[str, object] = {"call_id": call_id, "name": name, "phase": phase}
-            self._publish(tx, "turn.tool", turn, None, lost)
+            lost = {"call_id": call_id, "name": name, "phase": CallState.UNKNOWN.value}
+            self._bus.publish(tx, "turn.tool", turn.session_key, turn_id=turn.id, **lost)
         settled = self._settle(tx, turn, how)
         if how.reply:
             self._deliver(tx, turn, how.reply)
         lane_rows.release(tx, turn.session_key, resume_at=None, keeps_turn=False)
-        data: dict[str, object] = {
+        data: dict[str, Any] = {
             "state": how.state.value,
             "reply": how.reply,
             "epoch": epoch,
@@ -67,7 +66,7 @@ class Ending:
         }
         if how.error_kind is not None:
             data["error"] = {"kind": how.error_kind, "message": how.error}
-        self._publish(tx, "turn.finished", turn, None, data)
+        self._bus.publish(tx, "turn.finished", turn.session_key, turn_id=turn.id, **data)
         for hook in self._hooks:
             hook(tx, turn, how)
 
@@ -75,7 +74,14 @@ class Ending:
         if how.state is TurnState.PREEMPTED:
             given_back = stimuli.give_back(tx, turn.id)
             for stimulus_id in given_back:
-                self._publish(tx, "stimulus.pending", turn, stimulus_id, {"reason": "interrupted"})
+                self._bus.publish(
+                    tx,
+                    "stimulus.pending",
+                    turn.session_key,
+                    turn_id=turn.id,
+                    stimulus_id=stimulus_id,
+                    reason="interrupted",
+                )
             return given_back
         state, reason = _SETTLES[how.state]
         reason = how.reason or reason or how.error_kind
@@ -98,18 +104,6 @@ class Ending:
             session_key=turn.session_key,
             turn_id=turn.id,
         )
-        self._publish(tx, "delivery.queued", turn, None, {"delivery_id": delivery.id})
-
-    def _publish(
-        self, tx: Tx, kind: str, turn: Turn, stimulus_id: str | None, data: dict[str, object]
-    ) -> None:
         self._bus.publish(
-            tx,
-            Event(
-                kind=kind,
-                session_key=turn.session_key,
-                turn_id=turn.id,
-                stimulus_id=stimulus_id,
-                data=data,
-            ),
+            tx, "delivery.queued", turn.session_key, turn_id=turn.id, delivery_id=delivery.id
         )

@@ -68,6 +68,16 @@ def due_after(
     return due
 
 
+def must_remember_first(turn: Turn, agent: ReadyAgent, session: Session, tokens: int) -> bool:
+    """Tell whether memories are to be written in this turn, before it compacts the conversation.
+
+    There must be room for the question: who is far above the limit can only be compacted.
+    """
+    share = room(agent)
+    has_room = tokens <= share.window - share.reserve // 4
+    return has_room and _needs_flush(turn, agent, session) and agent.is_writable
+
+
 def _needs_flush(turn: Turn, agent: ReadyAgent, session: Session) -> bool:
     """Memories are written once per cycle, by agents that can, in conversations that last."""
     return (

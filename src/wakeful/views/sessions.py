@@ -20,6 +20,7 @@ _COLUMNS: dict[Order, str] = {
 }
 _CREATED_AT = SESSIONS.fields.index("created_at")
 _USED_AT = SESSIONS.fields.index("last_write_at")
+_OWNER = SESSIONS.fields.index("owner")
 
 # The second half is always true; it lets the database use its index of owned sessions.
 OWNED = "(SELECT key FROM sessions WHERE owner = :owner AND owner <> 'operator')"
@@ -35,10 +36,10 @@ class SessionView:
 
     async def get(self, key: str, viewer: str = OPERATOR) -> Session:
         rows = await self._store.read(SESSIONS.select("WHERE key = :key"), key=key)
-        session = SESSIONS.read(rows[0]) if rows else None
-        if session is None or not rules.sees(viewer, session.owner):
+        # First of all, so that nobody learns from what cannot be read that it is there.
+        if not rows or not rules.sees(viewer, rows[0][_OWNER]):
             raise NotFound("session", f"no session {key!r}")
-        return session
+        return SESSIONS.read(rows[0])
 
     async def owner_of(self, key: str) -> str | None:
         """Return who made a session; an owner never changes as long as there is the session."""

@@ -71,6 +71,8 @@ MOVES: dict[State, frozenset[State]] = {
     **{state: frozenset() for state in TERMINAL},
 }
 
+ID_LENGTH = 16  # digits of a hash by which a model names an attachment
+
 OPERATOR = "operator"  # the owner who may enter every session
 
 
@@ -83,12 +85,23 @@ class Attachment(Record):
 
 
 class KeptAttachment(Record):
-    """An attachment as the ledger of stimuli names it; its bytes are kept apart, once."""
+    """An attachment as the ledgers name it; its bytes are kept apart, once."""
 
     name: str
     media_type: str
     size: int  # bytes
     hash: str  # SHA-256 of the bytes
+
+    @property
+    def id(self) -> str:
+        """What a model calls it; nobody else's words stand in it."""
+        return self.hash[:ID_LENGTH]
+
+
+class ReadyAttachment(KeptAttachment):
+    """An attachment that was read and measured, so that the write has nothing left to do."""
+
+    data: str  # base64
 
 
 class Draft(Record):
@@ -115,10 +128,12 @@ class Draft(Record):
     debounce_ms: int = 0  # its door's, where no level of settings says otherwise
     not_before: int | None = None
     expires_at: int | None = None
-    attachments: tuple[Attachment, ...] = ()
+    attachments: tuple[ReadyAttachment, ...] = ()
     binding: str | None = None  # what sent it to its session
     begins: str | None = None  # the command that makes it the first of a new transcript
     makes_for: str | None = None  # whose a new session is, if not the owner's
+    display_name: str | None = None  # of the peer or room; None: its door does not say
+    subject: str | None = None
 
     @property
     def mode(self) -> Mode | None:
@@ -171,6 +186,7 @@ class Outcome(StrEnum):
     SUPPRESSED = "suppressed"
     DUPLICATE = "duplicate"
     COMMAND = "command"  # it was said to the runtime itself, and done
+    OVERHEARD = "overheard"  # it was said in a room to others; the next turn there reads it
 
 
 class Receipt(Record):

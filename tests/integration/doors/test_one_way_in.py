@@ -9,9 +9,9 @@ import httpx2
 import pytest
 
 from tests.integration.http.serving import Frame, House, frames, house
+from wakeful import Contact
 from wakeful.access.principal import Principal
 from wakeful.doors.http.shapes import answered
-from wakeful.intake.bindings import Contact
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import Settings
 from wakeful.testing.kit import wait_for
@@ -22,7 +22,7 @@ ANN = Contact(door="telegram", peer="ann")
 # A chat waits a moment by itself, which is no difference in what is done.
 AT_ONCE = Settings(drain_s=1, queue=QueueOverrides(debounce_ms=0))
 
-CHATS = {"operator": "main", "stranger": "web:1"}
+CHATS = {"operator": "main", "stranger": "api:1"}
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Attachments come as base64 or as files of a form, and are kept once."""
 
+import asyncio
 import base64
 import hashlib
 from pathlib import Path
@@ -9,7 +10,8 @@ import httpx2
 import pytest
 
 from tests.integration.http.serving import House, house
-from wakeful.broker import attachments
+from tests.patience import patience
+from wakeful import attachments
 from wakeful.models.model import Request
 from wakeful.settings.settings import Settings
 from wakeful.vocabulary.clock import ManualClock
@@ -49,7 +51,41 @@ async def test_a_form_is_a_message_with_its_files():
     assert stimulus["attachments"] == [
         {"name": "a.bin", "media_type": "text/html", "size": len(CONTENT), "hash": HASH}
     ]
-    assert f"[attachment: a.bin (text/html, {len(CONTENT)} bytes)]" in str(read[0])
+    named = f"[attachment {HASH[:16]}: a.bin (text/html, {len(CONTENT)} bytes)]"
+    assert named in str(read[0])
+
+
+@pytest.mark.parametrize(
+    "charset", ["punycode", "idna", "undefined", "unicode_escape", "utf-7", "latin-1", '"utf-16"']
+)
+async def test_a_form_in_another_encoding_is_refused_unread(charset: str):
+    """T10: no client chooses the codec that reads a megabyte of its words."""
+    part = b'--B\r\nContent-Disposition: form-data; name="text-"\r\n\r\n-%b\r\n' % (
+        b"a" * 1_000_000
+    )
+    async with house() as home, home.client(await home.token("send")) as client:
+        async with asyncio.timeout(patience(5)):
+            answer = await client.post(
+                PATH,
+                content=part + b"--B--\r\n",
+                headers={"Content-Type": f"multipart/form-data; boundary=B; charset={charset}"},
+            )
+
+        assert answer.status_code == 415
+        assert await rows(home, "stimuli") == 0
+
+
+async def test_a_form_may_say_that_it_is_utf_8():
+    part = '--B\r\nContent-Disposition: form-data; name="text"\r\n\r\ncafé\r\n--B--\r\n'
+    async with house() as home, home.client(home.operator) as client:
+        answer = await client.post(
+            PATH,
+            content=part.encode(),
+            headers={"Content-Type": "multipart/form-data; boundary=B; charset=UTF-8"},
+        )
+        stimulus = (await client.get(f"/api/stimuli/{answer.json()['stimulus_id']}")).json()
+
+    assert stimulus["text"] == "café"
 
 
 async def test_a_form_may_be_streamed_too():
@@ -70,7 +106,7 @@ async def test_the_same_bytes_are_kept_once_however_they_come():
         await client.post(PATH, json=body)
 
         assert await rows(home, "attachments") == 1
-        assert await rows(home, "attachment_uses") == 3
+        assert await rows(home, "attachment_uses") == 6  # three stimuli, and their entries
 
 
 async def test_an_attachment_is_given_to_whoever_may_see_its_stimulus_and_as_bytes_only():
@@ -79,7 +115,7 @@ async def test_an_attachment_is_given_to_whoever_may_see_its_stimulus_and_as_byt
         other = await home.token("send", name="other")
         async with home.client(mine) as client:
             file = {"file": ("a.bin", CONTENT, "text/html")}
-            path = "/api/sessions/web:a/messages?wait=10"
+            path = "/api/sessions/api:a/messages?wait=10"
             sent = (await client.post(path, data={"text": "look"}, files=file)).json()
             path = f"/api/stimuli/{sent['stimulus_id']}/attachments/{HASH}"
             taken = await client.get(path)
@@ -138,7 +174,10 @@ async def test_the_janitor_forgets_bytes_that_nothing_refers_to(tmp_path: Path):
         house(clock=clock, settings=Settings(drain_s=1)) as home,
         home.client(home.operator) as client,
     ):
-        sent = (await send_file(client, text="one")).json()
+        await home.runtime.halt()
+        file = ("a.bin", CONTENT, "text/html")
+        path = "/api/sessions/main/messages"
+        sent = (await client.post(path, data={"text": "one"}, files={"file": file})).json()
         store = home.runtime.store
         later = attachments.SPARED_MS // 1000 + 1
         clock.advance(later)

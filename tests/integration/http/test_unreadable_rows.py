@@ -39,9 +39,14 @@ async def test_the_list_of_sessions_shows_all_but_those_that_cannot_be_read():
             alone = await client.get("/api/sessions/agent:main:api:two")
             stopped = await client.post("/api/sessions/agent:main:api:two/stop")
             deleted = await client.delete("/api/sessions/agent:main:api:two")
+        async with home.client(await home.token("send")) as stranger:
+            hidden = await stranger.get("/api/sessions/agent:main:api:three")
 
     assert seen == ["agent:main:api:one", "agent:main:main"]
-    assert alone.status_code == 500
+    assert (alone.status_code, alone.json()["code"]) == (500, "unreadable")
+    for word in ("sessions.queue of 'agent:main:api:two'", "telepathy", "delete", "wakeful doctor"):
+        assert word in alone.json()["detail"]
+    assert hidden.status_code == 404
     assert (stopped.status_code, deleted.status_code) == (200, 200)
 
 

@@ -1,8 +1,12 @@
 """Who may see, enter or make a session, as a table."""
 
+import re
+from pathlib import Path
+
 import pytest
 from msgspec.structs import replace
 
+import wakeful
 from wakeful.access import rules
 from wakeful.access.principal import Principal
 from wakeful.vocabulary import session_key as keys
@@ -73,8 +77,11 @@ def test_only_the_operator_enters_what_others_own(principal: Principal, entered:
         ("dm:ann", {"operator"}),
         ("api:1", {"operator", "token"}),
         ("api:1:thread:2", {"operator", "token"}),
-        ("web:1", {"operator", "token"}),
-        ("agent:scout:web:1:thread:2", {"operator", "token"}),
+        ("web:1", {"operator"}),
+        ("web:desk", {"operator"}),
+        ("web:0192a4c0-0000-4000-8000-00000000000a", {"operator", "token"}),
+        ("agent:scout:web:0192a4c0-0000-4000-8000-00000000000a:thread:2", {"operator", "token"}),
+        ("web:0192a4c0-0000-4000-8000-00000000000a0", {"operator"}),
         ("telegram:dm:bob", {"operator"}),
         ("telegram:group:ann", {"operator"}),
         ("telegram:dm:ann", {"operator", "stranger"}),
@@ -94,3 +101,28 @@ def test_only_the_operator_speaks_for_others():
     assert rules.may_speak_as(SENDER, "n")
     assert not rules.may_speak_as(SENDER, "operator")
     assert not rules.may_speak_as(STRANGER, "operator")
+
+
+@pytest.mark.parametrize(
+    ("owner", "holder", "may"),
+    [
+        ("operator", "tk_1", True),
+        ("operator", None, True),
+        ("tk_1", "tk_1", True),
+        ("tk_1", "operator", False),
+        ("tk_1", "tk_2", False),
+        ("tk_1", None, False),
+        ("", "", False),
+    ],
+)
+def test_what_is_done_for_an_owner_touches_its_own_alone(owner: str, holder: str | None, may: bool):
+    assert rules.may_write(owner, holder) is may
+
+
+def test_nobody_else_compares_an_owner_with_the_operator():
+    compared = re.compile(r"[!=]= OPERATOR\b|\bin \(OPERATOR\b")
+    source = Path(wakeful.__file__).parent
+
+    places = {path for path in source.rglob("*.py") if compared.search(path.read_text())}
+
+    assert places == {source / "access" / "rules.py"}

@@ -7,13 +7,13 @@ import pytest
 from wakeful.access.principal import Principal
 from wakeful.commands.reference import reference
 from wakeful.commands.table import TABLE, read
-from wakeful.vocabulary.stimulus import OPERATOR, Attachment, Draft, Trust
+from wakeful.vocabulary.stimulus import OPERATOR, Draft, ReadyAttachment, Trust
 
 PAGE = Path(__file__).parents[3] / "docs/reference/commands.md"
-FILE = Attachment(name="a", media_type="text/plain", data="YQ==")
+FILE = ReadyAttachment(name="a", media_type="text/plain", size=1, hash="ca978112", data="YQ==")
 
 
-def said(text: str, *attachments: Attachment) -> Draft:
+def said(text: str, *attachments: ReadyAttachment) -> Draft:
     key = "agent:main:main"
     return Draft(
         session_key=key, trust=Trust.OPERATOR, owner=OPERATOR, text=text, attachments=attachments

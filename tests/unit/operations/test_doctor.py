@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from wakeful.operations.doctor import Finding, Patient, Verdict, examine
+from wakeful.operations.doctor import Finding, Installation, Verdict, examine
 from wakeful.runtime import Runtime
 from wakeful.store.migrations import packaged
 from wakeful.store.opening import open_store
@@ -16,8 +16,8 @@ from wakeful.timers.timers import Timer
 from wakeful.vocabulary.clock import ManualClock, SystemClock
 
 
-def patient(home: Path) -> Patient:
-    return Patient(
+def patient(home: Path) -> Installation:
+    return Installation(
         home=home,
         address="sqlite",
         database=home / "wakeful.db",
@@ -138,3 +138,16 @@ def test_a_program_of_an_mcp_server_that_is_missing_is_told(tmp_path: Path):
     assert "notes (/no/such/program)" in missing.told
     assert "shop" not in missing.told
     assert there.health is Verdict.OK
+
+
+async def test_a_session_of_another_release_is_named(home: Path):
+    assert found(home, "sessions").health is Verdict.OK
+    store = await open_store(home / "wakeful.db", clock=SystemClock())
+    await store.transact(lambda tx: tx.run('UPDATE sessions SET queue = \'{"mode":"x"}\''))
+    await store.close()
+
+    finding = found(home, "sessions")
+
+    assert finding.health is Verdict.BROKEN
+    assert finding.told.startswith("sessions.queue of 'agent:main:main' cannot be read")
+    assert finding.told.endswith("or `wakeful sessions rm` it")

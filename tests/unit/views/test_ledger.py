@@ -60,3 +60,18 @@ async def test_the_list_of_sessions_reads_only_what_it_shows(after: str | None):
     plan = " ".join(explaining.plan)
     assert "sessions_made" in plan
     assert "TEMP B-TREE" not in plan
+
+
+@pytest.mark.parametrize("viewer", [OPERATOR, "ann"])
+async def test_what_waits_is_counted_by_indexes_that_hold_nothing_else(viewer: str):
+    store = await open_store(None, clock=ManualClock())
+    explaining = Explaining(store)
+
+    with pytest.raises(ValueError, match="unpack"):  # whoever explains answers nothing
+        await LedgerView(cast("Any", explaining)).waiting(viewer)
+    await store.close()
+
+    steps = [step for step in explaining.plan if "stimuli" in step]
+    assert len(steps) == 3
+    for index in ("stimuli_waiting", "stimuli_parked", "stimuli_held"):
+        assert any(index in step for step in steps)

@@ -11,14 +11,15 @@ from starlette.responses import Response
 from wakeful.vocabulary.errors import (
     InvalidInput,
     NotFound,
-    Overloaded,
-    StoreBusy,
     StoreFailed,
     StoreFull,
+    TooOften,
     Transient,
     Underway,
+    UnreadableRow,
 )
 from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.text import error_text
 
 log = logging.getLogger(__name__)
 
@@ -43,12 +44,19 @@ TITLES: dict[str, tuple[int, str]] = {
     "upgrade-required": (426, "This address is a WebSocket"),
     "too-many-requests": (429, "Too many requests"),
     "headers-too-large": (431, "The headers are too large"),
+    "unreadable": (500, "Another release wrote this"),
     "internal": (500, "Something went wrong inside the runtime"),
     "not-installed": (501, "A part of the runtime is not installed"),
     "unavailable": (503, "The runtime cannot take this now"),
     "full": (507, "The disk is full"),
 }
 
+# What time mends has its own code, and a wait where the error names none.
+_LATER: dict[type[Exception], tuple[str, float]] = {
+    StoreFull: ("full", 30.0),
+    TooOften: ("too-many-requests", 60.0),
+    Underway: ("busy", 1.0),
+}
 
 # Whoever is told this may still be sending; nothing more of it is read.
 _LAST_WORDS = frozenset({"too-large", "timeout", "headers-too-large"})
@@ -128,12 +136,12 @@ def problem_of(error: Exception) -> Problem:
             return Problem("not-found", str(error), field=error.field)
         case InvalidInput():
             return Problem("invalid-input", str(error), field=error.field)
-        case StoreFull():
-            return Problem("full", str(error), retry_after_s=error.retry_after_s or 30)
-        case Underway():
-            return Problem("busy", str(error), retry_after_s=error.retry_after_s or 1)
-        case StoreBusy() | Overloaded() | Transient():
-            return Problem("unavailable", str(error), retry_after_s=error.retry_after_s or 1)
+        case UnreadableRow():
+            told = "run the release that wrote it, or delete it; `wakeful doctor` lists all of them"
+            return Problem("unreadable", f"{error_text(error)}; {told}")
+        case Transient():
+            code, wait_s = _LATER.get(type(error), ("unavailable", 1.0))
+            return Problem(code, str(error), retry_after_s=error.retry_after_s or wait_s)
         case StoreFailed():
             return Problem("unavailable", str(error), retry_after_s=30)
         case MemoryError():

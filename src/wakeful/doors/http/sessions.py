@@ -18,6 +18,7 @@ from wakeful.doors.http.shapes import (
 )
 from wakeful.services import Views
 from wakeful.transcript.sessions import Overrides, Session
+from wakeful.views.pages import is_full
 from wakeful.views.sessions import Order, place
 from wakeful.views.transcripts import TranscriptCard
 from wakeful.vocabulary import session_key as keys
@@ -43,7 +44,10 @@ class SessionShape(Record):
     agent_id: str
     chat_type: ChatType
     parent: str | None
+    parent_kind: str | None  # thread, fork or spawn
     label: str | None
+    display_name: str | None  # of the peer or room, as its door told last
+    subject: str | None
     transcript_id: str
     created_at: datetime
     started_at: datetime
@@ -184,8 +188,9 @@ class Sessions:
             after=query.after,
             before=query.before,
             limit=query.limit + 1,
+            is_page=True,
         )
-        has_more = len(found) > query.limit
+        has_more = len(found) > query.limit or is_full(len(entry.body.encode()) for entry in found)
         if query.after is not None:
             items = found[: query.limit]
             next_id = items[-1].id if has_more else None

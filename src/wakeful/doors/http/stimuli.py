@@ -17,7 +17,8 @@ from wakeful.doors.http.shapes import (
     stimulus_shape,
 )
 from wakeful.services import Services, Views
-from wakeful.views.ledger import Filter
+from wakeful.views.ledger import Filter, WaitingCounts, size_of
+from wakeful.views.pages import is_full
 from wakeful.vocabulary.kinds import Origin
 from wakeful.vocabulary.stimulus import State
 
@@ -53,6 +54,14 @@ class Stimuli:
             ),
             Endpoint(
                 method="GET",
+                path="/api/waiting",
+                scope=ANYBODY,
+                summary="Count the stimuli that wait, by state",
+                answer=self.waiting,
+                returns={200: WaitingCounts},
+            ),
+            Endpoint(
+                method="GET",
                 path="/api/stimuli/{id}",
                 scope=ANYBODY,
                 summary="Look at a stimulus",
@@ -81,7 +90,11 @@ class Stimuli:
             call.principal.viewer, wanted, query.after, query.limit + 1
         )
         items = [stimulus_shape(stimulus) for stimulus in found[: query.limit]]
-        return Page(items=items, next=items[-1].id if len(found) > query.limit else None)
+        has_more = len(found) > query.limit or is_full(map(size_of, found))
+        return Page(items=items, next=items[-1].id if has_more else None)
+
+    async def waiting(self, call: Call[Nothing, Nothing]) -> WaitingCounts:
+        return await self._views.ledger.waiting(call.principal.viewer)
 
     async def get(self, call: Call[Nothing, Nothing]) -> StimulusShape:
         return stimulus_shape(await self._views.ledger.get(call.path["id"], call.principal.viewer))

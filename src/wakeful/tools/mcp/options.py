@@ -46,6 +46,7 @@ class McpServerSettings(Record):
     timeout_s: float = DEFAULT_TIMEOUT_S
     tools: Mapping[str, RemoteTool] = {}  # by the server's own name for it
     allow_private: bool = False  # the host may have an address that is not public
+    trusted: bool = False  # what it says is the operator's word, and no text from outside
 
     def effect_of(self, tool: str) -> Effect:
         own = self.tools.get(tool)
