@@ -27,7 +27,9 @@ import msgspec
 from wakeful.vocabulary import failpoints
 
 PRELOADED = (
-    *("wakeful.cli.app", "wakeful.doors.http.door", "wakeful.testing.kit"),
+    *("wakeful.cli.reference", "wakeful.doors.http.door", "wakeful.testing.kit"),
+    *("wakeful.cli.care", "wakeful.cli.look", "wakeful.cli.offline", "wakeful.cli.talk"),
+    *("wakeful.cli.up", "wakeful.cli.config", "typer._adapters"),
     *("wakeful.store.postgres", "uvloop", "tests.proofs.rig"),
 )
 LIBRARIES = (  # that take seconds, for children that will need them

@@ -12,7 +12,7 @@ from wakeful.access.credentials import Credentials, Made
 from wakeful.access.gatekeeper import Gatekeeper
 from wakeful.assembly.configured import Configured, Followers
 from wakeful.assembly.doors import operator_token
-from wakeful.assembly.plan import DATABASE_NAME, Plan
+from wakeful.assembly.plan import Plan
 from wakeful.assembly.views import views_over
 from wakeful.broker import lane_rows
 from wakeful.broker.settlement import Settlement
@@ -32,6 +32,7 @@ from wakeful.models.catalog import find
 from wakeful.operations.janitor import Janitor
 from wakeful.outbox import outbox
 from wakeful.services import Services
+from wakeful.settings.places import DATABASE_NAME
 from wakeful.settings.settings import Settings
 from wakeful.store.database import Store, Tx
 from wakeful.store.opening import is_postgres, open_store

@@ -30,7 +30,9 @@ def mcp_servers(plan: Plan, running: Mapping[str, McpServer]) -> dict[str, McpSe
     found: dict[str, McpServer] = {}
     for name in sorted(used):
         settings, kept = known[name], running.get(name)
-        folder = home / Path(settings.folder or "").expanduser()
+        # Of its own by default: in the home folder lies the operator's token.
+        own = "" if plan.settings.home is None else f"mcp/{name}"
+        folder = home / Path(settings.folder or own).expanduser()
         if kept is None or not kept.is_for(settings, folder):
             kept = McpServer(name, settings, folder=folder, clock=plan.clock)
         found[name] = kept

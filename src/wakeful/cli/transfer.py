@@ -10,10 +10,11 @@ from typing import Annotated, Any, BinaryIO, cast
 
 import typer
 
-from wakeful.cli.client import ServerClient, segment
+from wakeful.cli.client import ServerClient
 from wakeful.cli.context import CliContext
 from wakeful.cli.look import SessionName
 from wakeful.cli.output import safe
+from wakeful.cli.session_names import session_named, session_path
 from wakeful.vocabulary.text import escaped_json
 
 STREAM = "-"
@@ -36,7 +37,7 @@ def export(
     desk: CliContext, session: SessionName, transcript: Transcript = None, output: Target = STREAM
 ) -> None:
     """Write a session's transcript as a file of JSON lines, also while no server runs."""
-    total: int = desk.reader().get(f"/api/sessions/{segment(session)}")["entries"] + 1
+    total: int = desk.reader().get(session_path(session))["entries"] + 1
     lines = size = 0
     with target_of(output) as target, _parts(desk, session, transcript) as parts:
         for part in parts:
@@ -59,7 +60,7 @@ def import_(
         report: dict[str, Any] = server.send_lines(
             "/api/sessions/import",
             pieces,
-            session=session,
+            session=None if session is None else session_named(session),
             dry_run="true" if dry_run else None,
         )
     verb = "would become" if dry_run else "became"
@@ -79,8 +80,8 @@ def _parts(
 ) -> AbstractContextManager[Iterator[bytes]]:
     reader = desk.reader()
     if isinstance(reader, ServerClient):
-        return reader.lines(f"/api/sessions/{segment(session)}/export", transcript=transcript)
-    return reader.exported(session, transcript)
+        return reader.lines(f"{session_path(session)}/export", transcript=transcript)
+    return reader.exported(session_named(session), transcript)
 
 
 class Screen:

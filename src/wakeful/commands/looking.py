@@ -115,7 +115,7 @@ def _until(lane: LaneStatus) -> str:
 def _used(session: Session) -> str:
     return (
         f"{session.input_tokens} tokens read, {session.output_tokens} written, "
-        f"{session.cost:.4f} spent in this conversation"
+        f"${session.cost:.4f} spent in this conversation"
     )
 
 
@@ -127,5 +127,5 @@ def _told(link: ChainLink) -> str:
     )
     return (
         f"{turn.id} ({turn.state.value}) because of {woken}; questions: {len(link.asks)}, "
-        f"tool calls: {len(link.tools)}, {turn.cost:.4f} spent"
+        f"tool calls: {len(link.tools)}, ${turn.cost:.4f} spent"
     )

@@ -74,16 +74,24 @@ PROVIDERS: Mapping[str, Provider] = {
 }
 
 
-def refuse_unusable(name: str, environ: Mapping[str, str], field: str = "model") -> None:
-    """Raise for a name that no provider could answer under, as far as that is cheap to tell."""
+def refuse_unknown(name: str, field: str = "model") -> None:
+    """Raise for a name that is no model's, whoever may ask it."""
+    if name == "demo":
+        return
     prefix, separator, model = name.partition(":")
     if not separator or not model:
         rule = f"must be 'demo' or 'provider:model', not {name[:80]!r}"
         raise InvalidInput(field, rule)
-    provider = PROVIDERS.get(prefix)
-    if provider is None:
+    if prefix not in PROVIDERS:
         known = ", ".join(PROVIDERS)
         raise InvalidInput(field, f"must name a provider of {known}, not {prefix[:80]!r}")
+
+
+def refuse_unusable(name: str, environ: Mapping[str, str], field: str = "model") -> None:
+    """Raise for a name that no provider could answer under, as far as that is cheap to tell."""
+    refuse_unknown(name, field)
+    prefix = name.partition(":")[0]
+    provider = PROVIDERS[prefix]
     if not (_is_installed(LIBRARY) and _is_installed(provider.package)):
         raise InvalidInput(field, f"{prefix!r} needs a package: pip install '{provider.install}'")
     if provider.keys and not any(environ.get(key) for key in provider.keys):

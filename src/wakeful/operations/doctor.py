@@ -6,6 +6,7 @@ import socket
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path
 
 from wakeful.models.model import USUAL_CONTEXT_WINDOW
@@ -84,9 +85,7 @@ def examine(patient: Installation, clock: Clock, *, fix: bool = False) -> Iterat
     yield _token(patient.home)
     yield _space(patient.home)
     if is_postgres(patient.address):
-        yield Finding(
-            subject="database", health=Verdict.OK, told="PostgreSQL: checked by the server itself"
-        )
+        yield _postgres(is_running=patient.is_running)
     else:
         yield from _database(patient, clock)
     yield _port(patient)
@@ -170,6 +169,14 @@ def _database(patient: Installation, clock: Clock) -> Iterator[Finding]:
     yield _sessions(facts.unreadable)
     if patient.is_running:
         yield _timers(facts.next_timer_at, clock)
+
+
+def _postgres(*, is_running: bool) -> Finding:
+    if is_running:
+        return _ok("database", "PostgreSQL: the server commits to it")
+    if find_spec("asyncpg") is None:
+        return _broken("database", "PostgreSQL needs the extra: install wakeful[postgres]")
+    return _warning("database", "PostgreSQL: not looked at, since no server runs")
 
 
 class _Facts(Record):

@@ -73,6 +73,7 @@ class SettingsFile(Record):
     database_file: str | None = None
     server: ServerSettings = ServerSettings()
     agents: dict[str, AgentSettings] = {}
+    tools_from: tuple[str, ...] = ()
     bindings: tuple[Binding, ...] = ()
     dm_scope: DmScope = DmScope.MAIN
     identity_links: dict[str, tuple[str, ...]] = {}

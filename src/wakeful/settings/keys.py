@@ -42,7 +42,9 @@ _AGENT = {
     "instructions_file": _key("A file with the instructions."),
     "workspace": _key("Its folder; default `workspaces/{id}` in the home folder."),
     "shared_files": _key("Files and folders of it that turns from outside may read; default none."),
-    "tools": _key("The tools it has; default all but `shell` and `web_fetch`."),
+    "tools": _key(
+        "The tools it has; default all but `shell` and `web_fetch`, and all of `tools_from`."
+    ),
     "mcp": _key("The MCP servers whose tools it has, by their names in `mcp_servers`."),
     "limits.steps": _key("Model replies in one turn.", 1, 10_000),
     "limits.tool_calls": _key("Tool calls in one turn.", 0, 100_000),
@@ -88,6 +90,7 @@ KEYS: dict[str, Key] = {
         "New sessions that one token, unless the operator's, may make in an hour.", 1, 1_000_000
     ),
     **{f"agents.*.{name}": key for name, key in _AGENT.items()},
+    "tools_from": _key("Python files or modules with tools of your own; read again on SIGHUP."),
     "bindings": _key("Which agent answers what arrives at a door; the most specific one wins."),
     "bindings[].match.door": _key("The door."),
     "bindings[].match.account": _key("The account at the door."),
@@ -130,7 +133,9 @@ KEYS: dict[str, Key] = {
     "mcp_servers.*.env.*": Key(
         means="A variable for the command, beside a few harmless ones.", is_secret=True
     ),
-    "mcp_servers.*.folder": _key("Where the command runs; default: the home folder."),
+    "mcp_servers.*.folder": _key(
+        "Where the command runs; default `mcp/{name}` in the home folder."
+    ),
     "mcp_servers.*.headers.*": Key(means="A header that is sent to the address.", is_secret=True),
     "mcp_servers.*.bearer": Key(means="A token that is sent to the address.", is_secret=True),
     "mcp_servers.*.bearer_file": _key("A file with that token."),

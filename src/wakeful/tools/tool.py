@@ -119,7 +119,7 @@ class Tool:
             raise InvalidInput("name", f"a tool's name must match {NAME.pattern}: {self.name!r}")
         if timeout_s <= 0:
             raise InvalidInput("timeout_s", f"must be positive, not {timeout_s}")
-        self.effect = Effect(effect)
+        self.effect = effect
         self.timeout_s = timeout_s
         self.is_for_external = is_for_external
         self.description = description or inspect.getdoc(function) or ""
@@ -188,7 +188,7 @@ def tool(
         return Tool(
             decorated,
             name=name,
-            effect=Effect(effect),
+            effect=_effect_named(effect),
             timeout_s=timeout_s,
             is_for_external=is_for_external,
             locks=locks,
@@ -196,6 +196,14 @@ def tool(
         )
 
     return decorate if function is None else decorate(function)
+
+
+def _effect_named(name: str) -> Effect:
+    try:
+        return Effect(name)
+    except ValueError:
+        rule = f"must be one of {', '.join(Effect)}, not {name!r}"
+        raise InvalidInput("effect", rule) from None
 
 
 def _arguments_of(function: Callable[..., Any], name: str) -> tuple[str | None, type[Any]]:

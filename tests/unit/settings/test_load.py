@@ -9,15 +9,16 @@ from hypothesis import strategies as st
 
 from wakeful.intake.bindings import DmScope
 from wakeful.settings.file import LogLevel, SettingsFile
-from wakeful.settings.load import Loaded, file_of, home_of, load, load_text, reload
+from wakeful.settings.load import Loaded, load, load_text, reload
+from wakeful.settings.places import file_of, home_of
 from wakeful.settings.problems import BadSettings
 from wakeful.vocabulary.queueing import Mode
 
 FILE = Path("/etc/wakeful.yaml")
 ENVIRON = {"WAKEFUL_HOME": "/srv/wakeful"}
 TOP = (
-    "timezone, database, database_file, server, agents, bindings, dm_scope, identity_links, "
-    "unified, reset, queue, doors, lanes, storm, max_chain_depth, attachments, "
+    "timezone, database, database_file, server, agents, tools_from, bindings, dm_scope, "
+    "identity_links, unified, reset, queue, doors, lanes, storm, max_chain_depth, attachments, "
     "outbound, mcp_servers, models, retention, telemetry, drain_s"
 )
 

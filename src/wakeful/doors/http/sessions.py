@@ -19,7 +19,7 @@ from wakeful.doors.http.shapes import (
 from wakeful.services import Views
 from wakeful.transcript.sessions import Overrides, Session
 from wakeful.views.pages import is_full
-from wakeful.views.sessions import place
+from wakeful.views.sessions import Order, place
 from wakeful.views.transcripts import TranscriptCard
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.queueing import QueueOverrides
@@ -96,6 +96,7 @@ class SessionsQuery(Given):
 
     after: Cursor | None = None
     limit: Limit = DEFAULT_PAGE
+    order: Order = "created"  # or by the last use
 
 
 class EntriesQuery(Given):
@@ -164,13 +165,13 @@ class Sessions:
         ]
 
     async def page(self, call: Call[SessionsQuery, Nothing]) -> Page[SessionShape]:
-        limit = call.query.limit
+        limit, order = call.query.limit, call.query.order
         viewer = call.principal.viewer
-        found = await self._views.sessions.page(viewer, call.query.after, limit + 1)
+        found = await self._views.sessions.page(viewer, call.query.after, limit + 1, order)
         has_more = len(found) > limit
         return Page(
             items=[session_shape(session) for session in found[:limit]],
-            next=place(found[limit - 1]) if has_more else None,
+            next=place(found[limit - 1], order) if has_more else None,
         )
 
     async def get(self, call: Call[Nothing, Nothing]) -> SessionShape:

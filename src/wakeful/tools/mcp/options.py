@@ -38,7 +38,7 @@ class McpServerSettings(Record):
     url: str | None = None
     command: tuple[str, ...] = ()
     env: Mapping[str, str] = {}  # what the command is given beside the few harmless variables
-    folder: str | None = None  # where it runs; None: the home folder
+    folder: str | None = None  # where it runs; None: a folder of its own in the home folder
     headers: Mapping[str, str] = {}
     bearer: str | None = None
     bearer_file: str | None = None
