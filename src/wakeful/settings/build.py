@@ -13,6 +13,7 @@ import msgspec
 from wakeful.doors.http.forwarding import trusted_network
 from wakeful.intake.bindings import Bindings
 from wakeful.models.catalog import find
+from wakeful.models.providers import Kind, Providers, ProviderSettings, refuse_bad_provider
 from wakeful.settings.file import AgentSettings, ServerSettings, SettingsFile
 from wakeful.settings.settings import OutboundSettings, Settings, refuse_bad_outbound
 from wakeful.tools.builtin import default_tools, optional_tools
@@ -24,7 +25,8 @@ from wakeful.workspace import refuse_around
 
 MAIN = "main"  # always there
 LARGEST_SECRET = 64 * 1024
-READ_APART = ("database", "timezone", "outbound", "mcp_servers")
+READ_APART = ("database", "timezone", "outbound", "mcp_servers", "providers")
+ANYBODY = ProviderSettings(kind=Kind.OPENAI_CHAT, base_url="http://127.0.0.1", key="k")
 
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,252})?|\[[0-9A-Fa-f:.]+\]")
 
@@ -65,7 +67,7 @@ def build_settings(
 
 
 def build_agents(
-    written: SettingsFile, home: Path, folder: Path, reading: Complaints
+    written: SettingsFile, home: Path, folder: Path, providers: Providers, reading: Complaints
 ) -> tuple[Agent, ...]:
     """Return the agents, `main` first, whether or not the file names it."""
     wanted = {MAIN: AgentSettings(), **written.agents}
@@ -75,7 +77,9 @@ def build_agents(
                 known = ", ".join(written.mcp_servers) or "none"
                 rule = f"must be one of the mcp_servers ({known}), not {server[:60]!r}"
                 reading.complain(f"agents.{name}.mcp[{position}]", rule)
-    found = (_agent(name, given, home, folder, reading) for name, given in wanted.items())
+    # One that could not be built was complained about: its models are not unknown as well.
+    known = {**dict.fromkeys(written.providers, ANYBODY), **providers}
+    found = (_agent(name, given, home, folder, known, reading) for name, given in wanted.items())
     return tuple(agent for agent in found if agent is not None)
 
 
@@ -114,6 +118,27 @@ def build_mcp_servers(
             refuse_bad_server(name, found[name])
         except InvalidInput as error:
             reading.complain(error.field, error.rule)
+    return found
+
+
+def build_providers(
+    written: SettingsFile, folder: Path, reading: Complaints
+) -> dict[str, ProviderSettings]:
+    """Return what is said about providers of models, each with its key."""
+    found: dict[str, ProviderSettings] = {}
+    for name, given in written.providers.items():
+        at = f"providers.{name}.key"
+        key = _or_from_file(at, given.key or "", given.key_file, "", folder, reading)
+        is_told = given.key is not None or given.key_file is not None
+        one = msgspec.structs.replace(given, key=key if is_told else None, key_file=None)
+        try:
+            refuse_bad_provider(name, one)
+            found[name] = one
+        except InvalidInput as error:
+            field = error.field
+            if field == at and given.key_file is not None:
+                field = f"{at}_file"
+            reading.complain(field, error.rule)
     return found
 
 
@@ -157,7 +182,12 @@ def urlsplit_or_none(url: str) -> tuple[str, str] | None:
 
 
 def _agent(
-    name: str, given: AgentSettings, home: Path, folder: Path, reading: Complaints
+    name: str,
+    given: AgentSettings,
+    home: Path,
+    folder: Path,
+    providers: Providers,
+    reading: Complaints,
 ) -> Agent | None:
     at = f"agents.{name}"
     known = {tool.name: tool for tool in (*default_tools(), *optional_tools())}
@@ -170,9 +200,9 @@ def _agent(
     )
     try:
         checked_agent_id(name, at)
-        find(given.model)
+        find(given.model, providers=providers)
         for position, model in enumerate(given.fallback_models):
-            find(model, f"fallback_models[{position}]")
+            find(model, f"fallback_models[{position}]", providers=providers)
         workspace = home / Path(given.workspace or f"workspaces/{name}").expanduser()
         refuse_around(home, workspace)
         return Agent(

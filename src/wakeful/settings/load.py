@@ -13,6 +13,7 @@ from wakeful.settings.build import (
     build_agents,
     build_mcp_servers,
     build_outbound,
+    build_providers,
     build_settings,
     check_server,
     is_host,
@@ -90,7 +91,8 @@ def load_text(content: str | None, file: Path, environ: Mapping[str, str]) -> Lo
     server = _server(written.server, environ, problems)
     check_server(written.server, reading)
     settings = build_settings(written, home, file.parent, environ, reading)
-    agents = build_agents(written, home, file.parent, reading)
+    providers = build_providers(written, file.parent, reading)
+    agents = build_agents(written, home, file.parent, providers, reading)
     outbound = build_outbound(written, file.parent, reading)
     servers = build_mcp_servers(written, file.parent, reading)
     if problems or settings is None:
@@ -99,7 +101,9 @@ def load_text(content: str | None, file: Path, environ: Mapping[str, str]) -> Lo
         home=home,
         file=None if content is None else file,
         written=written,
-        settings=msgspec.structs.replace(settings, outbound=outbound, mcp_servers=servers),
+        settings=msgspec.structs.replace(
+            settings, outbound=outbound, mcp_servers=servers, providers=providers
+        ),
         agents=agents,
         server=server,
         outbound=outbound,
@@ -124,6 +128,8 @@ def reload(old: Loaded, environ: Mapping[str, str]) -> tuple[Loaded, Reloaded]:
     for name in ("server", "outbound", "mcp_servers"):
         if getattr(old, name) != getattr(new, name) and name not in changed:
             changed.append(name)
+    if old.settings.providers != new.settings.providers and "providers" not in changed:
+        changed.append("providers")
     return new, Reloaded(changed=tuple(changed))
 
 

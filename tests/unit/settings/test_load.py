@@ -18,7 +18,7 @@ ENVIRON = {"WAKEFUL_HOME": "/srv/wakeful"}
 TOP = (
     "timezone, database, database_file, server, agents, bindings, dm_scope, identity_links, "
     "unified, reset, queue, doors, lanes, storm, max_chain_depth, outbound, mcp_servers, "
-    "models, retention, telemetry, drain_s"
+    "models, providers, retention, telemetry, drain_s"
 )
 
 
