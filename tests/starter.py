@@ -33,8 +33,7 @@ PRELOADED = (
     *("wakeful.store.postgres", "uvloop", "tests.proofs.rig"),
 )
 LIBRARIES = (  # that take seconds, for children that will need them
-    *("wakeful.models.library", "pydantic_ai.models.openai", "pydantic_ai.providers.openai"),
-    "wakeful.tools.mcp.connection",
+    *("wakeful.models.direct", "wakeful.tools.mcp.connection"),
 )
 LONGEST_JOB = 1 << 18
 _PR_SET_PDEATHSIG = 1

@@ -28,7 +28,6 @@ from wakeful.lanes.interrupts import Interrupts
 from wakeful.lanes.lane import LaneRunner
 from wakeful.lanes.opening import Opening
 from wakeful.lanes.recovery import Recovery
-from wakeful.models.catalog import find
 from wakeful.operations.janitor import Janitor
 from wakeful.outbox import outbox
 from wakeful.services import Services
@@ -113,7 +112,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         ids=ids,
         metrics=plan.metrics,
         intake=intake,
-        acts=SessionActs(store, bus, ids, find, intake.follow_queue),
+        acts=SessionActs(store, bus, ids, chosen.catalog.find, intake.follow_queue),
         compactions=Compactions(store, bus, ids, intake),
         deletion=Deletion(store, bus, clock, settlement, ending.end_turn, _no_automations),
         credentials=Credentials(store, ids),
@@ -154,7 +153,7 @@ def _followers(
 ) -> Followers:
     """Build what thinks, sends and sweeps by what was chosen."""
     clock, store, bus = plan.clock, services.views.store, services.views.bus
-    ready_agents = ReadyAgents(chosen.ready_agents, chosen.resolve_model)
+    ready_agents = ReadyAgents(chosen.ready_agents, chosen.catalog.resolve_one)
     turns = TurnRunner(store, deps, clock, Random(), plan.metrics, chosen.settings.timezone)
     interrupts, owner = Interrupts(), deps.ids.new("node")
     limits = {agent_id: config.limits for agent_id, config in sorted(chosen.configs.items())}
@@ -163,6 +162,7 @@ def _followers(
         bindings=chosen.bindings,
         intake=services.intake,
         ready_agents=ready_agents,
+        catalog=chosen.catalog,
         cards=services.views.agents,
         dispatcher=Dispatcher(
             store,

@@ -16,13 +16,13 @@ from wakeful.intake.accept import IntakeRules
 from wakeful.intake.bindings import Bindings
 from wakeful.intake.intake import Intake
 from wakeful.lanes.dispatcher import Dispatcher
-from wakeful.models.catalog import resolve_model
+from wakeful.models.catalog import Catalog
 from wakeful.models.model import Model
 from wakeful.operations.janitor import Janitor
 from wakeful.settings.settings import Settings
 from wakeful.tools.mcp.server import McpServer
 from wakeful.turn.agent import ReadyAgent
-from wakeful.turn.ready_agents import ReadyAgents, ResolveModel
+from wakeful.turn.ready_agents import ReadyAgents
 from wakeful.turn.turn import TurnRunner
 from wakeful.views.agents import AgentView
 from wakeful.vocabulary.agent import AgentConfig, Agents
@@ -35,7 +35,7 @@ class Configured:
     settings: Settings
     servers: Mapping[str, McpServer]
     ready_agents: Mapping[str, ReadyAgent]
-    resolve_model: ResolveModel
+    catalog: Catalog
     bindings: Bindings
     rules: IntakeRules
     doors: Mapping[str, Door]
@@ -61,18 +61,16 @@ def configured(plan: Plan, running: Mapping[str, McpServer] | None = None) -> Co
     refuse_open_homes(plan)
     settings = plan.settings
     servers = mcp_servers(plan, running or {})
+    catalog = Catalog(settings.providers, settings.models, plan.clock)
     ready_agents = {
-        agent.id: ready_agent(agent, servers, plan.clock, settings.models)
-        for agent in plan.agents.values()
+        agent.id: ready_agent(agent, servers, catalog) for agent in plan.agents.values()
     }
     agents = Agents({agent_id: agent.config for agent_id, agent in ready_agents.items()})
     return Configured(
         settings=settings,
         servers=servers,
         ready_agents=ready_agents,
-        resolve_model=lambda name, limits: resolve_model(
-            [name], limits, plan.clock, settings.models
-        ),
+        catalog=catalog,
         bindings=_bindings(settings, agents, plan),
         rules=_intake_rules(settings),
         doors={**plan.doors, **webhook_doors(settings.outbound, plan.clock)},
@@ -87,6 +85,7 @@ class Followers:
     bindings: Bindings
     intake: Intake
     ready_agents: ReadyAgents
+    catalog: Catalog
     cards: AgentView
     dispatcher: Dispatcher
     turns: TurnRunner
@@ -101,13 +100,14 @@ class Followers:
         """
         self.agents.follow(new.configs)
         self.bindings.follow(new.bindings)
+        self.catalog.follow(new.catalog)
         self.intake.follow(new.rules)
         self.cards.follow(new.cards)
         self.dispatcher.follow(new.pools)
         self.turns.follow(new.settings.timezone)
         self.sender.follow(new.doors)
         self.janitor.follow(**msgspec.structs.asdict(new.settings.retention))
-        return self.ready_agents.follow(new.ready_agents, new.resolve_model)
+        return self.ready_agents.follow(new.ready_agents, new.catalog.resolve_one)
 
 
 def _bindings(settings: Settings, agents: Agents, plan: Plan) -> Bindings:

@@ -4,14 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from wakeful.assembly.plan import Plan
-from wakeful.models.catalog import resolve_model
-from wakeful.models.windows import NO_MODELS, ModelSettings
+from wakeful.models.catalog import Catalog
 from wakeful.tools.builtin import default_tools
 from wakeful.tools.mcp.server import McpServer
 from wakeful.tools.toolbox import Toolbox
 from wakeful.turn.agent import Agent, ReadyAgent
 from wakeful.views.agents import AgentCard
-from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.workspace import refuse_around
 
@@ -47,18 +45,13 @@ def refuse_open_homes(plan: Plan) -> None:
             refuse_around(home, agent.workspace)
 
 
-def ready_agent(
-    agent: Agent,
-    servers: Mapping[str, McpServer],
-    clock: Clock,
-    known: Mapping[str, ModelSettings] = NO_MODELS,
-) -> ReadyAgent:
+def ready_agent(agent: Agent, servers: Mapping[str, McpServer], catalog: Catalog) -> ReadyAgent:
     own = {tool.name for tool in agent.tools}
     builtin = default_tools() if agent.has_default_tools else ()
     tools = [*agent.tools, *(tool for tool in builtin if tool.name not in own)]
     toolbox = Toolbox(tools, [servers[name] for name in agent.mcp])
     models = (agent.model, *agent.fallback_models)
-    return ReadyAgent(agent, resolve_model(models, agent.config.limits, clock, known), toolbox)
+    return ReadyAgent(agent, catalog.resolve(models, agent.config.limits), toolbox)
 
 
 def card_of(agent: ReadyAgent) -> AgentCard:

@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from pydantic_ai.direct import model_request_stream
@@ -27,6 +28,7 @@ from pydantic_ai.models import Model, infer_model
 from pydantic_ai.settings import ModelSettings
 
 from wakeful.models.model import LONGEST_REPLY, Delta, Piece, Reply, Request
+from wakeful.models.providers import Chosen
 from wakeful.models.rehearsal import rehearse
 from wakeful.models.sorting import sorted_error, unusable
 from wakeful.models.thinking import levels, nearest
@@ -55,10 +57,10 @@ log = logging.getLogger(__name__)
 class Connection:
     """One model of a provider, and the connections to it; made in a thread, used on the loop."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, chosen: Chosen | None = None) -> None:
         self._name = name
         try:
-            self._model: Model = infer_model(name, provider_of)
+            self._model: Model = infer_model(name, partial(provider_of, chosen=chosen))
         except Exception as error:
             raise unusable(error, name) from error
         provider = name.partition(":")[0]

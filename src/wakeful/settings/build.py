@@ -15,7 +15,13 @@ import msgspec
 from wakeful.doors.http.forwarding import trusted_network
 from wakeful.intake.bindings import Bindings
 from wakeful.models.catalog import find
-from wakeful.models.providers import refuse_unknown
+from wakeful.models.providers import (
+    Kind,
+    Providers,
+    ProviderSettings,
+    refuse_bad_provider,
+    refuse_unknown,
+)
 from wakeful.settings.file import AgentSettings, ServerSettings, SettingsFile
 from wakeful.settings.own_tools import OwnTools
 from wakeful.settings.purpose import Purpose
@@ -31,7 +37,8 @@ from wakeful.workspace import refuse_around
 
 MAIN = "main"  # always there
 LARGEST_SECRET = 64 * 1024
-READ_APART = ("database", "timezone", "outbound", "mcp_servers")
+READ_APART = ("database", "timezone", "outbound", "mcp_servers", "providers")
+ANYBODY = ProviderSettings(kind=Kind.OPENAI_CHAT, base_url="http://127.0.0.1", key="k")
 
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,252})?|\[[0-9A-Fa-f:.]+\]")
 
@@ -81,6 +88,7 @@ class AgentBuilder:
     folder: Path  # of the settings file
     purpose: Purpose
     own: OwnTools
+    providers: Providers
     reading: Complaints
 
     def build(self, written: SettingsFile) -> tuple[Agent, ...]:
@@ -151,10 +159,13 @@ class AgentBuilder:
         return [known[tool] for tool in names if tool in known]
 
     def _check_models(self, given: AgentSettings) -> None:
-        check = find if self.purpose.needs_secrets else refuse_unknown
-        check(given.model)
-        for position, model in enumerate(given.fallback_models):
-            check(model, f"fallback_models[{position}]")
+        named = {"model": given.model}
+        named |= {f"fallback_models[{n}]": one for n, one in enumerate(given.fallback_models)}
+        for field, model in named.items():
+            if self.purpose.needs_secrets:
+                find(model, field, providers=self.providers)
+            else:
+                refuse_unknown(model, field, own=self.providers)
 
 
 def build_outbound(
@@ -192,6 +203,27 @@ def build_mcp_servers(
             refuse_bad_server(name, found[name])
         except InvalidInput as error:
             reading.complain(error.field, error.rule)
+    return found
+
+
+def build_providers(
+    written: SettingsFile, folder: Path, reading: Complaints
+) -> dict[str, ProviderSettings]:
+    """Return what is said about providers of models, each with its key."""
+    found: dict[str, ProviderSettings] = {}
+    for name, given in written.providers.items():
+        at = f"providers.{name}.key"
+        key = _or_from_file(at, given.key or "", given.key_file, "", folder, reading)
+        is_told = given.key is not None or given.key_file is not None
+        one = msgspec.structs.replace(given, key=key if is_told else None, key_file=None)
+        try:
+            refuse_bad_provider(name, one)
+            found[name] = one
+        except InvalidInput as error:
+            field = error.field
+            if field == at and given.key_file is not None:
+                field = f"{at}_file"
+            reading.complain(field, error.rule)
     return found
 
 

@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from wakeful.intake.bindings import Binding, DmScope
 from wakeful.intake.draft import AttachmentLimits
+from wakeful.models.providers import ProviderSettings
 from wakeful.models.windows import ModelSettings
 from wakeful.settings.settings import (
     LaneSettings,
@@ -88,6 +89,7 @@ class SettingsFile(Record):
     outbound: dict[str, OutboundSettings] = {}
     mcp_servers: dict[str, McpServerSettings] = {}
     models: dict[str, ModelSettings] = {}
+    providers: dict[str, ProviderSettings] = {}
     retention: Retention = Retention()
     telemetry: TelemetrySettings = TelemetrySettings()
     drain_s: float = 30.0

@@ -152,6 +152,15 @@ KEYS: dict[str, Key] = {
         1_000,
         100_000_000,
     ),
+    "providers.*.kind": _key(
+        "How it is spoken to; needed for a name of your own: `mine:llama3` then asks it."
+    ),
+    "providers.*.base_url": _key("Where it is, if not where everybody finds it."),
+    "providers.*.key": Key(means="Its key; default: a variable of its own.", is_secret=True),
+    "providers.*.key_file": _key("A file with that key."),
+    "providers.*.via": _key(
+        "Who speaks to it: we ourselves, or the library that knows every provider."
+    ),
     "retention.ledger_days": _key("Days that settled stimuli, turns, deliveries stay.", 1, 36_500),
     "retention.event_days": _key("Days that events stay.", 1, 36_500),
     "retention.events": _key("How many events stay.", 1_000, 1_000_000_000),
@@ -160,7 +169,7 @@ KEYS: dict[str, Key] = {
     "watchdog_s": _key("Seconds until a server that hangs ends itself; 0: never.", 0, DAY_S),
 }
 
-_NAMED = re.compile(r"^(agents|identity_links|doors|outbound|mcp_servers)\.(?:[^.\[\]]+)")
+_NAMED = re.compile(r"^(agents|identity_links|doors|outbound|mcp_servers|providers)\.(?:[^.\[\]]+)")
 # A tool's name may hold dots itself.
 _INNER = re.compile(r"^(mcp_servers\.\*\.(?:env|headers|tools))\..+?(\.(?:effect|timeout_s))?$")
 

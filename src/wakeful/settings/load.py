@@ -10,9 +10,11 @@ import msgspec
 
 from wakeful.settings import text
 from wakeful.settings.build import (
+    ANYBODY,
     AgentBuilder,
     build_mcp_servers,
     build_outbound,
+    build_providers,
     build_settings,
     check_server,
     is_host,
@@ -92,19 +94,32 @@ def load_text(
     own = NO_TOOLS
     if purpose.loads_tools:
         own = load_tools(written.tools_from, file.parent, reading)
-    builder = AgentBuilder(home=home, folder=file.parent, purpose=purpose, own=own, reading=reading)
-    agents = builder.build(written)
-    outbound, servers = written.outbound, written.mcp_servers
+    outbound, servers, providers = written.outbound, written.mcp_servers, written.providers
     if purpose.needs_secrets:
         outbound = build_outbound(written, file.parent, reading)
         servers = build_mcp_servers(written, file.parent, reading)
+        providers = build_providers(written, file.parent, reading)
+    builder = AgentBuilder(
+        home=home,
+        folder=file.parent,
+        purpose=purpose,
+        own=own,
+        # One that could not be built was complained about: its models are not unknown as well.
+        providers={**dict.fromkeys(written.providers, ANYBODY), **providers},
+        reading=reading,
+    )
+    agents = builder.build(written)
     if problems or settings is None:
         raise BadSettings(sorted(problems, key=_line))
     return Loaded(
         home=home,
         file=None if content is None else file,
         written=written,
-        settings=_with_secrets(settings, outbound, servers) if purpose.needs_secrets else settings,
+        settings=msgspec.structs.replace(
+            settings, outbound=dict(outbound), mcp_servers=dict(servers), providers=dict(providers)
+        )
+        if purpose.needs_secrets
+        else settings,
         agents=agents,
         server=server,
         outbound=outbound,
@@ -132,15 +147,9 @@ def reload(old: Loaded, environ: Mapping[str, str]) -> tuple[Loaded, Reloaded]:
             changed.append(name)
     if old.own_tools.sources != new.own_tools.sources and "tools_from" not in changed:
         changed.append("tools_from")
+    if old.settings.providers != new.settings.providers and "providers" not in changed:
+        changed.append("providers")
     return new, Reloaded(changed=tuple(changed))
-
-
-def _with_secrets(
-    settings: Settings,
-    outbound: Mapping[str, OutboundSettings],
-    servers: Mapping[str, McpServerSettings],
-) -> Settings:
-    return msgspec.structs.replace(settings, outbound=dict(outbound), mcp_servers=dict(servers))
 
 
 def _content(file: Path, *, is_named: bool) -> str | None:

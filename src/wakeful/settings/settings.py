@@ -9,6 +9,7 @@ from wakeful.doors.signing import read_keys
 from wakeful.intake.bindings import Binding, DmScope
 from wakeful.intake.draft import AttachmentLimits
 from wakeful.intake.reset_times import ResetTimes
+from wakeful.models.providers import ProviderSettings, refuse_bad_provider
 from wakeful.models.windows import ModelSettings
 from wakeful.net.addresses import is_public
 from wakeful.net.target import parse
@@ -98,6 +99,7 @@ class Settings(Record):
     outbound: dict[str, OutboundSettings] = {}
     mcp_servers: dict[str, McpServerSettings] = {}
     models: dict[str, ModelSettings] = {}  # what is known about them, by `provider:model`
+    providers: dict[str, ProviderSettings] = {}
     retention: Retention = Retention()
     drain_s: float = 30.0  # how long a stop waits for running turns
     watchdog_s: float = 0.0  # end the process if its event loop hangs for so long; 0: never
@@ -122,6 +124,8 @@ class Settings(Record):
             refuse_bad_outbound(name, outbound)
         for name, server in self.mcp_servers.items():
             refuse_bad_server(name, server)
+        for name, provider in self.providers.items():
+            refuse_bad_provider(name, provider)
         if self.database != "sqlite" and not self.database.startswith(
             ("postgresql://", "postgres://")
         ):

@@ -188,13 +188,13 @@ async def test_a_provider_whose_credentials_are_missing_is_told_as_that(
 async def test_a_name_that_the_library_cannot_use_is_told_as_that(
     stand_in: Providers, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setenv("OPENROUTER_API_KEY", "k")
-    async with talking("openrouter:without-a-vendor") as runtime:
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "k")
+    async with talking("azure:without-an-address") as runtime:
         turn = await answered(runtime, "hello")
 
     assert (turn.state, turn.error_kind) == (TurnState.FAILED, "provider")
     assert turn.reply is not None
-    assert turn.reply.startswith("openrouter:without-a-vendor cannot be used: ")
+    assert turn.reply.startswith("azure:without-an-address cannot be used: ")
 
 
 @pytest.mark.parametrize("silence", ["headers", "first", "middle"])

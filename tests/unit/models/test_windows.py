@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from scripts import windows as script
-from wakeful.models.catalog import resolve_model
+from wakeful.models.catalog import Catalog
 from wakeful.models.model import Request, ToolSpec, context_window
 from wakeful.models.windows import (
     LEARNED_FOR_S,
@@ -52,7 +52,7 @@ def test_the_window_is_known_before_the_first_question(
 ):
     monkeypatch.setenv("OPENAI_API_KEY", "k")
 
-    model = resolve_model([f"openai-chat:{name}", "demo"], Limits(), ManualClock())
+    model = Catalog({}, {}, ManualClock()).resolve([f"openai-chat:{name}", "demo"], Limits())
 
     assert context_window(model) == window
 
