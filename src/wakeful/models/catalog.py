@@ -7,6 +7,7 @@ from wakeful.models.fallback import Fallback
 from wakeful.models.model import Model
 from wakeful.models.providers import refuse_unusable
 from wakeful.models.remote import Remote
+from wakeful.models.sight import stated_sight
 from wakeful.models.timed import TimedModel
 from wakeful.models.windows import NO_MODELS, ModelSettings, stated_window
 from wakeful.vocabulary.agent import Limits
@@ -37,5 +38,8 @@ def resolve_model(
     """
     first, *others = models
     found = [find(first), *(find(one, "fallback_models") for one in others)]
-    patient = [TimedModel(one, limits, clock, stated_window(one.name, known)) for one in found]
+    patient = [
+        TimedModel(one, limits, clock, stated_window(one.name, known), stated_sight(one, known))
+        for one in found
+    ]
     return Fallback(patient, clock) if others else patient[0]
