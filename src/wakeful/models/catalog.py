@@ -11,6 +11,7 @@ from wakeful.models.formats.openai_responses import OpenAIResponses
 from wakeful.models.model import Model
 from wakeful.models.providers import NONE_OWN, PROVIDERS, Chosen, Kind, Providers, choose
 from wakeful.models.remote import Remote
+from wakeful.models.sight import stated_sight
 from wakeful.models.timed import TimedModel
 from wakeful.models.windows import ModelSettings, stated_window
 from wakeful.vocabulary.agent import Limits
@@ -34,11 +35,12 @@ class Catalog:
         """Return the model of an agent: the first, the others behind it, none for ever."""
         first, *others = models
         found = [self.find(first), *(self.find(one, "fallback_models") for one in others)]
-        patient = [
-            TimedModel(one, limits, self._clock, stated_window(one.name, self._known))
-            for one in found
-        ]
+        patient = [self._timed(one, limits) for one in found]
         return Fallback(patient, self._clock) if others else patient[0]
+
+    def _timed(self, model: Model, limits: Limits) -> Model:
+        window = stated_window(model.name, self._known)
+        return TimedModel(model, limits, self._clock, window, stated_sight(model, self._known))
 
     def resolve_one(self, name: str, limits: Limits) -> Model:
         return self.resolve([name], limits)

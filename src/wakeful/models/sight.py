@@ -4,11 +4,12 @@ What a model cannot see is named to it in a line of the runtime's, so that it kn
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
 from wakeful.models.model import Model, Request
+from wakeful.models.windows import ModelSettings
 from wakeful.vocabulary.errors import (
     AttachmentRefused,
     ContextOverflow,
@@ -75,6 +76,17 @@ def sight_of(model: Model) -> Sight:
     """Return what a model can see: what it says itself, else what its name tells."""
     sight: Sight | None = getattr(model, "sight", None)
     return known_sight(model.name) if sight is None else sight
+
+
+def stated_sight(model: Model, models: Mapping[str, ModelSettings]) -> Sight:
+    """Return what a model can see: the operator's word, else its own or its name's."""
+    known, given = sight_of(model), models.get(model.name)
+    if given is None:
+        return known
+    return Sight(
+        images=known.images if given.vision is None else given.vision,
+        documents=known.documents if given.documents is None else given.documents,
+    )
 
 
 def fitted(request: Request, sight: Sight) -> Request:

@@ -19,12 +19,19 @@ LOOK_AGAIN_S = 0.05  # when the time is over while nobody waits for the model
 class TimedModel:
     """A model that is given up for now when it keeps us waiting, and whose window is known.
 
-    `window` is what is stated about it; its refusals may teach a smaller one.
+    `window` is what is stated about it; its refusals may teach a smaller one. It is given what it
+    can see: by `sight`, or by what is known of it.
     """
 
     def __init__(
-        self, model: Model, limits: Limits, clock: Clock, window: int | None = None
+        self,
+        model: Model,
+        limits: Limits,
+        clock: Clock,
+        window: int | None = None,
+        sight: Sight | None = None,
     ) -> None:
+        self.sight = sight or sight_of(model)
         self._model = model
         self._limits = limits
         self._clock = clock
@@ -37,10 +44,6 @@ class TimedModel:
     @property
     def context_window(self) -> int | None:
         return self._window.tokens(known_window(self._model))
-
-    @property
-    def sight(self) -> Sight:
-        return sight_of(self._model)
 
     async def stream(self, request: Request) -> AsyncGenerator[Piece, None]:
         request = fitted(request, self.sight)

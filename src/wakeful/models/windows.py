@@ -33,6 +33,8 @@ class ModelSettings(Record):
     """What an operator knows about a model, under its name."""
 
     context_window: int | None = None  # tokens
+    vision: bool | None = None  # whether it sees images
+    documents: bool | None = None  # whether it reads PDFs
 
 
 NO_MODELS: Mapping[str, ModelSettings] = {}

@@ -147,6 +147,8 @@ KEYS: dict[str, Key] = {
     "mcp_servers.*.trusted": _key(
         "Whether what it says is your word: not fenced, and a turn that reads it keeps its tools."
     ),
+    "models.*.vision": _key("Whether the model sees images, where its name does not tell."),
+    "models.*.documents": _key("Whether the model and its provider take PDFs."),
     "models.*.context_window": _key(
         "Tokens the model `provider:model` reads at once; needed for servers of your own.",
         1_000,

@@ -6,17 +6,20 @@ from tests.integration.engine.looking import turn_of
 from tests.pictures import PDF, attachment, png
 from wakeful.access.principal import Principal
 from wakeful.intake.bindings import Contact
-from wakeful.models.model import Model, Request
+from wakeful.models.model import Request
 from wakeful.models.scripted import Line
 from wakeful.models.sight import BLIND, Sight
 from wakeful.runtime import Runtime
 from wakeful.testing.kit import Scripted, call, in_memory, says
 from wakeful.tools.tool import ToolResult, tool
+from wakeful.turn.agent import Agent
+from wakeful.turn.showing import attached_to
 from wakeful.turns.turns import TurnState
-from wakeful.vocabulary.clock import ManualClock
+from wakeful.vocabulary.compacting import CompactionRules
 from wakeful.vocabulary.errors import Permanent
 from wakeful.vocabulary.message import ToolMessage, UserMessage
-from wakeful.vocabulary.stimulus import Attachment, Trust
+from wakeful.vocabulary.stimulus import Attachment, KeptAttachment, Trust
+from wakeful.vocabulary.tokens import IMAGE_TOKENS, PAGE_TOKENS, tokens_of
 
 SEES = Sight(images=True, documents=True)
 REFUSAL = "scripted refused the request (400). It said: Could not process image"
@@ -241,11 +244,33 @@ async def test_what_a_tool_gives_that_is_no_base64_is_an_error_that_the_model_se
     assert "data must be base64" in last(model.requests[1]).text
 
 
-async def test_images_count_in_the_size_of_a_conversation_and_are_no_part_of_its_summary():
-    clock = ManualClock()
-    model: Model = seeing("well")
-    async with in_memory(model, clock=clock) as runtime:
-        await said(runtime, "look", *(attachment(png(shade=n), f"{n}.png") for n in range(5)))
-        entries = await runtime.entries()
+async def test_a_summary_names_what_was_attached_and_is_given_none_of_it():
+    def answer(request: Request) -> str:
+        if request.purpose == "reply":
+            return "a long answer " * 400
+        asked.append(request)
+        return "## Goal\nx"
 
-    assert entries[0].body.count('"hash"') == 5
+    asked: list[Request] = []
+    model = Scripted(answer, sight=SEES)
+    rules = CompactionRules(keep_recent_tokens=0)
+    async with Runtime(agents=[Agent(model=model, compaction=rules)]) as runtime:
+        for number in range(3):
+            await said(runtime, "look", attachment(png(shade=number), f"{number}.png"))
+        await runtime.wait(await runtime.compact())
+
+    assert asked[0].contents == {}
+    question = asked[0].messages[0]
+    assert isinstance(question, UserMessage)
+    assert "0.png (image/png" in question.text
+    assert all(not attached_to(message) for message in asked[0].messages)
+
+
+def test_images_and_documents_count_in_the_size_of_a_conversation():
+    image = KeptAttachment(name="a", media_type="image/png", size=9, hash="a" * 64)
+    paper = KeptAttachment(name="b", media_type="application/pdf", size=120_000, hash="b" * 64)
+    words = KeptAttachment(name="c", media_type="text/plain", size=40_000, hash="c" * 64)
+
+    assert tokens_of(UserMessage(text="", attachments=(image, image))) == 2 * IMAGE_TOKENS
+    assert tokens_of(UserMessage(text="", attachments=(paper,))) == 3 * PAGE_TOKENS
+    assert tokens_of(UserMessage(text="", attachments=(words,))) == 16_384 // 4

@@ -2,8 +2,13 @@
 
 import pytest
 
+from wakeful.models.catalog import resolve_model
 from wakeful.models.model import Request
-from wakeful.models.sight import Sight, fitted, known_sight, refusal
+from wakeful.models.scripted import Scripted
+from wakeful.models.sight import Sight, fitted, known_sight, refusal, sight_of, stated_sight
+from wakeful.models.windows import ModelSettings
+from wakeful.vocabulary.agent import Limits
+from wakeful.vocabulary.clock import ManualClock
 from wakeful.vocabulary.errors import ContextOverflow, Garbled, Permanent, Transient
 from wakeful.vocabulary.message import AssistantMessage, Text, ToolMessage, UserMessage
 from wakeful.vocabulary.stimulus import KeptAttachment
@@ -66,6 +71,23 @@ def test_documents_go_only_where_the_provider_takes_them():
     assert known_sight("anthropic:claude-sonnet-4-5").documents
     assert known_sight("openai:gpt-4o").documents
     assert not known_sight("ollama:llava").documents
+
+
+def test_the_word_of_the_operator_counts_more_than_a_name():
+    blind = Scripted([], sight=Sight())
+    known = {"scripted": ModelSettings(vision=True)}
+
+    assert stated_sight(blind, known) == Sight(images=True)
+    assert stated_sight(blind, {}) == Sight()
+    seeing = Scripted([], sight=Sight(images=True, documents=True))
+    assert stated_sight(seeing, {"scripted": ModelSettings(vision=False)}) == Sight(documents=True)
+
+
+def test_an_agent_sees_what_the_settings_say():
+    known = {"scripted": ModelSettings(vision=True, documents=True)}
+    model = resolve_model([Scripted([]), Scripted([])], Limits(), ManualClock(), known)
+
+    assert sight_of(model) == Sight(images=True, documents=True)
 
 
 def test_what_a_model_cannot_see_is_named_by_its_id_and_never_by_a_strangers_words():
