@@ -2,7 +2,7 @@
 
 import pytest
 
-from wakeful.models.catalog import resolve_model
+from wakeful.models.catalog import Catalog
 from wakeful.models.model import Request
 from wakeful.models.scripted import Scripted
 from wakeful.models.sight import Sight, fitted, known_sight, refusal, sight_of, stated_sight
@@ -85,7 +85,8 @@ def test_the_word_of_the_operator_counts_more_than_a_name():
 
 def test_an_agent_sees_what_the_settings_say():
     known = {"scripted": ModelSettings(vision=True, documents=True)}
-    model = resolve_model([Scripted([]), Scripted([])], Limits(), ManualClock(), known)
+    catalog = Catalog({}, known, ManualClock())
+    model = catalog.resolve([Scripted([]), Scripted([])], Limits())
 
     assert sight_of(model) == Sight(images=True, documents=True)
 
