@@ -5,6 +5,7 @@ SEED ?=
 MINUTES ?=
 DATABASE ?=
 UPGRADE ?=
+EXTRAS ?=
 
 RUN := .venv/bin/python
 export PYTHON UPGRADE SEED
@@ -16,10 +17,11 @@ export PYTHON UPGRADE SEED
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
-install: ## Build .venv from the lock files (nothing to do when they have not changed)
+install: ## Build .venv with what tests need from the lock files (nothing to do when they are the same)
 	@scripts/install
 
-up: install ## Install, then start the server (Ctrl-C stops it)
+up: ## Install what running needs, then start the server (EXTRAS=all: every provider, MCP, PostgreSQL)
+	@scripts/install $(if $(EXTRAS),all,run)
 	@$(RUN) -m wakeful up
 
 test: install ## Install, then run every check and every test (SEED=n repeats an order)

@@ -74,7 +74,9 @@ def _fill(home: Path) -> None:
                 add_session(ledger, f"agent:main:{name}", length, numbers)
 
 
-def add_session(ledger: Ledger, key: str, length: int, numbers: "count[int]") -> None:
+def add_session(
+    ledger: Ledger, key: str, length: int, numbers: "count[int]", context: int = CONTEXT
+) -> None:
     branch = f"tr_{key}"
     bodies = [row[0] for row in ledger.run("SELECT body FROM entries ORDER BY depth LIMIT 2")]
     ids = [f"en_0{next(numbers):011d}" for _ in range(length)]
@@ -100,5 +102,5 @@ def add_session(ledger: Ledger, key: str, length: int, numbers: "count[int]") ->
         leaf_id=[ids[-1]],
         leaf_depth=[length - 1],
         leaf_hash=[ledger.run("SELECT hash FROM entries WHERE id = :id", id=ids[-1])[0][0]],
-        context_from=[length - CONTEXT],
+        context_from=[length - context],
     )

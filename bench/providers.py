@@ -1,4 +1,4 @@
-"""Turns through a provider in a process of its own, beside bare calls of the library."""
+"""Turns through a provider in a process of its own, beside bare streams of the same answers."""
 
 import asyncio
 import json
@@ -6,87 +6,154 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from statistics import median
 
-from bench.crowd import ANSWER, PROMPT, crowd, names
+from bench.crowd import ANSWER, PROMPT, Crowd, crowd, names
 from bench.figures import Figure, Sense
 from bench.fresh import ROOT, TIMEOUT_S, memory_mb
+from bench.history import add_session
+from bench.ledger import opened, prepare
+from bench.voices import MODEL, BareVoice, question_of
 from wakeful.models.catalog import find
-from wakeful.models.model import Request
 from wakeful.testing.providers.plan import Step
-from wakeful.testing.providers.process import providers
-from wakeful.tools.builtin import default_tools
-from wakeful.tools.toolbox import Toolbox
+from wakeful.testing.providers.process import Providers, providers
 from wakeful.vocabulary.message import AssistantMessage, Message, Text, UserMessage
-from wakeful.vocabulary.stimulus import Trust
 
-MODEL = "anthropic:claude-opus-5"
-DELTAS = 50
-SESSIONS = 100
+DELTAS = {50: 2.0, 500: 1.5}  # and how many bare streams a whole turn may cost
+SESSIONS = 40
 TURNS_EACH = 2
-ROUNDS = 3
-MOST_MEMORY_MB = 130
-MOST_TIMES = 2  # what a turn may cost, in bare calls
+ROUNDS = 5
+HISTORIES = (10, 200, 1000)
+TURNS = 20  # of each history
+MOST_GROWTH = 2.0  # beside the bare stream's own
+LEAST_GROWTH_MS = 0.2  # less than that nobody can measure
+MOST_MEMORY_MB = 80
+MOST_FIRST_MS = 200
 
-TEXT = ANSWER * 4
+WORD = "weather "
 
 
 def measure(folder: Path) -> list[Figure]:
-    with providers(folder) as stand_in:
-        stand_in.plan(**{"": [Step(text=TEXT, pieces=DELTAS)]})
-        os.environ.update(stand_in.environment)
-        starts = [_fresh(folder / f"fresh{number}") for number in range(3)]
-        return [*asyncio.run(_measure(folder)), *_start_figures(starts)]
+    _fill(folder / "home")
+    with _stand_in(folder) as stand_in:
+        starts = [_fresh(folder / f"fresh{number}") for number in range(5)]
+        measured = asyncio.run(_measure(folder, stand_in))
+        return [*measured, *_start_figures(starts)]
 
 
 def load(folder: Path) -> None:
-    with providers(folder) as stand_in:
-        stand_in.plan(**{"": [Step(text=TEXT, pieces=DELTAS)]})
-        os.environ.update(stand_in.environment)
+    with _stand_in(folder) as stand_in:
+        _say(stand_in, 500)
         asyncio.run(_load(folder))
 
 
-async def _measure(folder: Path) -> list[Figure]:
-    turns = SESSIONS * TURNS_EACH
-    rates: list[tuple[float, float]] = []
-    cpus: list[tuple[float, float]] = []
-    bare = _Bare()
-    await bare.calls(1)
+@contextmanager
+def _stand_in(folder: Path) -> Generator[Providers]:
+    """Run stand-ins, with an environment that leads to them."""
+    with providers(folder) as stand_in:
+        os.environ.update(stand_in.environment)
+        _say(stand_in, 50)
+        yield stand_in
+
+
+def _say(stand_in: Providers, deltas: int) -> None:
+    stand_in.plan(**{"": [Step(text=WORD * deltas, pieces=deltas)]})
+
+
+async def _measure(folder: Path, stand_in: Providers) -> list[Figure]:
+    bare = BareVoice(stand_in.port)
     async with crowd(folder / "home", model=MODEL) as callers:
-        await callers.turns(names("warm", SESSIONS), 1)
-        for number in range(ROUNDS):
-            sessions = names(f"round{number}", SESSIONS)
-            started = _now()
-            await bare.calls(SESSIONS)
-            between = _now()
-            await callers.turns(sessions, TURNS_EACH)
-            ended = _now()
-            rates.append((turns / (ended[0] - between[0]), turns / (between[0] - started[0])))
-            cpus.append(
-                ((ended[1] - between[1]) / turns * 1000, (between[1] - started[1]) / turns * 1000)
-            )
+        figures = [
+            await _turns(callers, bare, stand_in, deltas, most) for deltas, most in DELTAS.items()
+        ]
+        _say(stand_in, 50)
+        figures += await _histories(callers, bare)
     await bare.close()
-    cpu, floor = (median(pair[place] for pair in cpus) for place in (0, 1))
-    return [
-        Figure(
-            name="providers",
-            value=median(value for value, _ in rates),
-            unit="/s",
-            floor=median(floor for _, floor in rates),
-            floor_is=f"bare calls of the library, {DELTAS} deltas each",
-            sense=Sense.AT_LEAST,
-        ),
-        Figure(
-            name="providers.cpu",
-            value=cpu,
-            unit="ms",
-            floor=floor,
-            floor_is="CPU of a bare call of the library",
-            sense=Sense.AT_MOST,
-            goal=MOST_TIMES * floor,
-        ),
-    ]
+    return figures
+
+
+async def _turns(
+    callers: Crowd, bare: BareVoice, stand_in: Providers, deltas: int, most: float
+) -> Figure:
+    """Return the CPU of a whole turn, and of the bare stream of the same answer."""
+    _say(stand_in, deltas)
+    question = question_of([UserMessage(text=PROMPT)])
+    sessions = names(f"deltas{deltas}", SESSIONS)
+    await callers.turns(sessions, 1)
+    await bare.at_once(question, SESSIONS, 1)
+    pairs: list[tuple[float, float]] = []
+    for _ in range(ROUNDS):
+        started = time.process_time()
+        await bare.at_once(question, SESSIONS, TURNS_EACH)
+        between = time.process_time()
+        await callers.turns(sessions, TURNS_EACH)
+        pairs.append((time.process_time() - between, between - started))
+    value, floor = (
+        median(pair[place] for pair in pairs) / (SESSIONS * TURNS_EACH) * 1000 for place in (0, 1)
+    )
+    return Figure(
+        name=f"providers.cpu_{deltas}",
+        value=value,
+        unit="ms",
+        floor=floor,
+        floor_is=f"CPU of a bare stream of {deltas} deltas",
+        sense=Sense.AT_MOST,
+        goal=most * floor,
+    )
+
+
+async def _histories(callers: Crowd, bare: BareVoice) -> list[Figure]:
+    """Return what a turn costs after a long talk, and by how much more that is than after a short
+    one, beside the bare stream's own growth.
+    """
+    talks = {length: question_of(_talk(length)) for length in HISTORIES}
+    pairs: dict[int, list[tuple[float, float]]] = {length: [] for length in HISTORIES}
+    for length in HISTORIES:
+        await callers.turns([f"history:{length}"], 3)  # the first reads what is on disk
+    for _ in range(TURNS):
+        for length, question in talks.items():  # side by side: the machine has moods
+            started = time.process_time()
+            await bare.ask(question)
+            between = time.process_time()
+            await callers.turn(f"history:{length}")
+            pairs[length].append((time.process_time() - between, between - started))
+    found = {
+        length: tuple(median(pair[place] for pair in each) * 1000 for place in (0, 1))
+        for length, each in pairs.items()
+    }
+    short, bare_short = found[HISTORIES[0]]
+    figures = [_history(HISTORIES[0], short, bare_short, None)]
+    for length in HISTORIES[1:]:
+        value, floor = found[length]
+        figures.append(_history(length, value, floor, None))
+        figures.append(
+            Figure(
+                name=f"providers.growth_{length}",
+                value=value - short,
+                unit="ms",
+                floor=floor - bare_short,
+                floor_is=f"what {length} messages more cost a bare stream",
+                sense=Sense.AT_MOST,
+                goal=MOST_GROWTH * max(floor - bare_short, LEAST_GROWTH_MS),
+            )
+        )
+    return figures
+
+
+def _history(length: int, value: float, floor: float, goal: float | None) -> Figure:
+    return Figure(
+        name=f"providers.history_{length}",
+        value=value,
+        unit="ms",
+        floor=floor,
+        floor_is=f"CPU of a bare stream after {length} messages",
+        sense=Sense.AT_MOST,
+        goal=goal,
+    )
 
 
 async def _load(folder: Path) -> None:
@@ -111,56 +178,24 @@ def _start_figures(starts: list[dict[str, float]]) -> list[Figure]:
             unit="ms",
             floor=median(start["second_ms"] for start in starts),
             floor_is="the second question",
+            goal=MOST_FIRST_MS,
         ),
     ]
 
 
-class _Bare:
-    """The library alone: the same questions, nothing written."""
-
-    def __init__(self) -> None:
-        # Heavy, and only for those who measure this.
-        from pydantic_ai.direct import model_request_stream
-        from pydantic_ai.models import infer_model
-
-        from wakeful.models.thoughts import takes_back
-        from wakeful.models.translation import history, parameters
-
-        self._ask = model_request_stream
-        self._model = infer_model(MODEL)
-        tools = Toolbox(list(default_tools())).specs(Trust.OPERATOR)
-        requests = [Request(system="s", messages=_talk(turn)) for turn in range(TURNS_EACH)]
-        takes = takes_back(self._model)
-        self._questions = [history(request, takes) for request in requests]
-        self._parameters = parameters(Request(system="s", messages=(), tools=tools))
-
-    async def calls(self, sessions: int) -> None:
-        """Ask what that many sessions would, each one after the other."""
-        async with asyncio.TaskGroup() as group:
-            for _ in range(sessions):
-                group.create_task(self._session())
-
-    async def close(self) -> None:
-        assert self._model.provider is not None
-        await self._model.provider.client.close()
-
-    async def _session(self) -> None:
-        for question in self._questions:
-            async with self._ask(
-                self._model,
-                question,
-                model_settings={"cache": True},
-                model_request_parameters=self._parameters,
-            ) as streamed:
-                async for _ in streamed:
-                    pass
-                streamed.get()
-
-
-def _talk(turns: int) -> list[Message]:
-    answer = AssistantMessage(content=(Text(text=TEXT),), provider="anthropic", model="m")
+def _talk(length: int) -> list[Message]:
+    answer = AssistantMessage(content=(Text(text=ANSWER),), provider="anthropic", model="m")
     question = UserMessage(text=PROMPT)
-    return [*(message for _ in range(turns) for message in (question, answer)), question]
+    talk: list[Message] = [question if at % 2 == 0 else answer for at in range(length)]
+    return [*talk, question]
+
+
+def _fill(home: Path) -> None:
+    prepare(home)
+    with opened(home) as ledger:
+        numbers = count()
+        for length in HISTORIES:
+            add_session(ledger, f"agent:main:history:{length}", length, numbers, context=length)
 
 
 def _fresh(home: Path) -> dict[str, float]:
@@ -190,11 +225,6 @@ async def _ask_twice(home: Path) -> dict[str, float]:
             "first_ms": (times[1] - times[0]) * 1000,
             "second_ms": (times[2] - times[1]) * 1000,
         }
-
-
-def _now() -> tuple[float, float]:
-    """Return the wall time and the CPU time of all threads, in seconds."""
-    return time.perf_counter(), time.process_time()
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import wakeful
-from wakeful.models.model import Request
+from wakeful import Request
 from wakeful.testing.kit import Scripted, call, says
 
 HOME = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp())

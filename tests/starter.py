@@ -27,12 +27,13 @@ import msgspec
 from wakeful.vocabulary import failpoints
 
 PRELOADED = (
-    *("wakeful.cli.app", "wakeful.doors.http.door", "wakeful.testing.kit"),
+    *("wakeful.cli.reference", "wakeful.doors.http.door", "wakeful.testing.kit"),
+    *("wakeful.cli.care", "wakeful.cli.look", "wakeful.cli.offline", "wakeful.cli.talk"),
+    *("wakeful.cli.up", "wakeful.cli.config", "typer._adapters"),
     *("wakeful.store.postgres", "uvloop", "tests.proofs.rig"),
 )
 LIBRARIES = (  # that take seconds, for children that will need them
-    *("wakeful.models.library", "pydantic_ai.models.openai", "pydantic_ai.providers.openai"),
-    "wakeful.tools.mcp.connection",
+    *("wakeful.models.direct", "wakeful.tools.mcp.connection"),
 )
 LONGEST_JOB = 1 << 18
 _PR_SET_PDEATHSIG = 1

@@ -1,8 +1,9 @@
 """The runtime: starts what the assembly built, offers the public verbs, drains and stops."""
 
 import asyncio
+import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -16,16 +17,20 @@ from wakeful.access.principal import Principal
 from wakeful.assembly.plan import Plan
 from wakeful.assembly.running import Running, start
 from wakeful.bus.bus import Bus, Subscription
-from wakeful.doors import messaging, naming
+from wakeful.doors import messaging, naming, stimulus_stream
 from wakeful.doors.messaging import Message
 from wakeful.doors.sender import Door
+from wakeful.doors.stimulus_stream import Delta, ModelWaits, Restart
 from wakeful.intake.bindings import Contact
 from wakeful.intake.deletion import Deleted
 from wakeful.intake.intake import Stopped
 from wakeful.intake.sessions import Changes, ResetDone
+from wakeful.operations import server_note
+from wakeful.operations.server_note import RunningServer
 from wakeful.services import Services
 from wakeful.settings.settings import Settings
 from wakeful.store.database import Store
+from wakeful.store.opening import is_postgres
 from wakeful.telemetry.metrics import Metrics
 from wakeful.transcript.sessions import Session
 from wakeful.turn.agent import Agent
@@ -34,7 +39,7 @@ from wakeful.views.lanes import LaneStatus
 from wakeful.views.transcripts import TranscriptCard
 from wakeful.vocabulary.clock import Clock, SystemClock, time_limit
 from wakeful.vocabulary.entry import Entry
-from wakeful.vocabulary.errors import InvalidInput, StoreFailed
+from wakeful.vocabulary.errors import InvalidInput, Permanent, StoreFailed, Transient
 from wakeful.vocabulary.queueing import NO_OVERRIDES, Mode, QueueOverrides
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.session_key import SessionKey
@@ -81,10 +86,23 @@ class Runtime:
     async def __aenter__(self) -> Self:
         try:
             self._running = await start(self._plan, self._stack)
+            self._note_server()
         except BaseException:
             await self._stack.aclose()
             raise
         return self
+
+    def _note_server(self) -> None:
+        """Let the command line find this server, if there is one and it has a home."""
+        home = self.settings.home
+        if home is None or self.url is None:
+            return
+        has_file = not is_postgres(self.settings.database)
+        here = RunningServer(
+            pid=os.getpid(), url=self.url, started_at=self.clock.now(), has_file=has_file
+        )
+        server_note.note(home, here)
+        self._stack.callback(server_note.forget, home)
 
     async def __aexit__(
         self,
@@ -130,6 +148,11 @@ class Runtime:
         return self._running.built.http
 
     @property
+    def url(self) -> str | None:
+        """Where this machine reaches the HTTP door, if there is one."""
+        return None if self.http is None else server_note.reachable(self.http.url)
+
+    @property
     def operator(self) -> Made | None:
         """The token in the home folder, if there is a door."""
         return self._running.built.operator
@@ -163,6 +186,50 @@ class Runtime:
         words = _text(session, "session")
         return await messaging.send(self.services, Principal.operator(), words, message)
 
+    async def ask(
+        self, text: str, *, session: str = "main", timeout_s: float = LONGEST_WAIT_S
+    ) -> str:
+        """Give an agent a message, as the operator, and return its answer.
+
+        Raise Transient if the time is over first (the message is safe, and will be answered), and
+        Permanent if it ended without an answer.
+        """
+        receipt = await self.send(text, session=session)
+        if receipt.reply is not None:
+            return receipt.reply
+        turn = await self.wait(receipt, timeout_s)
+        if turn is None:
+            raise Transient(f"no answer yet within {timeout_s:g} s; the message is safe")
+        return _answer(turn)
+
+    async def stream(self, text: str, *, session: str = "main") -> AsyncGenerator[str, None]:
+        """Give an agent a message, as the operator, and yield its words as they come.
+
+        Where a model fails in the middle and is asked again, its words begin anew after an empty
+        line. Raise Permanent at the end if there was no answer.
+        """
+        message = Message(text=_text(text, "text"))
+        words = _text(session, "session")
+        story = await stimulus_stream.send(self.services, Principal.operator(), words, message)
+        said = ""
+        try:
+            async for told in story:
+                match told:
+                    case Delta(text=more):
+                        said += more
+                        yield more
+                    case Restart() | ModelWaits():
+                        said = ""
+                        yield "\n\n"
+                    case Receipt(reply=str() as reply):
+                        yield reply
+                    case Turn():
+                        yield "" if said else _answer(told)
+                    case _:
+                        pass
+        finally:
+            await story.aclose()
+
     async def receive(
         self,
         principal: Principal,
@@ -170,17 +237,25 @@ class Runtime:
         text: str,
         *,
         dedup_key: str | None = None,
+        message_id: str | None = None,
         attachments: Sequence[Attachment] = (),
+        is_mention: bool | None = None,
     ) -> Receipt:
         """Give a message from somebody at a door of one's own to the session bound to them.
 
         Who speaks is `Principal.operator()`, or `Principal.stranger()`: then what they say is
-        data, and they share a conversation with nobody.
+        data, and they share a conversation with nobody. In a room `is_mention` tells whether the
+        agent is meant; without it, `@` and the agent's id in the text does. Deliveries that answer
+        the message name it by the `message_id` that the door gave it.
         """
         _check(principal, Principal, "principal")
         _check(contact, Contact, "contact")
         message = Message(
-            text=_text(text, "text"), dedup_key=dedup_key, attachments=tuple(attachments)
+            text=_text(text, "text"),
+            dedup_key=dedup_key,
+            message_id=message_id,
+            attachments=tuple(attachments),
+            is_mention=is_mention,
         )
         return await messaging.send(self.services, principal, contact, message)
 
@@ -353,6 +428,31 @@ class Runtime:
                 await self._running.built.followers.dispatcher.drain()
         except TimeoutError:
             pass
+
+
+def ask(
+    text: str,
+    *,
+    agent: Agent | None = None,
+    home: Path | str | None = None,
+    timeout_s: float = LONGEST_WAIT_S,
+) -> str:
+    """Ask an agent something and return its answer: a runtime for one question.
+
+    With a `home` the conversation is kept there and goes on with the next question.
+    """
+
+    async def asked() -> str:
+        async with Runtime(agents=[agent] if agent else (), home=home) as runtime:
+            return await runtime.ask(text, timeout_s=timeout_s)
+
+    return asyncio.run(asked())
+
+
+def _answer(turn: Turn) -> str:
+    if turn.state != "done":
+        raise Permanent(turn.error or f"the turn ended without an answer: {turn.state}")
+    return turn.reply or ""
 
 
 def _by_id(agents: Sequence[Agent]) -> dict[str, Agent]:

@@ -17,6 +17,8 @@ from wakeful.store.database import Store
 from wakeful.telemetry.metrics import Metrics
 from wakeful.triggers.sleep_acts import SleepActs
 from wakeful.views.agents import AgentView
+from wakeful.views.attachments import AttachmentView
+from wakeful.views.deliveries import DeliveryView
 from wakeful.views.lanes import LaneView
 from wakeful.views.ledger import LedgerView
 from wakeful.views.outputs import OutputView
@@ -39,6 +41,8 @@ class Views:
     clock: Clock
     bindings: Bindings
     agents: AgentView
+    attachments: AttachmentView
+    deliveries: DeliveryView
     lanes: LaneView
     ledger: LedgerView
     outputs: OutputView

@@ -3,7 +3,7 @@
 A path is walked component by component from a descriptor of the folder, and no symbolic link is
 followed: there is no moment at which a name could be swapped for one that leads outside.
 
-From: tools, prompts, settings, assembly.
+From: turn, tools, prompts, settings, assembly.
 To: vocabulary.
 Never: opens anything outside its folder.
 """
@@ -14,7 +14,7 @@ import heapq
 import os
 import re
 import stat
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -30,7 +30,7 @@ from wakeful.vocabulary.failpoints import failpoint
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.text import clean
 
-LARGEST_FILE = 4 * 1024 * 1024  # bytes, read or written
+LARGEST_FILE = 10 * 1024 * 1024  # bytes, read or written: as much as may be attached
 LONGEST_PATH = 1024  # bytes
 LONGEST_NAME = 255  # bytes, of one component
 DEEPEST_PATH = 32  # components
@@ -53,22 +53,28 @@ class Item(Record):
 
 
 class Workspace:
-    """A folder that nothing given to its methods leads out of."""
+    """A folder that nothing given to its methods leads out of.
 
-    def __init__(self, root: Path) -> None:
+    With `shared`, files and folders of it, nothing else is there.
+    """
+
+    def __init__(self, root: Path, shared: Sequence[str] | None = None) -> None:
         if os.open not in os.supports_dir_fd or not hasattr(os, "O_NOFOLLOW"):
             raise Permanent("workspace files need a system that can open below a folder (openat)")
         self._root = root
+        self._shared: list[list[str]] | None = None
+        if shared is not None:
+            self._shared = [_components(one, is_folder=True) for one in shared]
 
     def read(self, path: str) -> bytes:
         """Return the bytes of a regular file, up to the size limit."""
-        *folders, name = _components(path)
+        *folders, name = self._reached(path)
         with _translated(path), self._folder(folders) as folder:
             return _read_at(folder, name, path)
 
     def stamp(self, path: str) -> tuple[int, int, int] | None:
         """Return what changes whenever a file does, or None if there is none."""
-        *folders, name = _components(path)
+        *folders, name = self._reached(path)
         try:
             with self._folder(folders) as folder:
                 found = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -78,20 +84,20 @@ class Workspace:
 
     def write(self, path: str, data: bytes) -> None:
         """Replace or create a file as a whole: a crash leaves the old one or the new one."""
-        *folders, name = _components(path)
+        *folders, name = self._reached(path)
         with _translated(path), self._lock(), self._folder(folders, is_made=True) as folder:
             _refuse_special(folder, name, path)
             _replace_at(folder, name, data)
 
     def change(self, path: str, make: Callable[[bytes], bytes]) -> None:
         """Replace a file by what is made of it; no other change comes in between."""
-        *folders, name = _components(path)
+        *folders, name = self._reached(path)
         with _translated(path), self._lock(), self._folder(folders) as folder:
             _replace_at(folder, name, make(_read_at(folder, name, path)))
 
     def delete(self, path: str) -> None:
         """Delete a regular file."""
-        *folders, name = _components(path)
+        *folders, name = self._reached(path)
         with _translated(path), self._lock(), self._folder(folders) as folder:
             if not _refuse_special(folder, name, path):
                 raise NotFound("path", f"there is no file {path!r}")
@@ -101,12 +107,14 @@ class Workspace:
     def items(self, path: str = "", *, limit: int) -> tuple[list[Item], int]:
         """Return the first `limit` items of a folder by name, and how many there are."""
         folders = _components(path, is_folder=True)
+        if folders and not self._leads_on(folders):
+            raise _missing(path)
         count = 0
 
         def names() -> Iterator[os.DirEntry[str]]:
             nonlocal count
             for entry in entries:
-                if not entry.name.endswith(TEMPORARY):
+                if not entry.name.endswith(TEMPORARY) and self._leads_on([*folders, entry.name]):
                     count += 1
                     yield entry
 
@@ -117,6 +125,19 @@ class Workspace:
         ):
             first = heapq.nsmallest(limit, names(), key=lambda entry: entry.name)
             return [item for entry in first if (item := _item(entry)) is not None], count
+
+    def _reached(self, path: str) -> list[str]:
+        """Return the names to walk to a file; what is not shared is not there."""
+        names = _components(path)
+        if self._shared is not None and not _is_below(names, self._shared):
+            raise _missing(path)
+        return names
+
+    def _leads_on(self, names: list[str]) -> bool:
+        """Tell whether something that may be reached lies at a path, or below it."""
+        if self._shared is None or _is_below(names, self._shared):
+            return True
+        return any(one[: len(names)] == names for one in self._shared)
 
     def has_root(self) -> bool:
         return self._root.is_dir()
@@ -147,6 +168,29 @@ class Workspace:
                     _make_folder_at(folder, name)
                 folder = entered(os.open(name, _FOLDER, dir_fd=folder))
             yield folder
+
+
+def checked_shared(paths: Sequence[str]) -> tuple[str, ...]:
+    """Return what of a workspace is shared with strangers, or refuse the first bad path of it."""
+    for path in paths:
+        try:
+            _components(path, is_folder=True)
+        except InvalidInput as error:
+            raise InvalidInput("shared_files", error.rule) from None
+    return tuple(paths)
+
+
+def is_shared(path: str, shared: Sequence[str]) -> bool:
+    """Tell whether a file lies in what is shared."""
+    return _is_below(_components(path), [_components(one, is_folder=True) for one in shared])
+
+
+def _is_below(names: list[str], shared: Sequence[list[str]]) -> bool:
+    return any(names[: len(one)] == one for one in shared)
+
+
+def _missing(path: str) -> NotFound:
+    return NotFound("path", f"there is no {path!r} in the workspace")
 
 
 def refuse_around(home: Path, root: Path) -> None:
@@ -195,7 +239,7 @@ def _translated(path: str) -> Generator[None, None, None]:
 def _our_error(error: OSError, path: str) -> WakefulError:
     match error.errno:
         case errno.ENOENT:
-            return NotFound("path", f"there is no {path!r} in the workspace")
+            return _missing(path)
         case errno.ENOTDIR | errno.ELOOP:
             return InvalidInput(
                 "path", f"{path!r} leads through a file or a symbolic link, which is not followed"

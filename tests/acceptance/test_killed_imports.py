@@ -1,17 +1,24 @@
 """A server that dies in an import leaves nothing to see, or the whole of it."""
 
+import base64
 from pathlib import Path
 
 import httpx2
 import pytest
 
 from tests.integration.cli.shell import Home
-from tests.integration.transcript.files import HEADER, user, written
+from tests.integration.transcript.files import HEADER, entry, user, written
+from tests.pictures import png
 from wakeful.access.credentials import FILE_NAME
 
+PICTURE = {
+    "type": "image",
+    "data": base64.b64encode(png()).decode(),
+    "mimeType": "image/png",
+}
 FILE = written(
     HEADER,
-    user("00000000", None),
+    entry("00000000", None, message={"role": "user", "content": [PICTURE], "timestamp": 1}),
     *(user(f"{number:08x}", f"{number - 1:08x}", "x" * 100) for number in range(1, 1500)),
 )
 

@@ -5,7 +5,9 @@ import pytest
 from tests.acceptance.scenes import assert_kept
 from tests.proofs.client import Client
 from tests.proofs.process import Gone, Place, RigProcess, running
+from tests.proofs.stand_in import TAKES
 from tests.proofs.trial import come_to_rest, judged
+from wakeful.testing import ledger
 from wakeful.testing.checker.history import read_sqlite
 from wakeful.vocabulary.entry import EntryKind
 
@@ -49,6 +51,25 @@ async def test_a_kill_around_any_commit_leaves_one_view(
         await rig.stop()
 
     await check(place, client)
+
+
+@pytest.mark.parametrize("die", ["before:8", "after:8", "before:11", "after:14", "before:17"])
+async def test_a_kill_among_refused_questions_leaves_one_view(place: Place, die: str) -> None:
+    """F23, F27: the model takes less than it says, and refuses questions for summaries, too."""
+    client, narrow = Client(place), {TAKES: "1500"}
+    try:
+        async with running(place, env=narrow, options=("--die", die)) as rig:
+            await long_talk(rig, client)
+            await rig.stop()
+    except Gone:
+        pass
+    async with running(place, env=narrow) as rig:
+        await long_talk(rig, client)
+        await rig.stop()
+
+    lines = ledger.read(place.ledgers / "model.jsonl")
+    await check(place, client)
+    assert sum(line["what"] == "overflowed" for line in lines) >= 2
 
 
 @pytest.mark.parametrize("passage", [2, 4])

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from tests.proofs.mutants_of_time import timer_fires_twice, timers_fire_early
 from tests.proofs.patching import original, patch
@@ -25,7 +25,7 @@ from wakeful.doors.sender import Sender
 from wakeful.intake import dedup
 from wakeful.lanes.dispatcher import Dispatcher
 from wakeful.models.model import Reply, Request, as_message
-from wakeful.outbox.outbox import Delivery, DeliveryState
+from wakeful.outbox.outbox import Delivery, DeliveryState, ReadyDelivery
 from wakeful.store.database import Tx
 from wakeful.store.grouped import GroupedStore
 from wakeful.store.sqlite import SqliteBackend
@@ -199,7 +199,9 @@ def double_settle() -> None:
     def settle_twice(self: Ending, tx: Tx, turn: Turn, how: End) -> list[str]:
         settled = settle(self, tx, turn, how)
         for stimulus_id in settled:
-            self._publish(tx, "stimulus.failed", turn, stimulus_id, {})
+            self._bus.publish(
+                tx, "stimulus.failed", turn.session_key, turn_id=turn.id, stimulus_id=stimulus_id
+            )
         return settled
 
     patch("wakeful.turn.ending:Ending._settle", settle_twice)
@@ -274,7 +276,7 @@ def delivery_settled_before_sent() -> None:
     async def note_and_send(self: Sender, delivery: Delivery) -> None:
         await self._note(delivery, DeliveryState.ACKNOWLEDGED, None)
         failpoint(SEND)
-        await self._doors[delivery.route.door](delivery)
+        await self._doors[delivery.route.door](ReadyDelivery(**asdict(delivery)))
 
     patch("wakeful.doors.sender:Sender._attempt", note_and_send)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.proofs.patching import original, patch
 from wakeful.store.database import Tx
-from wakeful.timers import timekeeper, timers
+from wakeful.timers import timers
 from wakeful.timers.timekeeper import Due, Timekeeper
 from wakeful.timers.timers import Timer
 from wakeful.vocabulary.clock import SystemClock
@@ -27,7 +27,7 @@ def timers_fire_early() -> None:
         taken = timers.take(tx, [due.timer for due in dues])
         for due in dues:
             late_ms = tx.now - due.timer.due_at
-            self._bus.publish(tx, timekeeper._event("timer.fired", due.timer, late_ms=late_ms))
+            self._publish(tx, "timer.fired", due.timer, late_ms=late_ms)
             self._kinds[due.timer.kind].fire(tx, [due])
         return [due.timer.id in taken for due in dues]
 

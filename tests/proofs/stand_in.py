@@ -16,7 +16,7 @@ from wakeful.testing import ledger
 from wakeful.testing.checker.marks import digest, digest_of_reply
 from wakeful.testing.ledger import Ledger
 from wakeful.vocabulary.clock import Clock
-from wakeful.vocabulary.errors import Permanent, Transient
+from wakeful.vocabulary.errors import ContextOverflow, Permanent, Transient
 from wakeful.vocabulary.message import (
     AssistantMessage,
     Message,
@@ -31,6 +31,7 @@ SLOW_PIECES = 5
 PIECE_S = 0.01
 LONG_REPLY = 20_000  # characters
 RETRY_AFTER_S = 0.01
+TAKES = "STAND_IN_TAKES"  # a variable: so many tokens it really takes, fewer than it says
 
 _TOOLS = {"tell": "send_message"}
 _DEATHS = {"die": 1, "die-twice": 2, "poison": 1_000}  # how often a manner ends the process
@@ -47,6 +48,7 @@ class StandIn:
         self._lines = lines
         self._gates = gates
         self._clock = clock
+        self._takes = int(os.environ.get(TAKES) or 1_000_000)
         self._asked: Counter[tuple[str, int]] = Counter(
             (line["turn"], line["step"])
             for line in ledger.read(lines.path)
@@ -63,10 +65,13 @@ class StandIn:
 
     async def stream(self, request: Request) -> AsyncIterator[Delta | Reply]:
         if request.purpose == "summary":
+            self._note_asked(request, Situation(marks=(), step=LAST_WORD))
+            self._refuse_too_long(request)
             yield self._summary(request)
             return
         wanted = situation(request.messages)
         self._note_asked(request, wanted)
+        self._refuse_too_long(request)
         problem = unpaired(request.messages)
         if problem is not None:
             self._lines.note("refused", turn=request.turn_id, step=request.step, why=problem)
@@ -92,8 +97,12 @@ class StandIn:
             digest=digest(request.messages),
         )
 
+    def _refuse_too_long(self, request: Request) -> None:
+        if _tokens(request) > self._takes:
+            self._lines.note("overflowed", turn=request.turn_id, step=request.step)
+            raise ContextOverflow("400: too long")
+
     def _summary(self, request: Request) -> Reply:
-        self._note_asked(request, Situation(marks=(), step=LAST_WORD))
         reply = says("\n".join(f"{heading}\nnone" for heading in headings(is_split=True)))
         self._lines.note(
             "answered", turn=request.turn_id, step=request.step, digest=digest_of_reply(reply)

@@ -18,26 +18,39 @@ def test_the_root_exports_just_these_names():
     assert wakeful.__all__ == [
         "Agent",
         "Contact",
+        "Delivery",
+        "Delta",
         "Event",
+        "HttpDoor",
+        "HttpOptions",
+        "LedgerContext",
+        "McpServerSettings",
         "Model",
+        "Permanent",
         "Principal",
         "Receipt",
+        "RemoteEffect",
+        "RemoteTool",
         "Reply",
+        "Request",
         "Route",
         "Runtime",
         "Settings",
+        "Text",
+        "ToolContext",
+        "Transient",
         "Turn",
         "WakefulError",
+        "ask",
         "tool",
     ]
-    assert len(wakeful.__all__) <= 13
     assert all(hasattr(wakeful, name) for name in wakeful.__all__)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads memory use from /proc")
 def test_importing_the_package_is_cheap_and_loads_nothing_heavy():
     probe = (
-        "import json, sys, time; import wakeful; import pathlib;"
+        "import json, sys, time; import wakeful; wakeful.Runtime; import pathlib;"
         "status = pathlib.Path('/proc/self/status').read_text();"
         "resident = int(status.split('VmRSS:')[1].split()[0]) / 1024;"
         "print(json.dumps([time.process_time(), resident, sorted(sys.modules)]))"
@@ -50,3 +63,11 @@ def test_importing_the_package_is_cheap_and_loads_nothing_heavy():
     assert cpu_s < patience(IMPORT_BUDGET_S)
     assert resident_mb < MEMORY_BUDGET_MB
     assert not [name for name in HEAVY if name in modules]
+
+
+def test_a_name_that_is_none_is_no_attribute():
+    wrong = "Nothing"
+
+    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
+        getattr(wakeful, wrong)
+    assert "Runtime" in dir(wakeful)

@@ -90,3 +90,21 @@ def tracked_files() -> list[Path]:
             if not any(part.startswith(".") for part in path.relative_to(ROOT).parts)
         ]
     return [path for path in candidates if path.is_file()]
+
+
+def test_a_server_is_installed_without_what_only_tests_need():
+    pinned = {file.stem: set(_pins(file)) for file in LOCK_FILES}
+
+    assert pinned["run"] < pinned["all"] < pinned["dev"]
+    assert len(pinned["run"]) <= 52
+    assert [name for name in ("pytest", "ruff", "hatchling") if name in pinned["all"]] == []
+
+
+def test_making_a_server_installs_what_it_needs_alone():
+    recipe = (ROOT / "Makefile").read_text().partition("\nup:")[2].partition("\n\n")[0]
+
+    assert "scripts/install $(if $(EXTRAS),all,run)" in recipe
+
+
+def _pins(file: Path) -> list[str]:
+    return re.findall(r"^([\w.-]+)==\S+", file.read_text(), re.M)

@@ -25,6 +25,7 @@ SLEEPS = {
 }
 # Whoever lacks one of these is told what was not tested, and why; nothing else may be skipped.
 SKIPS = {
+    "acceptance/test_docs.py": 1,  # a container engine
     "acceptance/test_failing_disk.py": 1,  # strace
     "acceptance/test_hostile_names.py": 2,  # strace, and the right to trace
     "acceptance/test_killed_migrations.py": 1,  # Linux

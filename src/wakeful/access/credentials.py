@@ -81,13 +81,16 @@ class Credentials:
     async def operator(self, home: Path, chosen: str | None = None) -> Made:
         """Return the operator's token, made on the first start and kept in a private file.
 
-        A file without its token (a new database) gets one; a token without its file a new secret.
-        A secret that the operator chose (WAKEFUL_TOKEN) counts instead, and is kept nowhere.
+        A file without its token (a new database) gets one; a token without its file a new secret,
+        and so does a file whose token is worth nothing any more: whoever starts the runtime is let
+        in. A secret that the operator chose (WAKEFUL_TOKEN) counts instead, and is kept nowhere.
         """
         file = home / FILE_NAME
-        secret = chosen or _read_secret(file)
-        is_new = secret is None
-        secret = secret or tokens.new_secret()
+        kept = chosen or _read_secret(file)
+        is_valid = kept is not None and await self._is_usable(kept)
+        if chosen is not None and not is_valid:
+            raise Permanent("the token that was chosen (WAKEFUL_TOKEN) is revoked: choose another")
+        secret = kept if kept is not None and is_valid else tokens.new_secret()
 
         def write(tx: Tx) -> Token:
             known = tokens.by_hash(tx, tokens.digest(secret))
@@ -100,9 +103,18 @@ class Credentials:
             return self._adding(wanted, secret, RUNTIME)(tx)
 
         token = await self._store.transact(write)
-        if is_new:
+        if not is_valid:
             _write_secret(file, secret)
         return Made(token=token, secret=secret)
+
+    async def _is_usable(self, secret: str) -> bool:
+        """Tell whether a secret is one that the ledger does not know yet, or still takes."""
+
+        def look(tx: Tx) -> bool:
+            known = tokens.by_hash(tx, tokens.digest(secret))
+            return known is None or known.is_valid(tx.now)
+
+        return await self._store.transact(look)
 
     def _adding(self, wanted: NewToken, secret: str, by: str) -> Callable[[Tx], Token]:
         def write(tx: Tx) -> Token:

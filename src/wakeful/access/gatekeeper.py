@@ -1,7 +1,7 @@
 """The gatekeeper: from a secret to a principal, quickly and without telling time by it."""
 
 import hmac
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable
 
 from wakeful.access import tokens
@@ -9,6 +9,7 @@ from wakeful.access.principal import Principal
 from wakeful.access.tokens import TOKENS, Token
 from wakeful.store.database import Store
 from wakeful.vocabulary.clock import Clock
+from wakeful.vocabulary.errors import TooOften
 
 REMEMBERED = 1024  # credentials kept at hand
 FRESH_S = 1.0  # how long without asking the ledger; a revocation here is seen at once
@@ -16,6 +17,9 @@ FRESH_S = 1.0  # how long without asking the ledger; a revocation here is seen a
 FAILURES = 20  # wrong secrets per address and window before it is told to wait
 WINDOW_S = 60.0
 ADDRESSES = 10_000
+
+SESSIONS_PER_HOUR = 60  # that one token may make
+HOUR_S = 3600.0
 
 
 class Gatekeeper:
@@ -28,6 +32,8 @@ class Gatekeeper:
         self._changes = 0
         self._failures: OrderedDict[str, list[float]] = OrderedDict()
         self._open: dict[str, set[Callable[[], object]]] = {}
+        self.sessions_per_hour = SESSIONS_PER_HOUR
+        self._made: dict[str, deque[float]] = {}  # when each token made its latest sessions
         store.listen(tokens.CHANGED, self._changed)
 
     async def by_secret(self, secret: str) -> Principal | None:
@@ -54,6 +60,22 @@ class Gatekeeper:
         if len(recent) <= FAILURES:
             return None
         return recent[0] + WINDOW_S - now
+
+    def make_session(self, principal: Principal) -> None:
+        """Count a session that a token is about to make, or refuse it: each is a lane and a turn.
+
+        Counted in memory, and whatever becomes of it: one that was deleted was made all the same.
+        """
+        if principal.is_operator or not principal.token_id:
+            return
+        now = self._clock.monotonic()
+        made = self._made.setdefault(principal.token_id, deque())
+        while made and made[0] <= now - HOUR_S:
+            made.popleft()
+        if len(made) >= self.sessions_per_hour:
+            rule = f"a token makes at most {self.sessions_per_hour} sessions in an hour"
+            raise TooOften(rule, retry_after_s=made[0] + HOUR_S - now)
+        made.append(now)
 
     def while_valid(self, principal: Principal, close: Callable[[], object]) -> Callable[[], None]:
         """Call `close` when the token is revoked or expires; returns the undo.

@@ -3,11 +3,14 @@
 What somebody may not see does not exist for them; whoever asks these functions answers so.
 """
 
+import re
+
 from wakeful.access.principal import Principal
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.session_key import KeyKind, SessionKey
 from wakeful.vocabulary.stimulus import OPERATOR
 
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _PLACES = frozenset({KeyKind.DM, KeyKind.GROUP, KeyKind.CHANNEL})
 
 
@@ -50,8 +53,9 @@ def may_enter(principal: Principal, key: SessionKey, owner: str | None) -> bool:
 def may_make(principal: Principal, key: SessionKey) -> bool:
     """Tell whether a session that is not there may begin with what a principal says.
 
-    A token makes web chats and sessions below `api`; whoever came without one has the
-    conversation with their peer or room, and threads in it.
+    A token makes sessions below `api`, and web chats under names that nobody chooses: one that
+    the operator might choose, too, would let its maker read along. Whoever came without a token
+    has the conversation with their peer or room, and threads in it.
     """
     if principal.is_operator:
         return True
@@ -59,7 +63,7 @@ def may_make(principal: Principal, key: SessionKey) -> bool:
     if not principal.token_id:
         return parts.kind in _PLACES and keys.place_of(key) == principal.owner
     is_api = parts.kind is KeyKind.OTHER and parts.words[0] == "api" and len(parts.words) > 1
-    return is_api or parts.kind is KeyKind.WEB
+    return is_api or (parts.kind is KeyKind.WEB and _UUID.fullmatch(parts.id) is not None)
 
 
 def may_speak_as(principal: Principal, source: str) -> bool:

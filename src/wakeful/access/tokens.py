@@ -23,6 +23,9 @@ SHORTEST_SECRET = 22  # characters of base64: 128 bits
 CODE_SECONDS = 300
 LOGIN_SECONDS = 30 * 86_400
 
+LAST_MS = 253_402_300_799_999  # the end of the year 9999, UTC: no calendar goes further
+
+_ID = re.compile(r"tk_", re.IGNORECASE)  # how ids begin
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.@-]{0,63}")
 
 
@@ -85,9 +88,11 @@ def add(tx: Tx, ids: Ids, wanted: NewToken, secret: str) -> Token:
     """Make a token; unless it is an operator's, what it makes is its own."""
     if not _NAME.fullmatch(wanted.name):
         raise InvalidInput("name", "must be 1 to 64 letters, digits, spaces, '_', '.', '@', '-'")
+    if _ID.match(wanted.name):
+        raise InvalidInput("name", "must not begin like an id, which would name two tokens")
     _check_secret(secret)
-    if wanted.expires_at is not None and wanted.expires_at <= tx.now:
-        raise InvalidInput("expires_at", "must be in the future")
+    if wanted.expires_at is not None and not tx.now < wanted.expires_at <= LAST_MS:
+        raise InvalidInput("expires_at", "must be in the future, and before the year 10000")
     scopes = checked_scopes(wanted.scopes)
     token_id = ids.new("tk")
     token = Token(
@@ -108,11 +113,16 @@ def add(tx: Tx, ids: Ids, wanted: NewToken, secret: str) -> Token:
 
 
 def revoke(tx: Tx, name_or_id: str) -> Token:
-    """Revoke a token and every login made with it; what it has open closes at once."""
-    row = tx.one(TOKENS.select("WHERE name = :name OR id = :name"), name=name_or_id)
-    if row is None:
+    """Revoke a token and every login made with it; what it has open closes at once.
+
+    The last one of an operator stays: nobody could make another.
+    """
+    row = tx.one(OF_ID, id=name_or_id)
+    token = by_name(tx, name_or_id) if row is None else TOKENS.read(row)
+    if token is None:
         raise NotFound("token", f"no token {name_or_id!r}")
-    token = TOKENS.read(row)
+    if _is_last_operator(tx, token):
+        raise InvalidInput("token", "is the last one of an operator: make another one first")
     tx.run(
         "UPDATE tokens SET revoked_at = :now WHERE id = :id AND revoked_at IS NULL",
         id=token.id,
@@ -187,6 +197,11 @@ def _forget_logins(tx: Tx, token_id: str) -> None:
     """Forget who came in with a token, and who still could with a code of it."""
     tx.run("DELETE FROM logins WHERE token_id = :id", id=token_id)
     tx.run("DELETE FROM login_codes WHERE token_id = :id", id=token_id)
+
+
+def _is_last_operator(tx: Tx, token: Token) -> bool:
+    valid = [one.id for one in every(tx) if OPERATOR in one.scopes and one.is_valid(tx.now)]
+    return valid == [token.id]
 
 
 def _owner(token_id: str, scopes: tuple[str, ...]) -> str:

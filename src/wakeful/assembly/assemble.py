@@ -12,7 +12,7 @@ from wakeful.access.credentials import Credentials, Made
 from wakeful.access.gatekeeper import Gatekeeper
 from wakeful.assembly.configured import Configured, Followers
 from wakeful.assembly.doors import operator_token
-from wakeful.assembly.plan import DATABASE_NAME, Plan
+from wakeful.assembly.plan import Plan
 from wakeful.assembly.views import views_over
 from wakeful.broker import lane_rows
 from wakeful.broker.settlement import Settlement
@@ -29,10 +29,10 @@ from wakeful.lanes.interrupts import Interrupts
 from wakeful.lanes.lane import LaneRunner
 from wakeful.lanes.opening import Opening
 from wakeful.lanes.recovery import Recovery
-from wakeful.models.catalog import find, resolve_model
 from wakeful.operations.janitor import Janitor
 from wakeful.outbox import outbox
 from wakeful.services import Services
+from wakeful.settings.places import DATABASE_NAME
 from wakeful.settings.settings import Settings
 from wakeful.store.database import Store, Tx
 from wakeful.store.opening import is_postgres, open_store
@@ -126,7 +126,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         ids=ids,
         metrics=plan.metrics,
         intake=intake,
-        acts=SessionActs(store, bus, ids, find, intake.follow_queue),
+        acts=SessionActs(store, bus, ids, chosen.catalog.find, intake.follow_queue),
         compactions=Compactions(store, bus, ids, intake),
         sleep_acts=SleepActs(store, ids, sleeping, blocks),
         deletion=Deletion(store, bus, clock, settlement, ending.end_turn, _no_automations),
@@ -177,9 +177,7 @@ def _followers(
 ) -> Followers:
     """Build what thinks, sends and sweeps by what was chosen."""
     clock, store, bus = plan.clock, services.views.store, services.views.bus
-    ready_agents = ReadyAgents(
-        chosen.ready_agents, lambda name, limits: resolve_model([name], limits, clock)
-    )
+    ready_agents = ReadyAgents(chosen.ready_agents, chosen.catalog.resolve_one)
     turns = TurnRunner(store, deps, clock, Random(), plan.metrics, chosen.settings.timezone)
     interrupts, owner = Interrupts(), deps.ids.new("node")
     limits = {agent_id: config.limits for agent_id, config in sorted(chosen.configs.items())}
@@ -188,6 +186,7 @@ def _followers(
         bindings=chosen.bindings,
         intake=services.intake,
         ready_agents=ready_agents,
+        catalog=chosen.catalog,
         cards=services.views.agents,
         dispatcher=Dispatcher(
             store,

@@ -16,6 +16,7 @@ from wakeful.intake.accept import IntakeRules
 from wakeful.intake.bindings import Bindings
 from wakeful.intake.intake import Intake
 from wakeful.lanes.dispatcher import Dispatcher
+from wakeful.models.catalog import Catalog
 from wakeful.models.model import Model
 from wakeful.operations.janitor import Janitor
 from wakeful.settings.settings import Settings
@@ -34,6 +35,7 @@ class Configured:
     settings: Settings
     servers: Mapping[str, McpServer]
     ready_agents: Mapping[str, ReadyAgent]
+    catalog: Catalog
     bindings: Bindings
     rules: IntakeRules
     doors: Mapping[str, Door]
@@ -59,12 +61,17 @@ def configured(plan: Plan, running: Mapping[str, McpServer] | None = None) -> Co
     refuse_open_homes(plan)
     settings = plan.settings
     servers = mcp_servers(plan, running or {})
-    ready_agents = {agent.id: ready_agent(agent, servers, plan) for agent in plan.agents.values()}
+    catalog = Catalog(settings.providers, settings.models, plan.clock)
+    ready_agents = {
+        agent.id: ready_agent(agent, servers, catalog, settings.bindings)
+        for agent in plan.agents.values()
+    }
     agents = Agents({agent_id: agent.config for agent_id, agent in ready_agents.items()})
     return Configured(
         settings=settings,
         servers=servers,
         ready_agents=ready_agents,
+        catalog=catalog,
         bindings=_bindings(settings, agents, plan),
         rules=_intake_rules(settings),
         doors={**plan.doors, **webhook_doors(settings.outbound, plan.clock)},
@@ -79,6 +86,7 @@ class Followers:
     bindings: Bindings
     intake: Intake
     ready_agents: ReadyAgents
+    catalog: Catalog
     cards: AgentView
     dispatcher: Dispatcher
     turns: TurnRunner
@@ -93,13 +101,14 @@ class Followers:
         """
         self.agents.follow(new.configs)
         self.bindings.follow(new.bindings)
+        self.catalog.follow(new.catalog)
         self.intake.follow(new.rules)
         self.cards.follow(new.cards)
         self.dispatcher.follow(new.pools)
         self.turns.follow(new.settings.timezone)
         self.sender.follow(new.doors)
         self.janitor.follow(**msgspec.structs.asdict(new.settings.retention))
-        return self.ready_agents.follow(new.ready_agents)
+        return self.ready_agents.follow(new.ready_agents, new.catalog.resolve_one)
 
 
 def _bindings(settings: Settings, agents: Agents, plan: Plan) -> Bindings:
@@ -122,4 +131,5 @@ def _intake_rules(settings: Settings) -> IntakeRules:
         storm=StormLimits(turns=storm.turns, window_s=storm.window_s),
         max_chain_depth=settings.max_chain_depth,
         reset=settings.reset.times(settings.timezone),
+        attachments=settings.attachments,
     )

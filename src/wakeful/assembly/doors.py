@@ -46,6 +46,7 @@ def webhook_doors(outbound: Mapping[str, OutboundSettings], clock: Clock) -> dic
             client=client,
             clock=clock,
             allowed=allow([parse(one.url).host]) if one.allow_private else NOBODY,
+            has_bytes=one.has_attachments,
         )
         for name, one in outbound.items()
     }

@@ -15,8 +15,6 @@ from wakeful.vocabulary.errors import InvalidInput
 if TYPE_CHECKING:  # loaded by those alone who want it: the web framework takes time and memory
     from wakeful.doors.http.door import HttpDoor
 
-DATABASE_NAME = "wakeful.db"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:

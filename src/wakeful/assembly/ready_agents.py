@@ -1,10 +1,11 @@
 """Agents made ready: model, tools, and the servers that some of the tools come from."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from wakeful.assembly.plan import Plan
-from wakeful.models.catalog import resolve_model
+from wakeful.intake.bindings import Binding
+from wakeful.models.catalog import Catalog
 from wakeful.tools.builtin import default_tools
 from wakeful.tools.mcp.server import McpServer
 from wakeful.tools.toolbox import Toolbox
@@ -28,7 +29,9 @@ def mcp_servers(plan: Plan, running: Mapping[str, McpServer]) -> dict[str, McpSe
     found: dict[str, McpServer] = {}
     for name in sorted(used):
         settings, kept = known[name], running.get(name)
-        folder = home / Path(settings.folder or "").expanduser()
+        # Of its own by default: in the home folder lies the operator's token.
+        own = "" if plan.settings.home is None else f"mcp/{name}"
+        folder = home / Path(settings.folder or own).expanduser()
         if kept is None or not kept.is_for(settings, folder):
             kept = McpServer(name, settings, folder=folder, clock=plan.clock)
         found[name] = kept
@@ -43,21 +46,26 @@ def refuse_open_homes(plan: Plan) -> None:
             refuse_around(home, agent.workspace)
 
 
-def ready_agent(agent: Agent, servers: Mapping[str, McpServer], plan: Plan) -> ReadyAgent:
+def ready_agent(
+    agent: Agent,
+    servers: Mapping[str, McpServer],
+    catalog: Catalog,
+    bindings: Sequence[Binding],
+) -> ReadyAgent:
     own = {tool.name for tool in agent.tools}
     builtin = default_tools() if agent.has_default_tools else ()
     tools = [*agent.tools, *(tool for tool in builtin if tool.name not in own)]
     toolbox = Toolbox(tools, [servers[name] for name in agent.mcp])
     models = (agent.model, *agent.fallback_models)
-    model = resolve_model(models, agent.config.limits, plan.clock)
-    return ReadyAgent(agent, model, toolbox, is_proactive=_is_proactive(agent, plan))
+    model = catalog.resolve(models, agent.config.limits)
+    return ReadyAgent(agent, model, toolbox, is_proactive=_is_proactive(agent, bindings))
 
 
-def _is_proactive(agent: Agent, plan: Plan) -> bool:
+def _is_proactive(agent: Agent, bindings: Sequence[Binding]) -> bool:
     """Tell whether sessions of an agent wake by themselves: all of them are told alike."""
     return agent.config.proactive.enabled or any(
         binding.agent == agent.id and binding.proactive is not None and binding.proactive.enabled
-        for binding in plan.settings.bindings
+        for binding in bindings
     )
 
 

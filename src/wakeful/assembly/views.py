@@ -7,6 +7,8 @@ from wakeful.intake.bindings import Bindings
 from wakeful.services import Views
 from wakeful.store.database import Store
 from wakeful.views.agents import AgentCard, AgentView
+from wakeful.views.attachments import AttachmentView
+from wakeful.views.deliveries import DeliveryView
 from wakeful.views.lanes import LaneView
 from wakeful.views.ledger import LedgerView
 from wakeful.views.outputs import OutputView
@@ -30,6 +32,8 @@ def views_over(store: Store, bus: Bus, clock: Clock, bindings: Bindings, cards: 
         clock=clock,
         bindings=bindings,
         agents=AgentView(store, cards),
+        attachments=AttachmentView(store),
+        deliveries=DeliveryView(store),
         lanes=LaneView(store, clock),
         ledger=LedgerView(store),
         outputs=OutputView(store),

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from wakeful.broker.stimuli import NEVER
-from wakeful.store.database import Lock, LockSpace, Tx, Verb
+from wakeful.store.database import Lock, LocksNeeded, LockSpace, Tx, Verb
 from wakeful.store.rows import RowTable
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.record import Record
@@ -53,19 +53,11 @@ def lock(session_key: str) -> Lock:
     return Lock(LANE_LOCKS, session_key)
 
 
-class LanesNeeded(Exception):
-    """A transaction must touch lanes that it did not lock up front: it runs again with them."""
-
-    def __init__(self, session_keys: Iterable[str]) -> None:
-        self.session_keys = frozenset(session_keys)
-        super().__init__(", ".join(sorted(self.session_keys)))
-
-
 def require(tx: Tx, session_keys: Iterable[str]) -> None:
-    """Make sure that lanes are locked, those that exist; raise LanesNeeded if one is not."""
+    """Make sure that lanes are locked, those that exist; raise LocksNeeded if one is not."""
     missing = [key for key in session_keys if not tx.holds(lock(key))]
     if missing and (known := get_all(tx, missing)):
-        raise LanesNeeded(known)
+        raise LocksNeeded(map(lock, known))
 
 
 def get(tx: Tx, session_key: str) -> Lane | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Sequence
 
-from wakeful.broker import attachments
+from wakeful import attachments
 from wakeful.store.database import Tx
 from wakeful.store.rows import RowTable
 from wakeful.vocabulary.errors import Invariant

@@ -1,72 +1,134 @@
-"""The command `wakeful`: every verb, in one tree."""
+"""The command `wakeful`: every verb in one table; a run loads the one that was asked for."""
 
 import os
 import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
 
-from wakeful.cli import (
-    begin,
-    care,
-    config,
-    conversations,
-    login,
-    logs,
-    look,
-    rest,
-    search,
-    switch,
-    tail,
-    talk,
-    tokens,
-    transfer,
-    up,
-)
+from wakeful import __version__
 from wakeful.cli.verb import verb
 
-_WANTS_COLOURS = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+HELP = "Keep agents alive: start the server, talk to them, look at what they did and why."
 
-app = typer.Typer(
-    name="wakeful",
-    help="Keep agents alive: start the server, talk to them, look at what they did and why.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    # Rich is loaded only for a terminal that wants colours.
-    rich_markup_mode="rich" if _WANTS_COLOURS else None,
-)
+# Where each verb is: its module in this room, and the function.
+VERBS: Mapping[str, str] = {
+    "up": "up:up",
+    "init": "begin:init",
+    "login": "login:login",
+    "chat": "talk:chat",
+    "send": "talk:send",
+    "status": "look:status",
+    "why": "look:why",
+    "tail": "tail:tail",
+    "logs": "logs:logs",
+    "doctor": "care:doctor",
+    "completion": "completion:completion",
+    "version": "begin:version",
+    "halt": "switch:halt",
+    "resume": "switch:resume",
+    "sleep": "rest:sleep",
+    "wake": "rest:wake",
+    "sessions list": "look:list_sessions",
+    "sessions show": "look:show_session",
+    "sessions search": "search:search",
+    "sessions reset": "conversations:reset",
+    "sessions fork": "conversations:fork",
+    "sessions compact": "conversations:compact",
+    "sessions undo-compaction": "conversations:undo_compaction",
+    "sessions rm": "conversations:remove",
+    "sessions export": "transfer:export",
+    "sessions import": "transfer:import_",
+    "sessions attachments": "attachments:attachments",
+    "sessions take": "attachments:take",
+    "agents list": "look:list_agents",
+    "agents show": "look:show_agent",
+    "tokens add": "tokens:add",
+    "tokens list": "tokens:list_",
+    "tokens revoke": "tokens:revoke",
+    "config get": "config:get",
+    "config set": "config:set_",
+    "config validate": "config:validate",
+    "config schema": "config:schema",
+    "backup create": "backups:create",
+    "backup verify": "backups:verify",
+    "backup restore": "backups:restore",
+    "db migrate": "databases:migrate",
+    "db check": "databases:check_",
+}
+GROUPS = {
+    "sessions": "Conversations.",
+    "agents": "Agents.",
+    "tokens": "Tokens: who may come in.",
+    "config": "Look at the settings and change them.",
+    "backup": "Copies of the database.",
+    "db": "The database itself.",
+}
+WITHOUT_JSON = frozenset({"completion"})
+NAMES_OF_HELP = {"help_option_names": ["-h", "--help"]}
 
-verb(app, "up")(up.up)
-verb(app, "init")(begin.init)
-verb(app, "login")(login.login)
-verb(app, "chat")(talk.chat)
-verb(app, "send")(talk.send)
-verb(app, "status")(look.status)
-verb(app, "why")(look.why)
-verb(app, "tail")(tail.tail)
-verb(app, "logs")(logs.logs)
-verb(app, "doctor")(care.doctor)
-verb(app, "completion", prints_data=False)(begin.completion)
-verb(app, "version")(begin.version)
-verb(app, "halt")(switch.halt)
-verb(app, "resume")(switch.resume)
-verb(app, "sleep")(rest.sleep)
-verb(app, "wake")(rest.wake)
-verb(look.sessions, "search")(search.search)
-verb(look.sessions, "reset")(conversations.reset)
-verb(look.sessions, "fork")(conversations.fork)
-verb(look.sessions, "compact")(conversations.compact)
-verb(look.sessions, "undo-compaction")(conversations.undo_compaction)
-verb(look.sessions, "rm")(conversations.remove)
-verb(look.sessions, "export")(transfer.export)
-verb(look.sessions, "import")(transfer.import_)
-app.add_typer(look.sessions, name="sessions")
-app.add_typer(look.agents, name="agents")
-app.add_typer(tokens.app, name="tokens")
-app.add_typer(config.app, name="config")
-app.add_typer(care.backups, name="backup")
-app.add_typer(care.databases, name="db")
+
+def _tell_version(is_wanted: bool) -> None:
+    if is_wanted:
+        print(f"wakeful {__version__}")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool,
+    typer.Option("--version", callback=_tell_version, is_eager=True, help="Show the version."),
+]
+
+
+def _shared_options(version: Version = False) -> None:
+    pass
+
+
+def tree(wanted: Callable[[str], bool] = lambda _: True) -> typer.Typer:
+    """Return the commands, or those of them that are wanted."""
+    app = _group("wakeful", HELP)
+    groups = {name: _group(name, told) for name, told in GROUPS.items()}
+
+    app.callback()(_shared_options)
+    for path, place in VERBS.items():
+        if wanted(path):
+            group, _, name = path.rpartition(" ")
+            module, _, function = place.partition(":")
+            act = getattr(import_module(f"wakeful.cli.{module}"), function)
+            verb(groups.get(group, app), name, prints_data=path not in WITHOUT_JSON)(act)
+    for name, group in groups.items():
+        if any(map(wanted, (path for path in VERBS if path.startswith(f"{name} ")))):
+            app.add_typer(group, name=name)
+    return app
 
 
 def main() -> None:
     """Run the command line; the exit codes stand in `wakeful.cli.exits`."""
-    app(prog_name="wakeful")
+    tree(_asked_for(sys.argv[1:]))(prog_name="wakeful")
+
+
+def _asked_for(words: list[str]) -> Callable[[str], bool]:
+    """Return what tells the verbs that a run needs: loading all of them takes half a second."""
+    group = words[0] if words else ""
+    verb_of_group = " ".join(words[:2])
+    if "_WAKEFUL_COMPLETE" in os.environ:
+        return lambda _: True
+    if verb_of_group in VERBS and group in GROUPS:
+        return lambda path: path == verb_of_group
+    if group in GROUPS:
+        return lambda path: path.startswith(f"{group} ")
+    return (lambda path: path == group) if group in VERBS else (lambda _: True)
+
+
+def _group(name: str, told: str) -> typer.Typer:
+    wants_colours = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    options: dict[str, Any] = {
+        "context_settings": NAMES_OF_HELP,
+        "no_args_is_help": True,
+        "pretty_exceptions_enable": False,
+        # Rich is loaded only for a terminal that wants colours.
+        "rich_markup_mode": "rich" if wants_colours else None,
+    }
+    return typer.Typer(name=name, help=told, **options)

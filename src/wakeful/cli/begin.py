@@ -1,15 +1,11 @@
-"""`init`, `version`, `completion`: before anything runs."""
+"""`init`, `version`: before anything runs."""
 
 import os
 import platform
-import subprocess
-import sys
-from enum import StrEnum
 from pathlib import Path
 
 from wakeful import __version__
 from wakeful.cli.context import CliContext
-from wakeful.cli.exits import CommandFailed
 from wakeful.store.migrations import BINARY_VERSION, packaged
 
 TEMPLATE = """\
@@ -28,12 +24,6 @@ agents:
     # instructions: You are brief.
     # queue: {mode: steer}         # what a message does that arrives while the agent is busy
 """
-
-
-class Shell(StrEnum):
-    BASH = "bash"
-    ZSH = "zsh"
-    FISH = "fish"
 
 
 def init(desk: CliContext) -> None:
@@ -61,20 +51,6 @@ def version(desk: CliContext) -> None:
         "binary": str(BINARY_VERSION),
     }
     desk.out.data(found, [f"wakeful {__version__} (Python {found['python']})"])
-
-
-def completion(desk: CliContext, shell: Shell = Shell.BASH) -> None:
-    """Print the completion script of a shell, to be sourced or installed by you."""
-    answer = subprocess.run(
-        [sys.executable, "-m", "wakeful"],
-        env={**desk.environ, "_WAKEFUL_COMPLETE": f"source_{shell}"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if answer.returncode or not answer.stdout:
-        raise CommandFailed(f"no completion script for {shell}")
-    desk.out.line(answer.stdout.rstrip())
 
 
 def make_home(home: Path) -> bool:

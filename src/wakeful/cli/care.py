@@ -1,28 +1,21 @@
-"""`doctor`, `backup`, `db`: what keeps a home healthy."""
+"""`doctor`: what a home stands on, looked at."""
 
-import asyncio
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from wakeful.assembly.plan import DATABASE_NAME
 from wakeful.cli.context import CliContext
 from wakeful.cli.exits import CommandFailed
+from wakeful.cli.local_models import DEMO
 from wakeful.cli.output import GREEN, RED, YELLOW
-from wakeful.cli.times import size
-from wakeful.cli.verb import verb
-from wakeful.operations import backup
+from wakeful.models.windows import stated_window
 from wakeful.operations.doctor import Finding, Installation, Verdict, examine
-from wakeful.settings.load import load
+from wakeful.settings.file import ServerSettings
+from wakeful.settings.load import Loaded, load
 from wakeful.settings.problems import BadSettings
-from wakeful.store.migrations import packaged
-from wakeful.store.opening import is_postgres, open_store
-from wakeful.store.sqlite_check import check
-from wakeful.vocabulary.errors import StoreRefused
-
-backups = typer.Typer(help="Copies of the database.", no_args_is_help=True)
-databases = typer.Typer(help="The database itself.", no_args_is_help=True)
+from wakeful.settings.purpose import Purpose
+from wakeful.turn.agent import model_name
 
 COLOURS = {
     Verdict.OK: GREEN,
@@ -31,28 +24,30 @@ COLOURS = {
     Verdict.BROKEN: RED,
 }
 
-File = Annotated[Path, typer.Argument(help="The file of the backup.")]
-Force = Annotated[bool, typer.Option("--force", help="Move the present database aside.")]
+DEFAULT_SERVER = ServerSettings()
+
 Fix = Annotated[bool, typer.Option("--fix", help="Mend what can be mended without loss.")]
 
 
 def doctor(desk: CliContext, fix: Fix = False) -> None:
     """Look at everything the runtime stands on, and say what to do about it."""
-    findings = [_settings(desk)]
-    if findings[0].health is Verdict.OK:
-        server = desk.server()
-        patient = Installation(
-            home=desk.home,
-            address=desk.loaded.settings.database,
-            database=desk.database,
-            host=desk.loaded.server.host,
-            port=desk.loaded.server.port,
-            is_running=server is not None and server.is_ready(),
-            commands=_programs(desk),
-        )
-        findings += examine(patient, desk.clock, fix=fix)
-        if server is not None:
-            findings.append(_answers(is_ready=patient.is_running))
+    server = desk.server()
+    is_ready = server is not None and server.is_ready()
+    loaded, about_settings = _settings(desk)
+    findings = [about_settings]
+    patient = Installation(
+        home=desk.home,
+        address="sqlite" if loaded is None else loaded.settings.database,
+        database=desk.database,
+        host=DEFAULT_SERVER.host if loaded is None else loaded.server.host,
+        port=DEFAULT_SERVER.port if loaded is None else loaded.server.port,
+        is_running=is_ready,
+        commands={} if loaded is None else _programs(desk, loaded),
+        windows={} if loaded is None else _windows(loaded),
+    )
+    findings += examine(patient, desk.clock, fix=fix)
+    if server is not None:
+        findings.append(_answers(is_ready=is_ready))
     lines = [
         f"{desk.out.styled(found.health.value.ljust(8), COLOURS[found.health])} "
         f"{found.subject.ljust(9)} {found.told}"
@@ -64,87 +59,11 @@ def doctor(desk: CliContext, fix: Fix = False) -> None:
         raise CommandFailed(f"something is wrong with: {', '.join(broken)}")
 
 
-@verb(backups, "create")
-def create(
-    desk: CliContext, file: Annotated[Path | None, typer.Argument(help="A new file.")] = None
-) -> None:
-    """Copy the database to a new file, also while the server runs, and check the copy."""
-    target = file or backup.default_file(desk.home, desk.clock)
-    made = backup.create(
-        desk.loaded.settings.database, desk.database, target.absolute(), desk.out.progress
-    )
-    desk.out.data(made, [f"{made.file} ({size(made.size_bytes)}) is whole"])
-
-
-@verb(backups, "verify")
-def verify(desk: CliContext, file: File) -> None:
-    """Check that a backup is whole and can be put back by this release."""
-    found = backup.verify(file)
-    desk.out.data(
-        found, [f"{file} ({size(found.size_bytes)}, schema {found.schema_version}) is whole"]
-    )
-
-
-@verb(backups, "restore")
-def restore(desk: CliContext, file: File, force: Force = False) -> None:
-    """Put a backup in place of the database; the server must be stopped."""
-    done = backup.restore(
-        desk.loaded.settings.database,
-        file,
-        desk.database,
-        desk.clock,
-        desk.out.progress,
-        force=force,
-    )
-    lines = [f"{done.database} is restored from {file}"]
-    if done.moved:
-        lines.append(f"what was there before is now {done.moved[0]}")
-    desk.out.data(done, lines)
-
-
-@verb(databases, "migrate")
-def migrate(desk: CliContext) -> None:
-    """Bring the database up to this release; a start does the same."""
-    address = desk.loaded.settings.database
-    where = address if is_postgres(address) else desk.home / DATABASE_NAME
-
-    async def opened() -> int:
-        store = await open_store(where, clock=desk.clock)
-        try:
-            return (await store.read("SELECT version FROM schema"))[0][0]
-        finally:
-            await store.close()
-
-    desk.out.working(f"bringing the database to schema {packaged()[-1].number}")
-    version = asyncio.run(opened())
-    desk.out.data({"schema_version": version}, [f"the database has schema {version}"])
-
-
-@verb(databases, "check")
-def check_(desk: CliContext) -> None:
-    """Check the whole database; nothing is changed, and the server may be running."""
-    if is_postgres(desk.loaded.settings.database):
-        raise StoreRefused("the database is PostgreSQL: use pg_amcheck")
-    if not desk.database.exists():
-        raise StoreRefused(f"there is no database in {desk.home}; `wakeful up` creates one")
-    desk.out.working(f"checking {desk.database} ({size(desk.database.stat().st_size)})")
-    complaints = check(desk.database)
-    desk.out.data(
-        {"database": str(desk.database), "complaints": complaints},
-        complaints or [f"{desk.database} is whole"],
-    )
-    if complaints:
-        raise CommandFailed(
-            f"{desk.database} is damaged; stop the server and restore a backup with "
-            "`wakeful backup restore FILE --force`"
-        )
-
-
-def _programs(desk: CliContext) -> dict[str, str]:
+def _programs(desk: CliContext, loaded: Loaded) -> dict[str, str]:
     """Return what each MCP server starts: a name to look for, or a path from where it runs."""
-    servers = desk.loaded.settings.mcp_servers
+    servers = loaded.mcp_servers
     return {
-        name: str(desk.home / Path(one.folder or "").expanduser() / one.command[0])
+        name: str(desk.home / Path(one.folder or f"mcp/{name}").expanduser() / one.command[0])
         if "/" in one.command[0]
         else one.command[0]
         for name, one in servers.items()
@@ -152,13 +71,38 @@ def _programs(desk: CliContext) -> dict[str, str]:
     }
 
 
-def _settings(desk: CliContext) -> Finding:
+def _windows(loaded: Loaded) -> dict[str, int | None]:
+    """Return how many tokens each agent's models read at once, as far as anybody knows."""
+    used = (one for agent in loaded.agents for one in (agent.model, *agent.fallback_models))
+    names = dict.fromkeys(name for one in used if (name := model_name(one)) != DEMO)
+    return {name: stated_window(name, loaded.settings.models) for name in names}
+
+
+def _settings(desk: CliContext) -> tuple[Loaded | None, Finding]:
+    """Return the settings as far as they can be read, and what is to be said about them."""
     try:
-        loaded = load(None, desk.environ)
+        loaded = load(None, desk.environ, Purpose.CHECK)
     except BadSettings as bad:
-        return Finding(subject="settings", health=Verdict.BROKEN, told=str(bad.problems[0]))
+        return None, _about_settings(Verdict.BROKEN, str(bad.problems[0]))
     told = str(loaded.file) if loaded.file else "no file: every key has its default"
-    return Finding(subject="settings", health=Verdict.OK, told=told)
+    running = desk.running
+    if running is not None:
+        refused = running.reload.problems if running.reload else ()
+        if refused:
+            why = f"the server keeps its earlier settings, since it refused the file: {refused[0]}"
+            return loaded, _about_settings(Verdict.BROKEN, why)
+        return loaded, _about_settings(Verdict.OK, told)
+    try:
+        load(None, desk.environ)
+    except BadSettings as bad:
+        # Not broken: whoever starts the server may have what is missing here.
+        why = f"`wakeful up` would not start from this shell: {bad.problems[0]}"
+        return loaded, _about_settings(Verdict.WARNING, why)
+    return loaded, _about_settings(Verdict.OK, told)
+
+
+def _about_settings(health: Verdict, told: str) -> Finding:
+    return Finding(subject="settings", health=health, told=told)
 
 
 def _answers(*, is_ready: bool) -> Finding:

@@ -38,7 +38,11 @@ class ServerClient:
         timeout = httpx2.Timeout(ANSWER_S, connect=CONNECT_S)
         # A proxy of the environment is for the outside world, not for this machine's server.
         self._http = httpx2.Client(
-            base_url=self.url, headers=headers, timeout=timeout, trust_env=False
+            base_url=self.url,
+            headers=headers,
+            timeout=timeout,
+            trust_env=False,
+            verify=not self.url.startswith("http://"),  # reading certificates takes a while
         )
 
     def get(self, path: str, **query: object) -> Any:
@@ -134,11 +138,17 @@ def answered(response: httpx2.Response) -> Any:
 
 def _frames(response: httpx2.Response) -> Iterator[Frame]:
     for event in httpx2.EventSource(response, LONGEST_EVENT):
-        try:
-            data = msgspec.json.decode(event.data or "{}", type=dict[str, Any])
-        except msgspec.DecodeError:
-            continue  # a frame of a kind that is not known here
-        yield Frame(id=event.id, kind=event.event, data=data)
+        if (frame := frame_of(event)) is not None:
+            yield frame
+
+
+def frame_of(event: httpx2.ServerSentEvent) -> Frame | None:
+    """Return what an event says, None if it is of a kind that is not known here."""
+    try:
+        data = msgspec.json.decode(event.data or "{}", type=dict[str, Any])
+    except msgspec.DecodeError:
+        return None
+    return Frame(id=event.id, kind=event.event, data=data)
 
 
 def _failure(response: httpx2.Response) -> CommandFailed:

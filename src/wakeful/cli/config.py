@@ -9,28 +9,33 @@ import msgspec
 import typer
 import yaml
 
-from wakeful.cli import running
 from wakeful.cli.context import CliContext
-from wakeful.cli.exits import Missing
-from wakeful.cli.verb import verb
+from wakeful.cli.exits import Busy, Missing, Misused
+from wakeful.operations import server_note
+from wakeful.operations.server_note import Reload, RunningServer
+from wakeful.settings.build import MAIN
 from wakeful.settings.edit import with_value
+from wakeful.settings.file import AgentSettings
 from wakeful.settings.keys import key_of
 from wakeful.settings.load import load, load_text
+from wakeful.settings.purpose import Purpose
 from wakeful.settings.schema import json_schema
 
 HIDDEN = "(hidden)"
-
-app = typer.Typer(help="Look at the settings and change them.", no_args_is_help=True)
+RELOAD_S = 15.0  # how long a server may take to read its settings again
+LOOK_EVERY_S = 0.05
 
 Key = Annotated[str, typer.Argument(help="For example agents.main.model.")]
 
 
-@verb(app, "get")
 def get(
     desk: CliContext, key: Annotated[str, typer.Argument(help="A key; all without.")] = ""
 ) -> None:
     """Print the settings in force, or one of them; secrets are hidden."""
-    shown = hidden(msgspec.to_builtins(desk.loaded.written), "")
+    loaded = desk.loaded
+    agents = {MAIN: AgentSettings(), **loaded.written.agents}
+    written = msgspec.structs.replace(loaded.written, server=loaded.server, agents=agents)
+    shown = hidden(msgspec.to_builtins(written), "")
     for name in key.split(".") if key else ():
         if not isinstance(shown, dict) or name not in shown:
             raise Missing(f"there is no key {key!r} in the settings")
@@ -42,33 +47,59 @@ def get(
     desk.out.data(shown, [text])
 
 
-@verb(app, "set")
 def set_(desk: CliContext, key: Key, value: Annotated[str, typer.Argument(help="YAML.")]) -> None:
     """Change one key in the file, after checking all of it; a running server follows at once."""
-    before = desk.file.read_text(encoding="utf-8") if desk.file.exists() else ""
-    after = with_value(before, key, value, str(desk.file))
-    load_text(after, desk.file, desk.environ)
+    before = desk.file.read_text(encoding="utf-8") if desk.file.exists() else None
+    after = with_value(before or "", key, value, str(desk.file))
+    load_text(after, desk.file, desk.environ, Purpose.CHECK)
     _replace(desk.file, after)
-    server = running.find(desk.home)
+    server = desk.running
+    told = "the next start reads it"
+    outcome: Reload | None = None
     if server is not None:
-        os.kill(server.pid, signal.SIGHUP)
-    told = "the server reads it now" if server else "the next start reads it"
-    desk.out.data({"file": str(desk.file), "key": key}, [f"{key} is set in {desk.file}; {told}"])
+        outcome = _reloaded(desk, server)
+        if outcome.problems:
+            _put_back(desk.file, before)
+            why = "\n".join(outcome.problems)
+            raise Misused(f"the server refuses it, and the file is as it was: {why}")
+        told = _what_came_of(outcome, key)
+    data = {"file": str(desk.file), "key": key, "server": outcome}
+    desk.out.data(data, [f"{key} is set in {desk.file}; {told}"])
 
 
-@verb(app, "validate")
+def _reloaded(desk: CliContext, server: RunningServer) -> Reload:
+    """Let the server read its settings again; return what came of it."""
+    number = server.reload.number if server.reload else 0
+    os.kill(server.pid, signal.SIGHUP)
+    for _ in range(int(RELOAD_S / LOOK_EVERY_S)):
+        found = server_note.find(desk.home)
+        if found is not None and found.reload is not None and found.reload.number > number:
+            return found.reload
+        desk.pause(LOOK_EVERY_S)
+    raise Busy(
+        f"the file is written, but the server has not read it within {RELOAD_S:g} s; "
+        "look at `wakeful logs`"
+    )
+
+
+def _what_came_of(outcome: Reload, key: str) -> str:
+    waiting = [name for name in outcome.kept if key == name or name.startswith(f"{key}.")]
+    if waiting:
+        return f"only a new start of the server changes {', '.join(waiting)}"
+    return "the server works by it" if outcome.changed else "for the server nothing changed"
+
+
 def validate(
     desk: CliContext, file: Annotated[Path | None, typer.Argument(help="Another file.")] = None
 ) -> None:
     """Check the settings file without using it."""
-    loaded = load(file or None, desk.environ)
+    loaded = load(file or None, desk.environ, Purpose.CHECK)
     named = (
         "no file: every key has its default" if loaded.file is None else f"{loaded.file} is good"
     )
     desk.out.data({"file": str(loaded.file) if loaded.file else None, "is_valid": True}, [named])
 
 
-@verb(app, "schema")
 def schema(desk: CliContext) -> None:
     """Print the JSON Schema of the settings file."""
     document = json_schema()
@@ -86,6 +117,13 @@ def hidden(value: Any, path: str) -> Any:
     key = key_of(path)
     is_secret = key is not None and key.is_secret and value not in (None, "", "sqlite")
     return HIDDEN if is_secret else value
+
+
+def _put_back(file: Path, content: str | None) -> None:
+    if content is None:
+        file.unlink(missing_ok=True)
+    else:
+        _replace(file, content)
 
 
 def _replace(file: Path, content: str) -> None:

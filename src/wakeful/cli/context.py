@@ -1,32 +1,42 @@
 """The desk: what every verb has at hand: home, settings, output, and the server."""
 
+import asyncio
 from collections.abc import Mapping
 from datetime import tzinfo
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from wakeful.assembly.plan import DATABASE_NAME
-from wakeful.cli import running
 from wakeful.cli.client import ServerClient
 from wakeful.cli.exits import Unreachable
-from wakeful.cli.offline import Offline
 from wakeful.cli.output import CommandOutput
 from wakeful.cli.times import relative, shown, zone_named
-from wakeful.operations import token_file
-from wakeful.settings.load import Loaded, file_of, home_of, load
+from wakeful.operations import server_note, token_file
+from wakeful.operations.server_note import RunningServer
+from wakeful.settings.places import DATABASE_NAME, file_of, home_of
 from wakeful.settings.problems import BadSettings
-from wakeful.store.opening import is_postgres
+from wakeful.settings.purpose import Purpose
 from wakeful.store.sqlite_home import kept_closed
 from wakeful.vocabulary.clock import Clock, SystemClock
+
+if TYPE_CHECKING:
+    from wakeful.cli.offline import Offline
+    from wakeful.settings.load import Loaded
 
 
 class CliContext:
     """One run of one command; everything is looked up when it is first needed."""
 
     def __init__(
-        self, environ: Mapping[str, str], output: CommandOutput, *, is_debug: bool = False
+        self,
+        environ: Mapping[str, str],
+        output: CommandOutput,
+        *,
+        is_debug: bool = False,
+        refused: BadSettings | None = None,
     ) -> None:
         self.environ = environ
+        self.refused = refused  # the file `environment`, if it cannot be used as it is
         self.out = output
         self.is_debug = is_debug
         self.clock: Clock = SystemClock()
@@ -34,8 +44,12 @@ class CliContext:
         self.file = file_of(environ)
 
     @cached_property
-    def loaded(self) -> Loaded:
-        return load(None, self.environ)
+    def loaded(self) -> "Loaded":
+        """The settings, as far as a verb needs them: keys and secrets are the server's affair."""
+        # Loads half of the engine; a verb that asks a server needs none of it.
+        from wakeful.settings.load import load
+
+        return load(None, self.environ, Purpose.LOOK)
 
     @property
     def database(self) -> Path:
@@ -44,10 +58,14 @@ class CliContext:
 
     @cached_property
     def zone(self) -> tzinfo | None:
-        """The user's zone; the machine's while the settings cannot be read."""
+        """The user's zone; the machine's where the settings name none that is known."""
+        if not self.file.exists():
+            return None
+        from wakeful.settings.glance import timezone_in  # reads YAML, which takes its time
+
         try:
-            return zone_named(self.loaded.settings.timezone)
-        except BadSettings:
+            return zone_named(timezone_in(self.file) or "")
+        except (ValueError, OSError, LookupError):
             return None
 
     @cached_property
@@ -60,10 +78,13 @@ class CliContext:
         """Where the server listens, as far as anybody here knows; None: there is none."""
         if given := self.environ.get("WAKEFUL_URL"):
             return given
-        found = running.find(self.home)
-        if found is None or (found.has_file and self._is_abandoned()):
-            return None
-        return found.url
+        return None if self.running is None else self.running.url
+
+    @property
+    def running(self) -> RunningServer | None:
+        """The server of this home, if it runs."""
+        found = server_note.find(self.home)
+        return None if found is None or (found.has_file and self._is_abandoned()) else found
 
     def _is_abandoned(self) -> bool:
         """Tell whether nobody has the database open, whoever has the server's number now.
@@ -85,16 +106,19 @@ class CliContext:
             raise Unreachable(f"no server runs in {self.home}; start one with `wakeful up`")
         return found
 
-    def reader(self) -> ServerClient | Offline:
+    def reader(self) -> "ServerClient | Offline":
         """Return whoever can be asked: the server, or the database while there is none."""
         found = self.server()
         if found is not None:
             return found
-        if is_postgres(self.loaded.settings.database):
-            raise Unreachable(
-                "no server runs, and PostgreSQL is read through one; start `wakeful up`"
-            )
-        return Offline(self.loaded, self.database, self.clock)
+        # Loads the engine, which only this case needs.
+        from wakeful.cli.offline import offline
+
+        return offline(self.loaded, self.database, self.clock)
+
+    def pause(self, seconds: float) -> None:
+        """Wait for a moment."""
+        asyncio.run(self.clock.sleep(seconds))
 
     def when(self, value: str | int | None) -> str:
         """Return an instant in the user's zone."""

@@ -4,11 +4,11 @@ from typing import Annotated, Any
 
 import typer
 
-from wakeful.cli.client import segment
 from wakeful.cli.context import CliContext
 from wakeful.cli.exits import CommandFailed
 from wakeful.cli.look import SessionName
 from wakeful.cli.output import safe
+from wakeful.cli.session_names import session_named, session_path
 
 LONGEST_WAIT_S = 120
 
@@ -29,7 +29,7 @@ Yes = Annotated[bool, typer.Option("--yes", help="Delete the automations that ru
 
 def reset(desk: CliContext, session: SessionName) -> None:
     """Begin a new conversation; the old one stays readable."""
-    done = desk.needed_server().post(f"/api/sessions/{segment(session)}/reset")
+    done = desk.needed_server().post(f"{session_path(session)}/reset")
     told = "begins anew when its turn has ended" if done["is_waiting"] else "begins anew"
     desk.out.data(done, [f"{safe(session)} {told}"])
 
@@ -38,14 +38,14 @@ def fork(
     desk: CliContext, session: SessionName, at: At = None, to: To = None, summary: Summary = None
 ) -> None:
     """Go on from an earlier entry: on a new branch, or in a new session."""
-    body = {"at": at, "to": to, "summary": summary}
-    row = desk.needed_server().post(f"/api/sessions/{segment(session)}/fork", body)
+    body = {"at": at, "to": None if to is None else session_named(to), "summary": summary}
+    row = desk.needed_server().post(f"{session_path(session)}/fork", body)
     desk.out.data(row, [f"{row['key']} goes on after {row['entries']} entries"])
 
 
 def compact(desk: CliContext, session: SessionName, wish: Wish = "") -> None:
     """Compact the older part of a conversation into a summary, and wait until it is done."""
-    path = f"/api/sessions/{segment(session)}"
+    path = session_path(session)
     desk.needed_server().get(path)  # a name that is no session's makes none
     said = desk.needed_server().post(
         f"{path}/messages", {"text": f"/compact {wish}"}, wait=LONGEST_WAIT_S
@@ -58,16 +58,14 @@ def compact(desk: CliContext, session: SessionName, wish: Wish = "") -> None:
 
 def undo_compaction(desk: CliContext, session: SessionName) -> None:
     """Give back the view before the last compaction; what was said since then stays."""
-    entry = desk.needed_server().post(f"/api/sessions/{segment(session)}/undo-compaction")
+    entry = desk.needed_server().post(f"{session_path(session)}/undo-compaction")
     desk.out.data(entry, [f"{safe(session)} shows again what was compacted"])
 
 
 def remove(desk: CliContext, session: SessionName, yes: Yes = False) -> None:
     """Delete a session and all that was said in it; what runs there is stopped first."""
     confirm = "true" if yes else None
-    done: dict[str, Any] = desk.needed_server().delete(
-        f"/api/sessions/{segment(session)}", confirm=confirm
-    )
+    done: dict[str, Any] = desk.needed_server().delete(session_path(session), confirm=confirm)
     if done["deleted"]:
         desk.out.data(done, [f"{safe(session)} is gone"])
         return

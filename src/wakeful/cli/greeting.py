@@ -3,18 +3,16 @@
 from collections.abc import Mapping
 
 from wakeful import __version__
-from wakeful.assembly.plan import DATABASE_NAME
 from wakeful.cli.context import CliContext
 from wakeful.cli.local_models import found_voices
 from wakeful.cli.output import BOLD
 from wakeful.doors.http.logins import login_link
 from wakeful.runtime import Runtime
 from wakeful.settings.load import Loaded
+from wakeful.settings.places import DATABASE_NAME
 from wakeful.store.opening import is_postgres
 from wakeful.timers.timers import TIMERS
 from wakeful.vocabulary.record import Record
-
-EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
 class Awake(Record):
@@ -34,10 +32,10 @@ async def look_around(runtime: Runtime, loaded: Loaded, environ: Mapping[str, st
     code = await runtime.credentials.login_code(runtime.operator.token.id)
     rows = await runtime.store.read(TIMERS.select("ORDER BY due_at, id LIMIT 1"))
     is_file = not is_postgres(loaded.settings.database)
-    url = reachable_url(runtime)
+    assert runtime.url is not None
     return Awake(
-        url=url,
-        link=login_link(url, code),
+        url=runtime.url,
+        link=login_link(runtime.url, code),
         database=str(loaded.home / DATABASE_NAME) if is_file else "PostgreSQL",
         models={agent.id: str(agent.model) for agent in loaded.agents},
         next_wake_at=TIMERS.read(rows[0]).due_at if rows else None,
@@ -70,12 +68,3 @@ def _link(desk: CliContext, awake: Awake) -> str:
 
 def found_line(told: str) -> str:
     return f"  found      {told}"
-
-
-def reachable_url(runtime: Runtime) -> str:
-    """Return an address that works on this machine, also when the server listens everywhere."""
-    assert runtime.http is not None
-    url = runtime.http.url
-    for everywhere, here in EVERYWHERE.items():
-        url = url.replace(f"//{everywhere}:", f"//{here}:").replace(f"[{everywhere}]", f"[{here}]")
-    return url

@@ -10,7 +10,7 @@ from wakeful.cli.output import safe
 from wakeful.models.providers import refuse_unusable
 from wakeful.net.addresses import allow
 from wakeful.net.target import parse
-from wakeful.settings.load import FILE_NAME, Loaded
+from wakeful.settings.load import Loaded
 from wakeful.vocabulary.clock import Clock, time_limit
 from wakeful.vocabulary.errors import InvalidInput, WakefulError
 
@@ -60,8 +60,7 @@ def demo_agent(loaded: Loaded) -> str | None:
 
 
 def _how_to(agent: str, model: str, loaded: Loaded, environ: Mapping[str, str]) -> str:
-    file = loaded.file or loaded.home / FILE_NAME
-    told = f'`agents: {{{agent}: {{model: "{model}"}}}}` in {file} uses it'
+    told = f"`wakeful config set agents.{agent}.model {model}` uses it"
     try:
         refuse_unusable(model, environ)
     except InvalidInput as error:

@@ -5,15 +5,13 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from wakeful.cli import running
 from wakeful.cli.client import segment
 from wakeful.cli.context import CliContext
 from wakeful.cli.exits import Missing
 from wakeful.cli.output import BOLD, DIM, safe, safe_lines
-from wakeful.cli.verb import verb
-
-sessions = typer.Typer(help="Conversations.", no_args_is_help=True)
-agents = typer.Typer(help="Agents.", no_args_is_help=True)
+from wakeful.cli.session_names import session_path
+from wakeful.cli.times import money
+from wakeful.operations import server_note
 
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=500, help="How many at most.")]
 SessionName = Annotated[str, typer.Argument(help="For example main, or agent:main:main.")]
@@ -21,6 +19,7 @@ Transcript = Annotated[
     str | None,
     typer.Option("--transcript", metavar="ID", help="Another conversation, or a branch's leaf."),
 ]
+Ids = Annotated[bool, typer.Option("--ids", help="Show the id of each entry.")]
 Every = Annotated[bool, typer.Option("--all", help="Also what was said before each reset.")]
 AgentId = Annotated[str, typer.Argument(help="For example main.")]
 LAST = "last"
@@ -28,7 +27,7 @@ LAST = "last"
 
 def status(desk: CliContext) -> None:
     """Show whether a server runs, what the agents do, what waits, and what wakes next."""
-    server = running.find(desk.home)
+    server = server_note.find(desk.home)
     reader = desk.reader()
     found: list[dict[str, Any]] = reader.get("/api/agents")["items"]
     counts: dict[str, int] = reader.get("/api/waiting")
@@ -55,17 +54,16 @@ def status(desk: CliContext) -> None:
     desk.out.data(data, lines)
 
 
-@verb(sessions, "list")
 def list_sessions(desk: CliContext, limit: Limit = 50) -> None:
-    """List the sessions, the newest first."""
-    page = desk.reader().get("/api/sessions", limit=limit)
+    """List the sessions, the one that was used last first."""
+    page = desk.reader().get("/api/sessions", limit=limit, order="used")
     rows = [
         [
             one["key"],
             desk.how_long(one.get("last_activity_at")),
             one["entries"],
             one["unread"],
-            one["label"] or "",
+            one["label"] or one["display_name"] or "",
         ]
         for one in page["items"]
     ]
@@ -73,43 +71,40 @@ def list_sessions(desk: CliContext, limit: Limit = 50) -> None:
     desk.out.data(page, lines or ["no session yet; `wakeful chat` opens one"])
 
 
-@verb(sessions, "show")
 def show_session(
     desk: CliContext,
     session: SessionName,
     limit: Limit = 50,
     transcript: Transcript = None,
     every: Every = False,
+    ids: Ids = False,
 ) -> None:
     """Show the newest lines of a session's transcript, the oldest first."""
-    reader, at = desk.reader(), f"/api/sessions/{segment(session)}"
+    reader, at = desk.reader(), session_path(session)
     row = reader.get(at)
     if every:
         cards: list[dict[str, Any]] = reader.get(f"{at}/transcripts")["items"][::-1]
         for card in cards:
             page = reader.get(f"{at}/entries", limit=limit, transcript=card["id"])
             card["items"] = page["items"]
-        lines = (line for card in cards for line in _conversation_lines(desk, card))
+        lines = (line for card in cards for line in _conversation_lines(desk, card, ids=ids))
         desk.out.data({"session": row, "transcripts": cards}, lines)
         return
     page = reader.get(f"{at}/entries", limit=limit, transcript=transcript)
-    lines = (line for entry in page["items"] for line in _entry_lines(desk, entry))
+    lines = (line for entry in page["items"] for line in _entry_lines(desk, entry, ids=ids))
     desk.out.data({"session": row, "entries": page["items"]}, lines)
 
 
-@verb(agents, "list")
 def list_agents(desk: CliContext) -> None:
     """List the agents and what they are doing."""
     page = desk.reader().get("/api/agents")
     desk.out.data(page, desk.out.table(_AGENT_HEAD, _agent_rows(desk, page["items"])))
 
 
-@verb(agents, "show")
 def show_agent(desk: CliContext, agent: AgentId) -> None:
     """Show one agent: what it is, what it may use, when it wakes."""
     found: dict[str, Any] = desk.reader().get(f"/api/agents/{segment(agent)}")
-    lines = [f"{name}: {safe(_brief(value))}" for name, value in found.items()]
-    desk.out.data(found, lines)
+    desk.out.data(found, _agent_lines(found))
 
 
 def why(
@@ -135,6 +130,18 @@ def why(
     desk.out.data(answer, _why_lines(desk, answer))
 
 
+def _agent_lines(agent: dict[str, Any]) -> Iterator[str]:
+    """Show each thing on a line of its own, and each of a list of things, too."""
+    for name, value in agent.items():
+        items = cast("list[Any]", value) if isinstance(value, list) else []
+        if not any(isinstance(item, dict) for item in items):
+            yield f"{name}: {safe(_brief(value))}"
+            continue
+        yield f"{name}:"
+        for item in items:
+            yield f"  {safe(_brief(item), 400)}"
+
+
 _AGENT_HEAD = ["agent", "model", "state", "next wake"]
 
 
@@ -153,20 +160,21 @@ def _agent_state(agent: dict[str, Any]) -> str:
     return ", ".join(parts) or ("asleep" if agent.get("sleep") else "idle")
 
 
-def _conversation_lines(desk: CliContext, card: dict[str, Any]) -> Iterator[str]:
+def _conversation_lines(desk: CliContext, card: dict[str, Any], *, ids: bool) -> Iterator[str]:
     ended = f", ended {desk.when(card['ended_at'])} by {card['ended_by']}"
     head = (
         f"{card['id']}, begun {desk.when(card['started_at'])}{'' if card['is_current'] else ended}"
     )
     yield desk.out.styled(head, DIM)
     for entry in card["items"]:
-        yield from _entry_lines(desk, entry)
+        yield from _entry_lines(desk, entry, ids=ids)
 
 
-def _entry_lines(desk: CliContext, entry: dict[str, Any]) -> Iterator[str]:
+def _entry_lines(desk: CliContext, entry: dict[str, Any], *, ids: bool) -> Iterator[str]:
     body: dict[str, Any] = entry["body"]
     who, text = _said(body, entry["kind"])
-    yield f"{desk.out.styled(safe(who), BOLD)} {desk.out.styled(desk.when(entry['at']), DIM)}"
+    at = f"{desk.when(entry['at'])} {entry['id']}" if ids else desk.when(entry["at"])
+    yield f"{desk.out.styled(safe(who), BOLD)} {desk.out.styled(at, DIM)}"
     yield safe_lines(text)
 
 
@@ -216,20 +224,31 @@ def _why_lines(desk: CliContext, answer: Any) -> Iterator[str]:
         turn = link["turn"]
         if depth:
             yield "which was caused by"
-        yield f"{turn['id']} in {turn['session_key']}: {turn['state']}, {_steps(turn['steps'])}"
+        told = f"{turn['state']}, {_steps(turn['steps'])}{_lives(turn, link)}"
+        yield f"{turn['id']} in {turn['session_key']}: {told}"
         for stimulus in link["stimuli"]:
             yield (
                 f"  {stimulus['origin']} of {safe(stimulus['source'], 80)}, "
                 f"{desk.when(stimulus['created_at'])}: {safe(stimulus['text'], 200)}"
             )
         for ask in link.get("asks", []):
-            if ask.get("error"):
+            if ask.get("state") == "abandoned":
+                yield f"  question of step {ask['step']} was cut off, and asked again"
+            elif ask.get("error"):
                 when, told = desk.when(ask["settled_at"]), safe(ask["error"], 300)
                 yield f"  question of step {ask['step']} {ask['state']}, {when}: {told}"
         for call in link.get("tools", []):
             yield f"  tool {safe(call['name'], 80)}: {call['state']}"
         if turn.get("reply"):
             yield f"  reply: {safe(turn['reply'], 200)}"
+
+
+def _lives(turn: dict[str, Any], link: dict[str, Any]) -> str:
+    """Tell how often a turn was begun again, and what it cost."""
+    attempts = max(turn.get("attempts") or 1, len(link.get("epochs") or ()))
+    again = f", begun {attempts} times" if attempts > 1 else ""
+    cost = turn.get("cost")
+    return f"{again}, {money(cost)}" if cost else again
 
 
 def _steps(count: int) -> str:

@@ -16,8 +16,10 @@ from wakeful.access.principal import Principal
 from wakeful.assembly.views import Cards, views_over
 from wakeful.bus.bus import Bus
 from wakeful.cli.client import answered
+from wakeful.cli.exits import Unreachable
 from wakeful.doors.http.agents import AgentEndpoints
 from wakeful.doors.http.app import App
+from wakeful.doors.http.attachments import Attachments
 from wakeful.doors.http.endpoint import Endpoint
 from wakeful.doors.http.open_streams import OpenStreams
 from wakeful.doors.http.search import Search
@@ -30,6 +32,7 @@ from wakeful.intake.bindings import Bindings
 from wakeful.settings.load import Loaded
 from wakeful.store.database import Lock, Row, Store, Tx, Verb
 from wakeful.store.full_text import SQLITE_FULL_TEXT
+from wakeful.store.opening import is_postgres
 from wakeful.store.sqlite import open_read_only
 from wakeful.store.sqlite_connection import SqliteReader
 from wakeful.tools.builtin import default_tools
@@ -43,6 +46,13 @@ from wakeful.vocabulary.errors import StoreRefused
 from wakeful.vocabulary.ids import Ids
 
 T = TypeVar("T")
+
+
+def offline(loaded: Loaded, database: Path, clock: Clock) -> "Offline":
+    """Return what reads the database, if it is one that can be read without a server."""
+    if is_postgres(loaded.settings.database):
+        raise Unreachable("no server runs, and PostgreSQL is read through one; start `wakeful up`")
+    return Offline(loaded, database, clock)
 
 
 class Offline:
@@ -96,6 +106,7 @@ class Offline:
             Sessions(views),
             Search(views),
             Stimuli(views),
+            Attachments(views),
             TokenEndpoints(Credentials(store, ids)),
             Turns(views, streams),
         )

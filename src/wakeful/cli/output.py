@@ -7,10 +7,13 @@ from typing import Any, TextIO
 
 import msgspec
 
-from wakeful.vocabulary.text import one_line
+from wakeful.vocabulary.text import escaped_json, one_line, unsteering
 
 BOLD, DIM, RED, GREEN, YELLOW = "1", "2", "31", "32", "33"
 WIDEST_CELL = 72
+
+# Not printable, but part of how words and pictures are spelt: joiners, and marks of direction.
+_KEPT = frozenset("\n\t\u200c\u200d\u200e\u200f")
 
 
 class CommandOutput:
@@ -28,7 +31,7 @@ class CommandOutput:
         self._out = out or sys.stdout
         self._error = error or sys.stderr
         self.is_terminal = self._out.isatty()
-        self._has_colours = (
+        self.has_colours = (
             not environ.get("NO_COLOR")
             and environ.get("TERM") != "dumb"
             and self.is_terminal
@@ -40,14 +43,14 @@ class CommandOutput:
         """Print data: as one JSON document if asked for, else as lines."""
         if self.is_json:
             document = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
-            self.line(document)
+            self.line(escaped_json(document))
             return
         for line in lines:
             self.line(line)
 
     def item(self, value: Any, line: str) -> None:
         """Print one item of a stream: as one line of JSON if asked for, else as a line."""
-        self.line(msgspec.json.encode(value).decode() if self.is_json else line)
+        self.line(escaped_json(msgspec.json.encode(value).decode()) if self.is_json else line)
 
     def line(self, text: str = "") -> None:
         self._write(text + "\n")
@@ -77,7 +80,7 @@ class CommandOutput:
 
     def styled(self, text: str, *codes: str) -> str:
         """Return text in a style, if the terminal wants any."""
-        return f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if self._has_colours else text
+        return f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if self.has_colours else text
 
     def table(self, head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
         """Return rows as lines with aligned columns."""
@@ -94,12 +97,12 @@ class CommandOutput:
 
 def safe(text: str, limit: int = 10_000) -> str:
     """Return text as one line without anything a terminal would obey."""
-    return one_line(text, limit)
+    return unsteering(one_line(text, limit))
 
 
 def safe_lines(text: str) -> str:
     """Return text with its line breaks, but without anything a terminal would obey."""
-    return "".join(char for char in text if char in "\n\t" or char.isprintable())
+    return "".join(char for char in text if char in _KEPT or char.isprintable())
 
 
 def quiet_stdout() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import typer
 
-from wakeful.cli.app import app
+from wakeful.cli.app import tree
 from wakeful.cli.exits import ExitCode
 from wakeful.cli.verb import SHARED
 
@@ -54,7 +54,7 @@ WITHOUT_SERVER = frozenset({"status", "why", "sessions list", "sessions show"}) 
 def reference() -> str:
     """Return the page in Markdown."""
     codes = "".join(f"| {code.value} | {_MEANINGS[code]} |\n" for code in ExitCode)
-    verbs = "".join(_rows(typer.main.get_command(app), ""))
+    verbs = "".join(_rows(typer.main.get_command(tree()), ""))
     return f"{_HEAD}{codes}\n## Verbs\n\n| verb | what it does |\n|---|---|\n{verbs}"
 
 

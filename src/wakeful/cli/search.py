@@ -19,7 +19,7 @@ Speaker = Annotated[Role | None, typer.Option("--role", help="Only what they sai
 def search(
     desk: CliContext, words: Words, session: Session = None, role: Speaker = None, limit: Limit = 20
 ) -> None:
-    """Find what was said with all these words, the newest first."""
+    """Find what was said with all these words, the best match first."""
     page = desk.reader().get(
         "/api/search", q=" ".join(words), session=session, role=role, limit=limit
     )

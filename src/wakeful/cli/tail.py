@@ -1,6 +1,5 @@
 """`tail`: what happens, as it happens."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -8,11 +7,18 @@ import typer
 
 from wakeful.cli.client import Frame, ServerClient
 from wakeful.cli.context import CliContext
-from wakeful.cli.exits import Unreachable
+from wakeful.cli.exits import Misused, Unreachable
 from wakeful.cli.output import DIM, safe
 
 AGAIN_AFTER_S = 1.0
 LONGEST_VALUE = 60  # characters
+LONGEST_WORDS = 200
+UNTOLD = ("at", "session_key", "epoch", "live")
+# The first words of all kinds of events.
+KINDS = (
+    *("stimulus", "turn", "session", "delivery", "timer", "sleep", "storm", "loop", "halt"),
+    *("gap", "reset"),
+)
 LONGEST_ERROR = 400  # it is what somebody looks for at night
 
 Topics = Annotated[str, typer.Option("--topics", help="Kinds, with commas: turn.*,stimulus.*")]
@@ -23,6 +29,8 @@ Since = Annotated[
 
 def tail(desk: CliContext, topics: Topics = "*", since: Since = None) -> None:
     """Follow the bus: every event after `--since`, then live ones, also across a restart."""
+    if unknown := unknown_topics(topics):
+        raise Misused(f"no event is called {unknown[0]!r}; kinds begin with {', '.join(KINDS)}")
     follower = _Follower(desk, topics, since)
     server = desk.needed_server()
     while True:
@@ -31,7 +39,7 @@ def tail(desk: CliContext, topics: Topics = "*", since: Since = None) -> None:
         except Unreachable:
             if not follower.has_begun:
                 raise
-            asyncio.run(desk.clock.sleep(AGAIN_AFTER_S))
+            desk.pause(AGAIN_AFTER_S)
             server = desk.server() or server
 
 
@@ -42,6 +50,7 @@ class _Follower:
         self._desk = desk
         self._topics = topics
         self._since = since
+        self._words: dict[str, str] = {}  # of each turn, since its last event of another kind
         self.has_begun = False
 
     def follow(self, server: ServerClient) -> None:
@@ -55,12 +64,29 @@ class _Follower:
                 self._show(frame)
 
     def _show(self, frame: Frame) -> None:
-        data = frame.data
-        at = self._desk.when(data.get("at"))
+        data = {"id": frame.id, "event": frame.kind, **frame.data}
+        if self._desk.out.is_json:
+            self._desk.out.item(data, "")
+            return
+        turn = str(frame.data.get("turn_id") or "")
+        if frame.kind == "turn.delta" and "restarted" not in frame.data:
+            # A line for each word would hide all else: they are shown together.
+            self._words[turn] = self._words.get(turn, "") + str(frame.data.get("text", ""))
+            return
+        if words := self._words.pop(turn, ""):
+            self._line(frame.data, "turn.words", safe(words, LONGEST_WORDS))
+        self._line(frame.data, frame.kind, brief(frame.data, self._desk.when))
+
+    def _line(self, data: dict[str, Any], kind: str, more: str) -> None:
+        at = self._desk.out.styled(self._desk.when(data.get("at")), DIM)
         session = data.get("session_key") or ""
-        more = brief(data, self._desk.when)
-        line = f"{self._desk.out.styled(at, DIM)} {frame.kind} {session} {more}"
-        self._desk.out.item({"id": frame.id, "event": frame.kind, **data}, safe(line))
+        self._desk.out.line(f"{at} {kind:<18} {safe(f'{session} {more}')}".rstrip())
+
+
+def unknown_topics(topics: str) -> list[str]:
+    """Return the topics that no event has."""
+    wanted = [topic.strip() for topic in topics.split(",")]
+    return [topic for topic in wanted if topic.rstrip("*").partition(".")[0] not in ("", *KINDS)]
 
 
 def brief(data: dict[str, Any], when: Callable[[int], str]) -> str:
@@ -68,7 +94,7 @@ def brief(data: dict[str, Any], when: Callable[[int], str]) -> str:
     return " ".join(
         f"{name}={_short(name, value, when)}"
         for name, value in data.items()
-        if name not in ("at", "session_key") and value not in (None, "", [])
+        if name not in UNTOLD and value not in (None, "", [])
     )
 
 

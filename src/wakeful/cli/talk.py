@@ -1,25 +1,26 @@
 """`chat`, `send`: talking to an agent."""
 
-import readline
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from wakeful.cli.client import Frame, ServerClient, segment
+from wakeful.cli.attachments import Files, read_files
+from wakeful.cli.client import Frame, ServerClient
 from wakeful.cli.context import CliContext
 from wakeful.cli.exits import CommandFailed, ExitCode, Unreachable
+from wakeful.cli.live_chat import converse
 from wakeful.cli.output import DIM, safe, safe_lines
+from wakeful.cli.session_names import session_named, session_path, warn_of_namesake
 from wakeful.vocabulary.queueing import Mode
 from wakeful.vocabulary.text import clean
 
-HISTORY = "history"
-LONGEST_HISTORY = 1000
 LONGEST_WAIT_S = 120
-GOODBYE = frozenset({"exit", "quit", "bye"})  # typed by a person who wants to leave
 FINE = ("done", "open")  # how a turn may be when its stream ends
 PUT_OFF = ("parked", "held")  # what a receipt says when nobody works now
+AGAIN_AFTER_S = 1.0
 
 Session = Annotated[str, typer.Option("--session", "-s", help="The session to talk in.")]
 Text = Annotated[str, typer.Argument(help="What to say; - reads standard input.")]
@@ -29,28 +30,36 @@ Wait = Annotated[
     float, typer.Option(min=0, max=LONGEST_WAIT_S, help="Seconds to wait for the answer.")
 ]
 DedupKey = Annotated[
-    str | None, typer.Option(help="A key: the same message with the same key counts once.")
+    str | None,
+    typer.Option(help="A key: a message with it counts once, as long as the ledger keeps it."),
+]
+AgentName = Annotated[
+    str | None, typer.Option("--agent", "-a", help="The agent to talk to; default: the first.")
 ]
 
 
-def send(
+# Each is an option of the command.
+def send(  # noqa: PLR0913, PLR0917
     desk: CliContext,
     text: Text,
     session: Session = "main",
+    agent: AgentName = None,
     priority: Priority = "next",
     mode: QueueMode = None,
     wait: Wait = 0,
     dedup_key: DedupKey = None,
+    file: Files = None,
 ) -> None:
     """Give an agent a message; it is on disk when this returns."""
-    body: dict[str, Any] = {"text": _said(text), "priority": priority}
+    body = _body(_said(text), file) | {"priority": priority}
     if mode is not None:
         body["mode"] = mode.value
     if dedup_key is not None:
         body["dedup_key"] = dedup_key
-    receipt = desk.needed_server().post(
-        f"/api/sessions/{segment(session)}/messages", body, wait=wait or None
-    )
+    server = desk.needed_server()
+    if agent is None:
+        warn_of_namesake(desk, server, session)
+    receipt = server.post(f"{session_path(session, agent)}/messages", body, wait=wait or None)
     turn = receipt.get("turn")
     is_command = receipt.get("outcome") == "command"
     lines = [safe_lines(receipt["reply"]) if is_command else _receipt_line(receipt)]
@@ -67,37 +76,44 @@ def chat(
     desk: CliContext,
     message: Annotated[str, typer.Argument(help="One message; without it, a conversation.")] = "",
     session: Session = "main",
+    agent: AgentName = None,
+    file: Files = None,
 ) -> None:
-    """Talk to an agent and see it answer; Ctrl-C stops the turn, Ctrl-D ends the conversation."""
-    conversation = Conversation(desk, desk.needed_server(), session)
-    if message:
-        if not conversation.say(_said(message)):
-            raise typer.Exit(ExitCode.FAILURE)
+    """Talk to an agent and see all that happens there; Ctrl-C stops the turn, Ctrl-D ends."""
+    server = desk.needed_server()
+    if agent is None:
+        warn_of_namesake(desk, server, session)
+    name = session_named(session, agent)
+    if not message and not file and sys.stdin.isatty() and not desk.out.is_json:
+        converse(desk, name)
         return
-    _load_history(desk)
-    try:
-        _converse(desk, conversation)
-    finally:
-        _save_history(desk)
+    conversation = Conversation(desk, server, name)
+    if not message and not file:
+        for text in _lines():
+            # Who waited here could not even say `/resume`.
+            conversation.say(text, waits=False)
+    elif not conversation.say(_said(message), files=file):
+        raise typer.Exit(ExitCode.FAILURE)
 
 
 class Conversation:
     """One session, spoken with over the API."""
 
     def __init__(self, desk: CliContext, server: ServerClient, session: str) -> None:
-        self.when = desk.when
+        self.how_long = desk.how_long
+        self._desk = desk
         self._out = desk.out
         self._server = server
-        self._path = f"/api/sessions/{segment(session)}"
+        self._path = session_path(session)
 
-    def say(self, text: str, *, waits: bool = True) -> bool:
+    def say(self, text: str, *, waits: bool = True, files: Sequence[Path] | None = None) -> bool:
         """Send a message and show the answer as it is written; True if the turn ended well.
 
         Without `waits` a message that is put off is left to be answered later.
         """
         answer = ShownAnswer(self)
         try:
-            body = {"text": text}
+            body = _body(text, files)
             with self._server.events("POST", f"{self._path}/stream", body=body) as frames:
                 for frame in frames:
                     answer.show(frame)
@@ -111,7 +127,30 @@ class Conversation:
             if answer.state is None and answer.receipt is None:
                 raise
             self.note("the connection was lost; the message is safe", begins_line=True)
+            self._catch_up(answer)
         return answer.state in FINE
+
+    def _catch_up(self, answer: "ShownAnswer") -> None:
+        """Wait until the server is back, and show what became of the message."""
+        receipt = answer.receipt or {}
+        path = f"/api/stimuli/{receipt.get('duplicate_of') or receipt.get('stimulus_id')}"
+        while True:
+            self._desk.pause(AGAIN_AFTER_S)
+            self._server = self._desk.server() or self._server
+            try:
+                stimulus = self._server.get(path)
+                if stimulus["turn_id"] is None:
+                    if stimulus["settled_at"] is None:
+                        continue
+                    return
+                turn = self._server.get(
+                    f"/api/turns/{stimulus['turn_id']}/wait", timeout=LONGEST_WAIT_S
+                )
+            except Unreachable:
+                continue
+            if turn["state"] != "open":
+                answer.show_again(turn)
+                return
 
     def write(self, text: str) -> None:
         if not self._out.is_json:
@@ -164,8 +203,8 @@ class ShownAnswer:
                 self._note(f"{frame.data.get('failure')} {frame.data.get('model')} answers instead")
             case "waiting":
                 self._has_words = False
-                until = self._conversation.when(frame.data.get("until"))
-                self._note(f"{frame.data.get('error')} Waiting for the model until {until}")
+                until = self._conversation.how_long(frame.data.get("until"))
+                self._note(f"{frame.data.get('error')} Asked again {until}")
             case "tool" if frame.data.get("phase") == "started":
                 self._note(f"{frame.data.get('name')} …")
             case "tool" if frame.data.get("phase") not in ("started", "done"):
@@ -174,6 +213,12 @@ class ShownAnswer:
                 self._end(frame.data)
             case _:
                 pass
+
+    def show_again(self, turn: dict[str, Any]) -> None:
+        """Show the end of a turn whose story was cut off, from its first word."""
+        self._has_words = False
+        self._conversation.frame(Frame(id="", kind="turn", data=turn))
+        self._end(turn)
 
     def _end(self, turn: dict[str, Any]) -> None:
         self.state = str(turn.get("state"))
@@ -195,43 +240,20 @@ class ShownAnswer:
         self.is_inside_line = False
 
 
-def _converse(desk: CliContext, conversation: Conversation) -> None:
-    is_person = sys.stdin.isatty()
-    if is_person:
-        desk.out.note("Ctrl-C stops the agent, Ctrl-D ends the conversation, /help lists commands.")
-    for text in _lines(desk, is_person=is_person):
-        try:
-            # Who waited here could not even say `/resume`.
-            conversation.say(text, waits=False)
-        except KeyboardInterrupt:
-            continue
-        except CommandFailed as error:
-            if not is_person:
-                raise
-            desk.out.complain(f"wakeful: {error}")
-
-
-def _lines(desk: CliContext, *, is_person: bool) -> Iterator[str]:
-    """Yield what is typed until its end, or until a person says goodbye."""
-    while True:
-        try:
-            text = clean(input("> " if is_person else "")).strip()
-        except EOFError:
-            if is_person:
-                desk.out.line()
-            return
-        except KeyboardInterrupt:
-            desk.out.line()
-            continue
-        if is_person and text.lower().lstrip("/") in GOODBYE:
-            return
-        if text:
+def _lines() -> Iterator[str]:
+    """Yield what a program says, line by line."""
+    for line in typer.get_text_stream("stdin"):
+        if text := clean(line).strip():
             yield text
 
 
 def _said(text: str) -> str:
     words = typer.get_text_stream("stdin").read() if text == "-" else text
     return clean(words)
+
+
+def _body(text: str, files: Sequence[Path] | None) -> dict[str, Any]:
+    return {"text": text, "attachments": read_files(files)} if files else {"text": text}
 
 
 def _receipt_line(receipt: dict[str, Any]) -> str:
@@ -243,18 +265,3 @@ def _receipt_line(receipt: dict[str, Any]) -> str:
     if receipt.get("duplicate_of"):
         parts.append(f"the same as {receipt['duplicate_of']}")
     return safe(f"{', '.join(parts)}: {receipt.get('stimulus_id')}")
-
-
-def _load_history(desk: CliContext) -> None:
-    file = desk.home / HISTORY
-    if file.exists():
-        readline.read_history_file(file)
-    readline.set_history_length(LONGEST_HISTORY)
-
-
-def _save_history(desk: CliContext) -> None:
-    file = desk.home / HISTORY
-    if desk.home.is_dir():
-        file.touch(mode=0o600)
-        readline.write_history_file(file)
-        file.chmod(0o600)

@@ -52,6 +52,11 @@ def relative(value: str | int, now_ms: int) -> str:
     return f"in {duration(left_s)}" if left_s > 0 else f"{duration(-left_s)} ago"
 
 
+def money(cost: float) -> str:
+    """Return a cost; prices are in US dollars."""
+    return f"${cost:.4f}"
+
+
 def size(count: int) -> str:
     """Return a number of bytes."""
     amount = float(count)

@@ -10,14 +10,11 @@ from wakeful.access.tokens import NewToken
 from wakeful.cli.client import segment
 from wakeful.cli.context import CliContext
 from wakeful.cli.output import safe
-from wakeful.cli.verb import verb
 from wakeful.store.opening import is_postgres, open_store
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.stimulus import Trust
 
 BY = "cli"
-
-app = typer.Typer(help="Tokens: who may come in.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="The token's name.")]
 NameOrId = Annotated[str, typer.Argument(help="The token's name or id.")]
@@ -32,7 +29,6 @@ Trusted = Annotated[
 ]
 
 
-@verb(app, "add")
 def add(desk: CliContext, name: Name, scope: Scopes, trusted: Trusted = False) -> None:
     """Make a token; its secret is shown this once."""
     trust = Trust.OPERATOR if trusted else Trust.EXTERNAL
@@ -46,7 +42,6 @@ def add(desk: CliContext, name: Name, scope: Scopes, trusted: Trusted = False) -
     desk.out.note("Keep it: it is not shown again.")
 
 
-@verb(app, "list")
 def list_(desk: CliContext) -> None:
     """List the tokens, without their secrets."""
     page = desk.reader().get("/api/tokens")
@@ -58,7 +53,6 @@ def list_(desk: CliContext) -> None:
     desk.out.data(page, lines or ["no token yet; the first `wakeful up` makes the operator's"])
 
 
-@verb(app, "revoke")
 def revoke(desk: CliContext, name: NameOrId) -> None:
     """Revoke a token; whatever it has open closes at once."""
     server = desk.server()

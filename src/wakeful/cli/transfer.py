@@ -1,18 +1,21 @@
 """`sessions export`, `sessions import`: transcripts as files."""
 
+import codecs
 import os
 import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any, BinaryIO, cast
 
 import typer
 
-from wakeful.cli.client import ServerClient, segment
+from wakeful.cli.client import ServerClient
 from wakeful.cli.context import CliContext
 from wakeful.cli.look import SessionName
 from wakeful.cli.output import safe
+from wakeful.cli.session_names import session_named, session_path
+from wakeful.vocabulary.text import escaped_json
 
 STREAM = "-"
 PIECE = 64 * 1024
@@ -34,9 +37,9 @@ def export(
     desk: CliContext, session: SessionName, transcript: Transcript = None, output: Target = STREAM
 ) -> None:
     """Write a session's transcript as a file of JSON lines, also while no server runs."""
-    total: int = desk.reader().get(f"/api/sessions/{segment(session)}")["entries"] + 1
+    total: int = desk.reader().get(session_path(session))["entries"] + 1
     lines = size = 0
-    with _target(output) as target, _parts(desk, session, transcript) as parts:
+    with target_of(output) as target, _parts(desk, session, transcript) as parts:
         for part in parts:
             target.write(part)
             lines, size = lines + part.count(b"\n"), size + len(part)
@@ -57,7 +60,7 @@ def import_(
         report: dict[str, Any] = server.send_lines(
             "/api/sessions/import",
             pieces,
-            session=session,
+            session=None if session is None else session_named(session),
             dry_run="true" if dry_run else None,
         )
     verb = "would become" if dry_run else "became"
@@ -66,6 +69,8 @@ def import_(
     ]
     if report["troubles"] > len(lines):
         lines.append(f"… and {report['troubles'] - len(lines)} more lines like these")
+    if unknown := report.get("unknown", 0):
+        lines.append(f"kept as they are, and read by nobody: {unknown} lines of unknown kinds")
     counted = f"{report['entries']} entries on {report['branches']} branches"
     desk.out.data(report, [*lines, f"{counted} {verb} {report['session_key']}"])
 
@@ -75,16 +80,29 @@ def _parts(
 ) -> AbstractContextManager[Iterator[bytes]]:
     reader = desk.reader()
     if isinstance(reader, ServerClient):
-        return reader.lines(f"/api/sessions/{segment(session)}/export", transcript=transcript)
-    return reader.exported(session, transcript)
+        return reader.lines(f"{session_path(session)}/export", transcript=transcript)
+    return reader.exported(session_named(session), transcript)
+
+
+class Screen:
+    """A terminal that lines of JSON are written to, in a form that it shows and never obeys."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out = out
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def write(self, part: bytes) -> int:
+        self._out.write(escaped_json(self._decoder.decode(part)).encode())
+        return len(part)
 
 
 @contextmanager
-def _target(output: str) -> Generator[BinaryIO, None, None]:
+def target_of(output: str) -> Generator[BinaryIO, None, None]:
     """Open where the lines go; a file gets its name when it is whole."""
     if output == STREAM:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        lines = sys.stdout.buffer
+        yield cast("Any", Screen(lines)) if sys.stdout.isatty() else lines
+        lines.flush()
         return
     path = Path(output)
     draft = path.with_name(f"{path.name}.part")

@@ -7,25 +7,27 @@ import os
 import resource
 import signal
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
-from wakeful.cli import running
 from wakeful.cli.begin import make_home
 from wakeful.cli.context import CliContext
-from wakeful.cli.greeting import found_line, greet, look_around, reachable_url
+from wakeful.cli.greeting import found_line, greet, look_around
 from wakeful.cli.local_models import local_voice
-from wakeful.cli.running import RunningServer
 from wakeful.doors.http.connection import CONNECTIONS, OWN_FILES
 from wakeful.doors.http.door import HttpDoor
 from wakeful.doors.http.server import HttpOptions
-from wakeful.operations import token_file
+from wakeful.operations import server_note, token_file
+from wakeful.operations.server_note import Reload
 from wakeful.runtime import Runtime
+from wakeful.settings import environment
 from wakeful.settings.exposure import refuse_exposed
 from wakeful.settings.file import ServerSettings
 from wakeful.settings.load import Loaded, load, reload
-from wakeful.store.opening import is_postgres
+from wakeful.settings.problems import BadSettings
 from wakeful.telemetry import log as log_file
 from wakeful.telemetry.redaction import SHORTEST, Redaction, secrets_in
 from wakeful.vocabulary.errors import WakefulError
@@ -42,12 +44,16 @@ Port = Annotated[int | None, typer.Option(min=0, max=65_535, help="The port; 0: 
 
 def up(desk: CliContext, host: Host = None, port: Port = None) -> None:
     """Start the server; Ctrl-C lets running turns finish, a second one leaves at once."""
+    if desk.refused is not None:
+        raise desk.refused
     environ = dict(desk.environ)
     if host is not None:
         environ["WAKEFUL_HOST"] = host
     if port is not None:
         environ["WAKEFUL_PORT"] = str(port)
     os.umask(0o077)
+    own = {name: value for name, value in environ.items() if name not in os.environ}
+    os.environ.update(own)  # the libraries of providers look for their keys there
     _ask_for_files()
     loaded = load(None, environ)
     _refuse_exposed(loaded)
@@ -56,15 +62,19 @@ def up(desk: CliContext, host: Host = None, port: Port = None) -> None:
     if loaded.home.stat().st_mode & 0o077:  # not ours to close: it may be anybody's folder
         log.warning("%s is open to others; close it with `wakeful doctor --fix`", loaded.home)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(Server(desk, environ).live(loaded))
+        runner.run(Server(desk, environ, frozenset(own)).live(loaded))
 
 
 class Server:
     """One process and its runtime, which follows the settings file while it runs."""
 
-    def __init__(self, desk: CliContext, environ: dict[str, str]) -> None:
+    def __init__(
+        self, desk: CliContext, environ: dict[str, str], from_file: frozenset[str]
+    ) -> None:
         self._desk = desk
         self._environ = environ
+        self._from_file = from_file  # variables that the file `environment` gave
+        self._reloads = 0
         self._hangup = asyncio.Event()
         self._stop = asyncio.Event()
         self._runtime: Runtime | None = None  # once it is awake
@@ -76,29 +86,14 @@ class Server:
         for number in STOPPING:
             loop.add_signal_handler(number, self._asked_to_stop)
         door = HttpDoor(_http_options(loaded))
-        try:
-            async with Runtime(
-                agents=loaded.agents, settings=loaded.settings, http=door
-            ) as runtime:
-                await self._began(runtime, loaded)
-                await self._until_stopped(runtime, door, loaded)
-        finally:
-            running.forget(loaded.home)
+        async with Runtime(agents=loaded.agents, settings=loaded.settings, http=door) as runtime:
+            await self._began(runtime, loaded)
+            await self._until_stopped(runtime, door, loaded)
 
     async def _began(self, runtime: Runtime, loaded: Loaded) -> None:
-        """Write down where the server listens, and tell it."""
+        """Tell where the server listens."""
         self._runtime = runtime
-        url = reachable_url(runtime)
-        running.note(
-            loaded.home,
-            RunningServer(
-                pid=os.getpid(),
-                url=url,
-                started_at=self._desk.clock.now(),
-                has_file=not is_postgres(loaded.settings.database),
-            ),
-        )
-        log.info("awake at %s", url)
+        log.info("awake at %s", runtime.url)
         greet(self._desk, await look_around(runtime, loaded, self._environ))
         _spare_the_collector()
 
@@ -134,28 +129,58 @@ class Server:
         self._stop.set()
 
     async def _follow(self, runtime: Runtime, door: HttpDoor, began_with: Loaded) -> None:
-        """Take other settings whenever a signal says that there are some."""
+        """Take other settings whenever a signal says that there are some, and write down how."""
         loaded = began_with
         while True:
             await self._hangup.wait()
             self._hangup.clear()
-            new, outcome = reload(loaded, self._environ)
-            for problem in outcome.problems:
-                log.error("the settings stay as they are: %s", problem)
-            if outcome.problems:
-                continue
-            try:
-                _refuse_exposed(new)
-                kept = await runtime.reconfigure(agents=new.agents, settings=new.settings)
-            except WakefulError as error:
-                log.error("the settings stay as they are: %s", error)
-                continue
-            door.follow(_http_options(new))
-            _start_log(new, self._environ)
-            loaded = new
-            log.warning("settings read again; changed: %s", ", ".join(outcome.changed) or "nothing")
-            if waiting := [*kept, *_moved(began_with.server, new.server)]:
-                log.warning("only a new start changes %s", ", ".join(waiting))
+            self._reloads += 1
+            loaded, outcome = await self._taken(runtime, door, loaded)
+            moved = [] if outcome.problems else _moved(began_with.server, loaded.server)
+            outcome = msgspec.structs.replace(outcome, kept=(*outcome.kept, *moved))
+            _log_reload(outcome)
+            await asyncio.to_thread(server_note.note_reload, loaded.home, outcome)
+
+    async def _taken(
+        self, runtime: Runtime, door: HttpDoor, loaded: Loaded
+    ) -> tuple[Loaded, Reload]:
+        """Return the settings that hold from now on, and what came of reading them again."""
+        outcome = Reload(number=self._reloads, at=self._desk.clock.now())
+        try:
+            self._read_environment(loaded.home)
+            new, found = reload(loaded, self._environ)
+            if found.problems:
+                raise BadSettings(found.problems)
+            _refuse_exposed(new)
+            kept = await runtime.reconfigure(agents=new.agents, settings=new.settings)
+        except BadSettings as bad:
+            problems = tuple(map(str, bad.problems))
+            return loaded, msgspec.structs.replace(outcome, problems=problems)
+        except WakefulError as error:
+            return loaded, msgspec.structs.replace(outcome, problems=(str(error),))
+        door.follow(_http_options(new))
+        _start_log(new, self._environ)
+        return new, msgspec.structs.replace(outcome, changed=found.changed, kept=tuple(kept))
+
+    def _read_environment(self, home: Path) -> None:
+        """Take what the file `environment` says now; what the process was given stays."""
+        given = {name for name in self._environ if name not in self._from_file}
+        found = {name: value for name, value in environment.read(home).items() if name not in given}
+        for name in self._from_file - found.keys():
+            self._environ.pop(name, None)
+            os.environ.pop(name, None)
+        self._environ.update(found)
+        os.environ.update(found)
+        self._from_file = frozenset(found)
+
+
+def _log_reload(outcome: Reload) -> None:
+    for problem in outcome.problems:
+        log.error("the settings stay as they are: %s", problem)
+    if not outcome.problems:
+        log.warning("settings read again; changed: %s", ", ".join(outcome.changed) or "nothing")
+    if outcome.kept:
+        log.warning("only a new start changes %s", ", ".join(outcome.kept))
 
 
 def _http_options(loaded: Loaded) -> HttpOptions:
@@ -166,6 +191,7 @@ def _http_options(loaded: Loaded) -> HttpOptions:
         hosts=server.hosts,
         origins=server.origins,
         trusted_proxies=server.trusted_proxies,
+        sessions_per_hour=server.sessions_per_hour,
         operator_token=loaded.token,
     )
 
@@ -218,6 +244,7 @@ def secrets_of(loaded: Loaded, environ: Mapping[str, str]) -> list[str]:
     secrets = [key for one in loaded.outbound.values() for key in (one.secret or "").split()]
     secrets += [loaded.token or "", token_file.read(loaded.home) or "", *secrets_in(environ)]
     secrets.append(address.partition("@")[0].rpartition(":")[2] if "@" in address else "")
+    secrets += [one.key or "" for one in loaded.settings.providers.values()]
     for server in loaded.mcp_servers.values():
         # What a server says when it ends is logged, and it knows these.
         headers = (value for value in server.headers.values() if len(value) >= SHORTEST)

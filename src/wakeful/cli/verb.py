@@ -12,6 +12,9 @@ import typer
 from wakeful.cli.context import CliContext
 from wakeful.cli.exits import ExitCode, code_of
 from wakeful.cli.output import CommandOutput, quiet_stdout
+from wakeful.settings.environment import with_file
+from wakeful.settings.places import home_of
+from wakeful.settings.problems import BadSettings
 from wakeful.telemetry.redaction import Redaction, secrets_in
 from wakeful.vocabulary.errors import WakefulError
 
@@ -71,8 +74,13 @@ def _desk(values: dict[str, Any]) -> CliContext:
         environ["WAKEFUL_HOME"] = str(home)
     if config is not None:
         environ["WAKEFUL_CONFIG"] = str(config)
+    refused: BadSettings | None = None
+    try:
+        environ = with_file(home_of(environ), environ)
+    except BadSettings as bad:  # told by whoever needs what stands in it
+        refused = bad
     output = CommandOutput(is_json=values.pop("json", False), environ=environ)
-    return CliContext(environ, output, is_debug=values.pop("debug"))
+    return CliContext(environ, output, is_debug=values.pop("debug"), refused=refused)
 
 
 def _run(desk: CliContext, act: Callable[[], None]) -> None:

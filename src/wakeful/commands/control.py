@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from wakeful.access import audit
 from wakeful.commands.command import Caller, Deed, Said, saying
 from wakeful.gate import halts
 from wakeful.intake.sessions import Changes
@@ -17,16 +18,18 @@ async def halt(services: Services, caller: Caller, rest: str) -> Deed:
     scope, who = services.intake.scope_of(rest or None), rest or "everything"
 
     def act(tx: Tx) -> Said:
+        audit.note(tx, services.ids, who=caller.principal.name, action="halt", target=scope)
         is_new = services.intake.halt_in(tx, scope, caller.principal.name)
         return Said(text=f"Halted {who}." if is_new else f"{who.capitalize()} was halted already.")
 
     return Deed(act=act, locks=(halts.CHANGING,))
 
 
-async def resume(services: Services, _caller: Caller, rest: str) -> Deed:
+async def resume(services: Services, caller: Caller, rest: str) -> Deed:
     scope, who = services.intake.scope_of(rest or None), rest or "everything"
 
     def act(tx: Tx) -> Said:
+        audit.note(tx, services.ids, who=caller.principal.name, action="resume", target=scope)
         was_halted = services.intake.lift_in(tx, scope)
         return Said(text=f"Resumed {who}." if was_halted else f"{who.capitalize()} was not halted.")
 

@@ -48,7 +48,8 @@ async def sessions(services: Services, caller: Caller, _rest: str) -> Deed:
     found = await services.views.sessions.of_agent(
         agent_id, caller.principal.viewer, limit=MOST_SESSIONS
     )
-    lines = [f"{one.key}{f' ({one.label})' if one.label else ''}" for one in found]
+    names = ((one.key, one.label or one.display_name) for one in found)
+    lines = [f"{key} ({name})" if name else key for key, name in names]
     return saying("\n".join(lines) or "There are no sessions yet.")
 
 
@@ -114,7 +115,7 @@ def _until(lane: LaneStatus) -> str:
 def _used(session: Session) -> str:
     return (
         f"{session.input_tokens} tokens read, {session.output_tokens} written, "
-        f"{session.cost:.4f} spent in this conversation"
+        f"${session.cost:.4f} spent in this conversation"
     )
 
 
@@ -126,5 +127,5 @@ def _told(link: ChainLink) -> str:
     )
     return (
         f"{turn.id} ({turn.state.value}) because of {woken}; questions: {len(link.asks)}, "
-        f"tool calls: {len(link.tools)}, {turn.cost:.4f} spent"
+        f"tool calls: {len(link.tools)}, ${turn.cost:.4f} spent"
     )

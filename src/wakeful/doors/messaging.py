@@ -4,6 +4,8 @@ A door proves who speaks, names the session or the contact, and renders what com
 are read here and nowhere else; trust and owner are the principal's.
 """
 
+from typing import Literal
+
 from msgspec.structs import replace
 
 from wakeful.access import rules
@@ -13,20 +15,35 @@ from wakeful.commands.command import Caller
 from wakeful.doors import naming
 from wakeful.intake import dedup
 from wakeful.intake.bindings import Contact
-from wakeful.intake.draft import parse_priority, ready
+from wakeful.intake.draft import AttachmentLimits, parse_priority, ready
 from wakeful.services import Services
+from wakeful.store.database import Tx
+from wakeful.transcript import overheard
+from wakeful.transcript.overheard import Overheard
+from wakeful.transcript.sessions import SESSIONS
+from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.route import Route
-from wakeful.vocabulary.session_key import SessionKey
-from wakeful.vocabulary.stimulus import Attachment, Draft, ReadyAttachment, Receipt
+from wakeful.vocabulary.session_key import KeyKind, SessionKey
+from wakeful.vocabulary.stimulus import (
+    Attachment,
+    Draft,
+    Outcome,
+    ReadyAttachment,
+    Receipt,
+    Trust,
+)
 from wakeful.vocabulary.text import one_line
 
-LARGEST_ATTACHMENTS = 10 * 1024 * 1024  # bytes, together
 LONGEST_NAME = 256
+LONGEST_TOLD = 200
 IDEMPOTENT_S = 86_400
 CHAT_DEBOUNCE_MS = 1000  # people at chats say one thing in several messages
+
+
+_PLACES = frozenset({KeyKind.DM, KeyKind.GROUP, KeyKind.CHANNEL})
 
 
 class Forbidden(InvalidInput):
@@ -48,6 +65,8 @@ class Message(Record):
     idempotency_key: str | None = None  # instead: who repeats it gets the first answer again
     attachments: tuple[Attachment, ...] = ()
     route: Route | None = None  # where the answer goes; a contact is its own
+    is_mention: bool | None = None  # in a room: whether the agent is meant; None: by its name
+    message_id: str | None = None  # what the door calls it: an answer names it
 
 
 class Address(Record):
@@ -61,6 +80,7 @@ class Address(Record):
     binding: str | None = None
     debounce_ms: int = 0
     makes_for: str | None = None  # whose a new session is, if not the principal's
+    contact: Contact | None = None  # None: the session was named
 
 
 class Prepared(Record):
@@ -68,6 +88,7 @@ class Prepared(Record):
 
     caller: Caller
     is_idempotent: bool
+    is_addressed: bool = True  # False: said in a room to others than the agent
 
     @property
     def session_key(self) -> SessionKey:
@@ -87,8 +108,7 @@ async def prepare(
     """Find out where a message goes and whether it may; nothing is written."""
     if message.idempotency_key is not None and message.dedup_key is not None:
         raise InvalidInput("dedup_key", "give this or an idempotency key, not both")
-    if _size(message.attachments) > LARGEST_ATTACHMENTS:
-        raise TooLarge("attachments", "must be at most 10 MiB together")
+    _check_attachments(message.attachments, services.intake.attachments)
     if isinstance(to, Contact):
         address = await _of_contact(services, principal, to, message)
     else:
@@ -97,6 +117,7 @@ async def prepare(
     return Prepared(
         caller=Caller(principal=address.principal, draft=draft),
         is_idempotent=message.idempotency_key is not None,
+        is_addressed=await _is_addressed(services, address, message),
     )
 
 
@@ -104,7 +125,9 @@ async def file(services: Services, spoken: Prepared) -> Receipt:
     """Do what a message commands, or file it for the agent."""
     draft = spoken.caller.draft
     receipt = await commands.run(services, spoken.caller)
-    if receipt is None:
+    if receipt is None and not spoken.is_addressed:
+        receipt = await _overhear(services, draft)
+    elif receipt is None:
         inline = queue_words.cut_out(draft.text)
         if inline.queue is not NO_OVERRIDES:
             draft = replace(draft, text=inline.text, queue=draft.queue.under(inline.queue))
@@ -117,7 +140,9 @@ async def _of_session(
 ) -> Address:
     return Address(
         principal=principal,
-        session_key=await naming.writable_session(services.views, principal, words),
+        session_key=await naming.writable_session(
+            services.views, principal, words, services.gatekeeper.make_session
+        ),
         scope=principal.token_id or principal.owner,
         source=_source(principal, message) or principal.name,
         route=message.route,
@@ -130,7 +155,8 @@ async def _of_contact(
     """Return where a contact's messages go; whoever has no name of their own speaks for it."""
     bound = services.views.bindings.resolve(contact, is_operator=principal.is_operator)
     principal = replace(principal, owner=principal.owner or bound.place)
-    await naming.check_writable(services.views, principal, bound.session_key)
+    making = services.gatekeeper.make_session
+    await naming.check_writable(services.views, principal, bound.session_key, making)
     return Address(
         principal=principal,
         session_key=bound.session_key,
@@ -141,7 +167,51 @@ async def _of_contact(
         debounce_ms=CHAT_DEBOUNCE_MS,
         # A room is nobody's own, even if the operator speaks first: else others could not follow.
         makes_for=bound.place if contact.is_room else None,
+        contact=contact,
     )
+
+
+async def _is_addressed(services: Services, address: Address, message: Message) -> bool:
+    """Tell whether a message is for the agent; in a room, by default, only if it is mentioned.
+
+    Whoever names the session of a room instead of the room speaks to its agent, unless the
+    session itself wants mentions.
+    """
+    key = address.session_key
+    if not overheard.is_room(key) or message.is_mention:
+        return True
+    rows = await services.views.store.read(SESSIONS.select("WHERE key = :key"), key=key)
+    chosen = next((row.overrides.activation for row in SESSIONS.read_known(rows)), None)
+    if chosen is None:
+        chosen = "always" if address.contact is None else "mention"
+    if chosen == "always":
+        return True
+    return message.is_mention is None and naming.is_named(message.text, keys.agent_of(key))
+
+
+async def _overhear(services: Services, draft: Draft) -> Receipt:
+    """Keep what was said to others for the next turn in this room; it is no stimulus."""
+    draft = services.intake.checked(draft)
+
+    def write(tx: Tx) -> Receipt:
+        first = None if draft.dedup_key is None else dedup.claim(tx, draft, "")
+        if first is not None:
+            return dedup.repeated(first, draft, None)
+        line = Overheard(
+            id=services.ids.new("oh"),
+            session_key=draft.session_key,
+            source=draft.source,
+            text=draft.text,
+            is_external=draft.trust is Trust.EXTERNAL,
+            at=tx.now,
+        )
+        overheard.note(tx, line)
+        receipt = Receipt(stimulus_id="", session_key=draft.session_key, outcome=Outcome.OVERHEARD)
+        if draft.dedup_key is not None:
+            dedup.keep_receipts(tx, [(draft, receipt)])
+        return receipt
+
+    return await services.views.store.transact(write)
 
 
 def _draft(address: Address, message: Message, attachments: tuple[ReadyAttachment, ...]) -> Draft:
@@ -162,7 +232,17 @@ def _draft(address: Address, message: Message, attachments: tuple[ReadyAttachmen
         attachments=attachments,
         binding=address.binding,
         makes_for=address.makes_for,
+        display_name=_told(address, "display_name"),
+        subject=_told(address, "subject"),
+        message_id=message.message_id,
     )
+
+
+def _told(address: Address, field: Literal["display_name", "subject"]) -> str | None:
+    """Return what a door tells of a peer or room, for the session that is theirs alone."""
+    if address.contact is None or keys.parse(address.session_key).kind not in _PLACES:
+        return None
+    return one_line(getattr(address.contact, field), LONGEST_TOLD) or None
 
 
 def _source(principal: Principal, message: Message) -> str | None:
@@ -175,6 +255,17 @@ def _source(principal: Principal, message: Message) -> str | None:
     if not source:
         raise InvalidInput("source", "must not be blank")
     return source
+
+
+def _check_attachments(attachments: tuple[Attachment, ...], limits: AttachmentLimits) -> None:
+    """Refuse more than one message may bring, before any of it is read."""
+    if len(attachments) > limits.most_files:
+        rule = f"must be at most {limits.most_files} files, not {len(attachments)}"
+        raise InvalidInput("attachments", rule)
+    size = _size(attachments)
+    if size > limits.most_bytes:
+        rule = f"must be at most {limits.most_bytes} bytes together, not {size}"
+        raise TooLarge("attachments", rule)
 
 
 def _size(attachments: tuple[Attachment, ...]) -> int:

@@ -3,6 +3,9 @@
 The rules are those of `access`; what they do not allow is told as if it did not exist.
 """
 
+import re
+from collections.abc import Callable
+
 from wakeful.access import rules
 from wakeful.access.principal import Principal
 from wakeful.services import Views
@@ -13,23 +16,29 @@ from wakeful.vocabulary.errors import InvalidInput, NotFound
 from wakeful.vocabulary.session_key import SessionKey
 from wakeful.vocabulary.stimulus import Stimulus
 
+Making = Callable[[Principal], None]  # told of each session that is about to be made; may refuse
+
 
 def key_of(views: Views, words: str, field: str = "session_key") -> SessionKey:
     """Return the key that words name; short forms mean the first agent."""
     return keys.canonical(words, views.bindings.default_agent, field)
 
 
-async def writable_session(views: Views, principal: Principal, words: str) -> SessionKey:
+async def writable_session(
+    views: Views, principal: Principal, words: str, making: Making
+) -> SessionKey:
     """Return the key of a session that a principal may write to, or make."""
     if principal.is_operator:  # who may enter every session, and is told why a name is none
         return views.bindings.answering_session(key_of(views, words), principal.owner)
     key = _known_key(views, words)
-    await check_writable(views, principal, key)
+    await check_writable(views, principal, key, making)
     return key
 
 
-async def check_writable(views: Views, principal: Principal, key: SessionKey) -> None:
-    """Refuse a session that a principal may neither write to nor make.
+async def check_writable(
+    views: Views, principal: Principal, key: SessionKey, making: Making
+) -> None:
+    """Refuse a session that a principal may neither write to nor make; `making` counts a new one.
 
     Intake looks again in the accepting transaction, since two may make one at once.
     """
@@ -37,6 +46,8 @@ async def check_writable(views: Views, principal: Principal, key: SessionKey) ->
     owner = await views.sessions.owner_of(key)
     if not is_served or not rules.may_enter(principal, key, owner):
         raise _no_session(key)
+    if owner is None:
+        making(principal)
 
 
 async def seen_session(views: Views, principal: Principal, words: str) -> Session:
@@ -53,6 +64,13 @@ async def own_session_key(views: Views, principal: Principal, words: str) -> Ses
     if owner is None or not rules.may_change(principal, owner):
         raise _no_session(key)
     return key
+
+
+def is_named(text: str, agent_id: str) -> bool:
+    """Tell whether a text names an agent: its id after an `@`, and no longer word."""
+    return (
+        re.search(rf"(?<![\w@-])@{re.escape(agent_id)}(?![\w-])", text, re.IGNORECASE) is not None
+    )
 
 
 def is_alias(views: Views, principal: Principal, words: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from wakeful.bus.bus import Bus
 from wakeful.outbox import outbox
-from wakeful.outbox.outbox import Delivery, DeliveryState
+from wakeful.outbox.outbox import Delivery, DeliveryState, ReadyDelivery
 from wakeful.store.database import Store, Tx
 from wakeful.vocabulary.clock import Clock, ClockRollbacks, time_limit, wait_until
 from wakeful.vocabulary.errors import (
@@ -22,7 +22,7 @@ from wakeful.vocabulary.retrying import retrying
 from wakeful.vocabulary.text import error_text
 
 # Returns when the receiver has it; may be called again with the same delivery id.
-Door = Callable[[Delivery], Awaitable[None]]
+Door = Callable[[ReadyDelivery], Awaitable[None]]
 
 TIMEOUT_S = 30.0
 LOOK_EVERY_MS = 60_000
@@ -150,9 +150,10 @@ class Sender:
             door = self._doors.get(delivery.route.door)
             if door is None:
                 raise Transient(f"no door {delivery.route.door!r} is open")
+            ready = await outbox.made_ready(self._store, delivery)
             failpoint("send")
             async with time_limit(self._clock, TIMEOUT_S):
-                await door(delivery)
+                await door(ready)
             failpoint("sent")
         except (Permanent, InvalidInput) as error:
             await self._note(delivery, DeliveryState.FAILED, error_text(error))

@@ -9,11 +9,22 @@ from wakeful.doors.signing import sign
 from wakeful.net.addresses import NOBODY, Allowed
 from wakeful.net.client import Client, HttpRequest
 from wakeful.net.verdict import refuse_failure
-from wakeful.outbox.outbox import Delivery
+from wakeful.outbox.outbox import ReadyDelivery
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.record import Record
 
 _encode = msgspec.json.Encoder().encode
+
+
+class OutgoingAttachment(Record, omit_defaults=True):
+    """A file that goes along: where it can be taken, and its bytes if the receiver wants them."""
+
+    name: str
+    media_type: str
+    size: int  # bytes
+    hash: str  # SHA-256
+    path: str  # of this server's HTTP interface; needs a token that may see the session
+    data: str | None = None  # base64
 
 
 class Outgoing(Record):
@@ -28,6 +39,8 @@ class Outgoing(Record):
     thread: str
     account: str
     created_at: str
+    reply_to: str | None  # the message that it answers, as the receiver named it
+    attachments: Sequence[OutgoingAttachment]
 
 
 class WebhookOut:
@@ -42,6 +55,7 @@ class WebhookOut:
         client: Client,
         clock: Clock,
         allowed: Allowed = NOBODY,
+        has_bytes: bool = False,
     ) -> None:
         self._name = name
         self._url = url
@@ -49,9 +63,10 @@ class WebhookOut:
         self._client = client
         self._clock = clock
         self._allowed = allowed
+        self._has_bytes = has_bytes
 
-    async def __call__(self, delivery: Delivery) -> None:
-        body = _encode(_outgoing(delivery))
+    async def __call__(self, delivery: ReadyDelivery) -> None:
+        body = _encode(_outgoing(delivery, has_bytes=self._has_bytes))
         headers = sign(self._keys, delivery.id, body, self._clock.now())
         answer = await self._client.send(
             HttpRequest(
@@ -66,7 +81,7 @@ class WebhookOut:
         refuse_failure(answer, self._name, self._clock.now())
 
 
-def _outgoing(delivery: Delivery) -> Outgoing:
+def _outgoing(delivery: ReadyDelivery, *, has_bytes: bool) -> Outgoing:
     route = delivery.route
     return Outgoing(
         id=delivery.id,
@@ -79,4 +94,16 @@ def _outgoing(delivery: Delivery) -> Outgoing:
         created_at=datetime.fromtimestamp(delivery.filed_at / 1000, UTC).isoformat(
             timespec="milliseconds"
         ),
+        reply_to=delivery.reply_to,
+        attachments=[
+            OutgoingAttachment(
+                name=file.name,
+                media_type=file.media_type,
+                size=file.size,
+                hash=file.hash,
+                path=f"/api/deliveries/{delivery.id}/attachments/{file.hash}",
+                data=file.data if has_bytes else None,
+            )
+            for file in delivery.files
+        ],
     )

@@ -1,14 +1,14 @@
 """Write to lanes: their locks are taken up front, sorted, together with the right to ask for halts.
 
 Which other lanes a turn's commit touches is declared by its calls and by whom it reports to. What
-was not declared is found under the locks, and the transaction runs again with it.
+was not declared is found under the locks (`lane_rows.require`), and the store runs the transaction
+again with it.
 """
 
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from wakeful.broker import lane_rows
-from wakeful.broker.lane_rows import LanesNeeded
 from wakeful.gate import halts
 from wakeful.store.database import Store, Tx
 
@@ -17,10 +17,4 @@ T = TypeVar("T")
 
 async def write_in_lanes(store: Store, session_keys: Iterable[str], fn: Callable[[Tx], T]) -> T:
     """Run a write that holds these lanes, and whichever others it turns out to need."""
-    locked = frozenset(session_keys)
-    while True:
-        locks = [*map(lane_rows.lock, sorted(locked)), halts.ASKING]
-        try:
-            return await store.transact(fn, locks=locks)
-        except LanesNeeded as needed:
-            locked |= needed.session_keys
+    return await store.transact(fn, locks=[*map(lane_rows.lock, session_keys), halts.ASKING])

@@ -23,6 +23,7 @@ from wakeful.intake.decide import (
     decide,
     opens_turn,
 )
+from wakeful.intake.draft import AttachmentLimits
 from wakeful.intake.facts import arrival_of, lane_facts
 from wakeful.intake.filing import is_debounced, overflow_of, receipt_of, row_of
 from wakeful.intake.queue_rules import QueueRules
@@ -55,6 +56,7 @@ class IntakeRules(Record):
     storm: StormLimits = StormLimits()
     max_chain_depth: int = 16
     reset: ResetTimes = NO_RESETS
+    attachments: AttachmentLimits = AttachmentLimits()
 
 
 @dataclass
@@ -216,7 +218,8 @@ class Acceptance:
             started_at=tx.now,
             binding=draft.binding,
             owner=draft.makes_for or draft.owner,
-            parent=keys.parent(SessionKey(draft.session_key)),
+            parent=(parent := keys.parent(SessionKey(draft.session_key))),
+            parent_kind=None if parent is None else "thread",
         )
 
     def _accept(
@@ -328,7 +331,13 @@ class Acceptance:
             work.has_spoken = True
             route = work.session.route if draft.route is None else draft.route
             heard_at = tx.now if draft.kind.rule.is_person else work.session.last_human_at
-            work.session = replace(work.session, route=route, last_human_at=heard_at)
+            work.session = replace(
+                work.session,
+                route=route,
+                last_human_at=heard_at,
+                display_name=draft.display_name or work.session.display_name,
+                subject=draft.subject or work.session.subject,
+            )
         if decision.interrupt is not Interrupt.NONE and work.turn is not None:
             turns.interrupt(tx, work.turn.id, decision.interrupt)
             lane_rows.resume(tx, lane.session_key, tx.now)  # a turn without a task needs one to end

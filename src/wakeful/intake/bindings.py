@@ -32,6 +32,8 @@ class Contact(Record):
     group: str = ""
     channel: str = ""
     thread: str = ""
+    display_name: str = ""  # of the peer or room, for people; it names no session
+    subject: str = ""  # what the room is about
 
     @property
     def is_room(self) -> bool:

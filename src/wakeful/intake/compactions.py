@@ -107,4 +107,5 @@ def _undoing(view: CompactionBody, undone_id: str, tokens: int) -> CompactionBod
         details=view.details,
         previous=view.previous,
         undoes=undone_id,
+        is_external=view.is_external,
     )

@@ -1,4 +1,9 @@
-"""Deduplication: a key is unique within its scope and window, enforced by the database."""
+"""Deduplication: a key is unique within its scope and window, enforced by the database.
+
+A key without a window goes with its stimulus, whatever the clock says. A window is wall time, since
+it must outlive the process: a clock that is set ahead ends it, and one that is set back never makes
+it longer than it is from now on.
+"""
 
 import hashlib
 from collections.abc import Sequence
@@ -60,9 +65,22 @@ def claim(tx: Tx, draft: Draft, stimulus_id: str) -> First | None:
     )
     if taken is not None:
         return None
+    _shorten(tx, draft, stimulus_id)
     first = find(tx, draft)
     assert first is not None
     return first
+
+
+def _shorten(tx: Tx, draft: Draft, stimulus_id: str) -> None:
+    """Let a window that a clock began which was ahead end when one that begins now would."""
+    tx.run(
+        "UPDATE dedup SET expires_at = :latest WHERE scope = :scope AND key = :key "
+        "AND expires_at > :latest AND expires_at < :never",
+        scope=scope_of(draft),
+        key=draft.dedup_key,
+        latest=_expiry(tx.now, draft, stimulus_id),
+        never=WITH_STIMULUS,
+    )
 
 
 def _expiry(now: int, draft: Draft, stimulus_id: str) -> int:

@@ -11,6 +11,7 @@ import msgspec
 
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.errors import InvalidInput
+from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.stimulus import Attachment, Draft, Priority, ReadyAttachment
 from wakeful.vocabulary.text import clean, is_plain
@@ -23,7 +24,15 @@ LONGEST_WINDOW_S = 7 * 86_400
 DEEPEST = 2**31 - 1  # what every database holds
 LATEST = 2**53  # milliseconds; what any JSON reader can hold
 
-_NAMES = ("source", "scope", "dedup_key", "cause_id", "root_id", "begins")
+
+class AttachmentLimits(Record):
+    """How much may come along with one message."""
+
+    most_files: int = 20
+    most_bytes: int = 10 * 1024 * 1024  # together
+
+
+_NAMES = ("source", "scope", "dedup_key", "cause_id", "root_id", "begins", "message_id")
 
 
 def checked(draft: Draft) -> Draft:

@@ -1,6 +1,6 @@
 """What is filed for a stimulus: its row, and what its sender is told."""
 
-from wakeful.broker import attachments
+from wakeful import attachments
 from wakeful.broker.lane_rows import Lane, Overflow
 from wakeful.broker.stimuli import NEVER
 from wakeful.intake.decide import (
@@ -81,6 +81,7 @@ def row_of(
         preemptions=0,
         accepted_at=tx.now,
         settled_at=None,
+        message_id=draft.message_id,
     )
 
 

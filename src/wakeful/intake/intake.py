@@ -66,6 +66,7 @@ class Intake:
         self._agents = agents
         self._settlement = settlement
         self.bindings = bindings or Bindings()
+        self.attachments = rules.attachments  # what doors let through
         self.queue = QueueRules(agents, self.bindings, everywhere=rules.queue, doors=rules.doors)
         self._acceptance = Acceptance(
             bus, ids, self.queue, rules, settlement=settlement, may_wake=may_wake
@@ -80,6 +81,7 @@ class Intake:
         """Accept by other rules from now on."""
         self.queue.follow(rules.queue, rules.doors)
         self._acceptance.follow(rules)
+        self.attachments = rules.attachments
 
     async def accept(self, draft: Draft) -> Receipt:
         """Accept a stimulus; it is on disk when this returns."""

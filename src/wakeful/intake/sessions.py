@@ -28,6 +28,7 @@ from wakeful.vocabulary.text import clean, is_plain
 LONGEST_LABEL = 200
 LONGEST_SUMMARY = 100_000
 LONGEST_MODEL = 256
+AGENTS_OWN = "default"  # the name of the agent's own model in the line about a change
 
 CheckModel = Callable[[str], object]  # raises InvalidInput for a name that means no model
 FollowQueue = Callable[[Tx, Session], None]  # lets what waits follow new queue settings
@@ -88,10 +89,12 @@ class SessionActs:
         to: SessionKey | None = None,
         summary: str | None = None,
         owner: str = OPERATOR,
+        is_external: bool = False,
     ) -> Session:
         """Go on from an entry: on a new branch, or in the new session `to`, which is `owner`'s.
 
-        A summary tells the new path what the one it leaves came to.
+        A summary tells the new path what the one it leaves came to; `is_external` if somebody
+        outside wrote it.
         """
         told = None if summary is None else _checked_summary(summary)
         if to is not None and keys.agent_of(to) != keys.agent_of(key):
@@ -108,7 +111,7 @@ class SessionActs:
             else:
                 forked = self._fork_to(tx, session, at_id, to, owner)
             if told is not None:
-                body = NoteBody(topic=left or "", text=told)
+                body = NoteBody(topic=left or "", text=told, is_external=is_external)
                 forked = self._append(tx, forked, EntryKind.BRANCH_SUMMARY, body)
             self._bus.publish(
                 tx, "session.forked", key, at=at_id, to=to, branch=forked.branch, left=left
@@ -161,6 +164,8 @@ class SessionActs:
         rest = {name: given[name] for name in given if name not in own}
         chosen = replace(session, overrides=replace(session.overrides, **own), **rest)
         sessions.choose(tx, chosen)
+        if chosen.overrides.model != session.overrides.model:
+            chosen = self._append(tx, chosen, EntryKind.MODEL_CHANGE, _model_change(chosen))
         if "queue" in given:
             self._follow_queue(tx, chosen)
         self._bus.publish(tx, "session.changed", key, fields=sorted(given))
@@ -179,8 +184,9 @@ class SessionActs:
                 depth = entry.depth
             if depth <= session.seen_depth:
                 return session
-            sessions.note_seen(tx, key, depth)
-            seen = replace(session, seen_depth=depth)
+            unread = entries.count_heard(tx, session, depth)
+            seen = replace(session, seen_depth=depth, unread=unread)
+            sessions.note_seen(tx, seen)
             self._bus.publish(tx, "session.seen", key, unread=seen.unread)
             return seen
 
@@ -217,6 +223,7 @@ class SessionActs:
         forked = forks.onto_branch(tx, copy, at, self._ids.new("br"))
         forked = replace(forked, seen_depth=at.depth)
         sessions.add_missing(tx, [forked])
+        forks.inherit(tx, forked)
         self._bus.publish(tx, "session.created", to)
         return forked
 
@@ -246,6 +253,12 @@ def existing(tx: Tx, key: str, get: Get = sessions.get) -> Session:
 def _has_open_turn(tx: Tx, key: str) -> bool:
     lane = lane_rows.get(tx, key)
     return lane is not None and lane.turn_id is not None
+
+
+def _model_change(session: Session) -> NoteBody:
+    """Return the line that says from where on another model answers."""
+    provider, _, name = (session.overrides.model or "").rpartition(":")
+    return NoteBody(topic=provider, text=name or AGENTS_OWN)
 
 
 def _checked(changes: Changes) -> Changes:

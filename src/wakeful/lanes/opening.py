@@ -15,7 +15,7 @@ from wakeful.lanes.waiting import Waiting
 from wakeful.prompts import notes
 from wakeful.store.database import Tx
 from wakeful.tools.tool import Effect
-from wakeful.transcript import entries, resets, sessions
+from wakeful.transcript import entries, overheard, resets, sessions
 from wakeful.transcript.sessions import Session
 from wakeful.turn import next_step
 from wakeful.turn.agent import ReadyAgent
@@ -29,13 +29,15 @@ from wakeful.turn.sizing import is_compaction
 from wakeful.turns import asks, tool_calls, turns
 from wakeful.turns.asks import Purpose
 from wakeful.turns.turns import ENDS, End, Interrupt, Phase, Turn, TurnState
+from wakeful.vocabulary.entry import UserBody
 from wakeful.vocabulary.kinds import View
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import Stimulus, Trust
 
 MAX_PREEMPTIONS = 3  # then a stimulus runs uninterrupted, except by stop
 
-_RERUNS = frozenset({Effect.READ.value, Effect.IDEMPOTENT.value})
+# A ledger tool acts in the commit of its result: before that, only files were read for it.
+_RERUNS = frozenset({Effect.READ.value, Effect.IDEMPOTENT.value, Effect.LEDGER.value})
 
 
 class Opened(Record):
@@ -261,6 +263,7 @@ class Opening:
         if lane.overflow is not None:
             lane_rows.forget_overflow(tx, lane.session_key)
             commit.note("overflow", notes.overflow(lane.overflow.count, lane.overflow.lines))
+        self._show_overheard(commit)
         reopened = [s.id for s in choice.stimuli if s.preemptions]
         shown = entries.shown(tx, commit.session, reopened) if reopened else {}
         new = [stimulus for stimulus in choice.stimuli if not shown.get(stimulus.id)]
@@ -270,6 +273,18 @@ class Opening:
         if any(shown.values()):
             again = [_named(one) for one in choice.stimuli if shown.get(one.id)]
             commit.note("still_to_do", notes.still_to_do(again))
+
+    def _show_overheard(self, commit: TurnCommit) -> None:
+        """Add what was said in a room since the last turn there."""
+        if not overheard.is_room(commit.session.key):
+            return
+        lines = overheard.take(commit.tx, commit.session.key)
+        if lines:
+            text = notes.overheard([(line.source, line.text) for line in lines])
+            is_external = any(line.is_external for line in lines)
+            commit.add(UserBody(text=text, source="room", is_external=is_external))
+            if is_external:
+                commit.taint()
 
     def _reopen(
         self,
@@ -326,7 +341,7 @@ def _first_step(commit: TurnCommit) -> Next:
     if next_step.is_moot(commit):
         return next_step.end(commit, End(state=TurnState.DONE))
     if is_compaction(commit.turn):
-        return next_step.compact(commit, 1, Purpose.SUMMARY)
+        return next_step.remember_or_compact(commit, 1)
     return next_step.ask_or_compact(commit, 1)
 
 

@@ -1,18 +1,62 @@
 """Find a model by its name."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from wakeful.models.fallback import Fallback
+from wakeful.models.formats.anthropic import AnthropicMessages
+from wakeful.models.formats.format import Format
+from wakeful.models.formats.openai_chat import DIALECTS, USUAL, Dialect, OpenAIChat
+from wakeful.models.formats.openai_responses import OpenAIResponses
 from wakeful.models.model import Model
-from wakeful.models.providers import refuse_unusable
+from wakeful.models.providers import NONE_OWN, PROVIDERS, Chosen, Kind, Providers, choose
 from wakeful.models.remote import Remote
+from wakeful.models.sight import stated_sight
 from wakeful.models.timed import TimedModel
+from wakeful.models.windows import ModelSettings, stated_window
 from wakeful.vocabulary.agent import Limits
-from wakeful.vocabulary.clock import Clock
+from wakeful.vocabulary.clock import Clock, SystemClock
 
 
-def find(model: str | Model, field: str = "model") -> Model:
+class Catalog:
+    """Finds models by what the operator says about them and their providers."""
+
+    def __init__(
+        self, providers: Providers, known: Mapping[str, ModelSettings], clock: Clock
+    ) -> None:
+        self._providers = providers
+        self._known = known  # what the operator says about models, by their names
+        self._clock = clock
+
+    def find(self, model: str | Model, field: str = "model") -> Model:
+        return find(model, field, providers=self._providers, clock=self._clock)
+
+    def resolve(self, models: Sequence[str | Model], limits: Limits) -> Model:
+        """Return the model of an agent: the first, the others behind it, none for ever."""
+        first, *others = models
+        found = [self.find(first), *(self.find(one, "fallback_models") for one in others)]
+        patient = [self._timed(one, limits) for one in found]
+        return Fallback(patient, self._clock) if others else patient[0]
+
+    def _timed(self, model: Model, limits: Limits) -> Model:
+        window = stated_window(model.name, self._known)
+        return TimedModel(model, limits, self._clock, window, stated_sight(model, self._known))
+
+    def resolve_one(self, name: str, limits: Limits) -> Model:
+        return self.resolve([name], limits)
+
+    def follow(self, other: "Catalog") -> None:
+        """Find models as another does from now on."""
+        self._providers, self._known = other._providers, other._known
+
+
+def find(
+    model: str | Model,
+    field: str = "model",
+    *,
+    providers: Providers = NONE_OWN,
+    clock: Clock | None = None,
+) -> Model:
     """Return the model that a name means; a model that was given is returned as it is."""
     if not isinstance(model, str):
         return model
@@ -20,13 +64,29 @@ def find(model: str | Model, field: str = "model") -> Model:
         from wakeful.models.demo import Demo
 
         return Demo()
-    refuse_unusable(model, os.environ, field)
-    return Remote(model)
+    chosen = choose(model, os.environ, providers, field)
+    if chosen.kind is None:
+        return Remote(model, chosen)
+    # HTTP and TLS take time and memory, which whoever speaks with nobody keeps.
+    from wakeful.models.direct import DirectModel, Endpoint
+
+    endpoint = Endpoint(
+        name=model,
+        provider=chosen.system,
+        model=chosen.model,
+        base_url=chosen.base_url,
+        key=chosen.key,
+    )
+    return DirectModel(endpoint, _format(chosen.kind, chosen), clock or SystemClock())
 
 
-def resolve_model(models: Sequence[str | Model], limits: Limits, clock: Clock) -> Model:
-    """Return the model of an agent: the first, the others behind it, none waited for for ever."""
-    first, *others = models
-    found = [find(first), *(find(one, "fallback_models") for one in others)]
-    patient = [TimedModel(one, limits, clock) for one in found]
-    return Fallback(patient, clock) if others else patient[0]
+def _format(kind: Kind, chosen: Chosen) -> Format:
+    match kind:
+        case Kind.ANTHROPIC:
+            return AnthropicMessages(chosen.model, chosen.system)
+        case Kind.OPENAI_CHAT:
+            known = Dialect() if chosen.provider in PROVIDERS else USUAL
+            dialect = DIALECTS.get(chosen.provider, known)
+            return OpenAIChat(chosen.model, chosen.system, dialect)
+        case Kind.OPENAI_RESPONSES:
+            return OpenAIResponses(chosen.model, chosen.system)

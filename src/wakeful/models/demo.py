@@ -59,7 +59,7 @@ def _next_step(request: Request) -> tuple[str, list[ToolCall]]:
     said: list[str] = []
     needed: list[str] = []
     calls: list[ToolCall] = []
-    asks = _asks(messages)
+    asks = _asks(messages, tools)
     for number in range(max(0, len(asks) - MOST_ASKS), len(asks)):
         tried = _results_of(number, results)
         match answer(asks[number], tools, [result for result in tried if not _is_skipped(result)]):
@@ -88,12 +88,12 @@ def _of_this_turn(messages: Sequence[Message]) -> Sequence[Message]:
     return messages
 
 
-def _asks(messages: Sequence[Message]) -> list[str]:
+def _asks(messages: Sequence[Message], tools: frozenset[str]) -> list[str]:
     texts = [message.text for message in messages if isinstance(message, UserMessage)]
-    return [ask for text in texts for ask in _split(text)] or [""]
+    return [ask for text in texts for ask in _split(text, tools)] or [""]
 
 
-def _split(text: str) -> list[str]:
+def _split(text: str, tools: frozenset[str]) -> list[str]:
     """Return the requests that one prompt holds: several people may have spoken."""
     plain = _FENCE.sub(lambda fence: fence[2], text)
     queued = [part.strip() for part in _QUEUED.split(plain) if part.strip()]
@@ -102,7 +102,7 @@ def _split(text: str) -> list[str]:
         pieces = [piece for piece in part.split("\n\n") if piece.strip()]
         # Paragraphs are requests of their own only if each of them is one.
         is_many = len(pieces) > 1 and all(
-            len(piece) <= LONGEST_ASK and understand(piece) for piece in pieces
+            len(piece) <= LONGEST_ASK and understand(piece, tools) for piece in pieces
         )
         asks += pieces if is_many else [part]
     return asks

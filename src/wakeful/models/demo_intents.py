@@ -27,6 +27,12 @@ _ZONE = (
     r"(?:\s+(?!(?:and|or|now|please|right|today)\b)[A-Z][\w-]*)?))?"
 )
 
+# A name with an underscore is meant as a tool's, whether or not this turn has it.
+_BY_NAME = (
+    r"^\W*(?:please\s+)?(?:use|call)\s+(?:the\s+)?(?:tool\s+)?`?(?P<tool>[a-zA-Z][\w-]*)`?"
+    r"(?:\s+with)?[:\s]*(?P<arguments>.*)"
+)
+
 # The first that fits answers; the narrow ones come first.
 INTENTS: tuple[Intent, ...] = (
     Intent(
@@ -34,8 +40,7 @@ INTENTS: tuple[Intent, ...] = (
         act=acts.be_quiet,
     ),
     Intent(
-        words=r"^\W*(?:please\s+)?(?:use|call)\s+(?:the\s+)?(?:tool\s+)?`?(?P<tool>[a-zA-Z][\w-]*_[\w-]+)`?"
-        r"(?:\s+with)?[:\s]*(?P<arguments>.*)",
+        words=_BY_NAME,
         act=acts.use_a_tool,
     ),
     Intent(
@@ -136,12 +141,20 @@ INTENTS: tuple[Intent, ...] = (
 )
 
 
-def understand(text: str) -> tuple[Act, dict[str, str]] | None:
+def understand(text: str, tools: frozenset[str] = frozenset()) -> tuple[Act, dict[str, str]] | None:
     """Return who answers a request and what it names, or None if nobody knows it."""
     for intent in INTENTS:
         if found := re.search(intent.words, text, re.IGNORECASE | re.DOTALL | re.MULTILINE):
-            return intent.act, {name: word or "" for name, word in found.groupdict().items()}
+            words = {name: word or "" for name, word in found.groupdict().items()}
+            if intent.act is acts.use_a_tool and not _is_tool(words["tool"], tools):
+                continue
+            return intent.act, words
     return None
+
+
+def _is_tool(name: str, tools: frozenset[str]) -> bool:
+    """Tell whether a word is a tool's name: one of this turn's, or one that looks like any."""
+    return name in tools or "_" in name.strip("_")
 
 
 def answer(text: str, tools: frozenset[str], results: Sequence[ToolMessage]) -> Answer:
@@ -152,7 +165,7 @@ def answer(text: str, tools: frozenset[str], results: Sequence[ToolMessage]) -> 
     if failed is not None:
         said = failed.text[:LONGEST_QUOTE]
         return Say(text=f"I used the tool {failed.name}, but it failed: {said}")
-    act, words = understand(text) or (acts.in_general, {})
+    act, words = understand(text, tools) or (acts.in_general, {})
     ask = Task(words=words, results=tuple(results), tools=tools, examples=tuple(_examples(tools)))
     step = act(ask)
     if isinstance(step, Use):

@@ -16,14 +16,27 @@ from wakeful.models.model import (
     asked,
     known_window,
 )
+from wakeful.models.sight import Sight, sight_of
 from wakeful.vocabulary.clock import Clock
-from wakeful.vocabulary.errors import Garbled, Permanent, Transient
+from wakeful.vocabulary.errors import ContextOverflow, Garbled, ModelHung, Permanent, Transient
+from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.text import error_text
 
 LONGEST_REST_S = 86_400.0  # whoever names a later time is asked after a day
 EARLY_S = 0.1  # who comes back at the time that was named may be early by so much
+HUNG_S = 60.0  # how long a model is passed over that kept us waiting; twice as long each time
+LONGEST_HUNG_S = 600.0
+LONG_REST_S = 300.0  # a longer one is not waited for: the conversation must fit the next model
 
 log = logging.getLogger(__name__)
+
+
+class Rest(Record):
+    """Why a model is passed over, and until when."""
+
+    until: float  # on the monotonic clock
+    said: str
+    hung: int = 0  # how often it kept us waiting in a row
 
 
 class Fallback:
@@ -31,13 +44,16 @@ class Fallback:
 
     A failure that only a human can mend ends the question if it is the first model's: nobody
     should find out from the bill that another one has answered for weeks. A model that said when
-    to come back is passed over until then.
+    to come back is passed over until then. One that kept us waiting is passed over for a while,
+    too, and then asked by one question alone, while others still pass it over: its time-out is
+    paid once, not in every step.
     """
 
     def __init__(self, models: Sequence[Model], clock: Clock) -> None:
         self._models = tuple(models)
         self._clock = clock
-        self._rests: dict[int, tuple[float, str]] = {}  # until when, and what was said
+        self._rests: dict[int, Rest] = {}
+        self._tried: set[int] = set()  # models that hung, and that one question tries again
 
     @property
     def name(self) -> str:
@@ -45,7 +61,19 @@ class Fallback:
 
     @property
     def context_window(self) -> int | None:
-        return known_window(self._models[0])
+        """The window of the first model that may be asked before long."""
+        left = (self._left_s(at) for at in range(len(self._models)))
+        at = next((at for at, left_s in enumerate(left) if left_s <= LONG_REST_S), 0)
+        return known_window(self._models[at])
+
+    @property
+    def sight(self) -> Sight:
+        """What any of them can see; each is given what it takes."""
+        each = [sight_of(model) for model in self._models]
+        return Sight(
+            images=any(sight.images for sight in each),
+            documents=any(sight.documents for sight in each),
+        )
 
     async def stream(self, request: Request) -> AsyncGenerator[Piece, None]:
         errors: list[Transient | Permanent] = []
@@ -56,19 +84,25 @@ class Fallback:
                 continue
             if errors:
                 yield Restart(model=model.name, failure=error_text(errors[-1]))
+            is_try = self._begin_try(at)
             try:
                 async with asked(model, request) as pieces:
                     async for piece in pieces:
                         yield _with_failures(piece, errors)
+                self._rests.pop(at, None)
                 return
             except Garbled:
+                self._rests.pop(at, None)
                 raise  # it answered; it is asked once more
             except (Transient, Permanent) as error:
-                if isinstance(error, Permanent) and not errors:
+                if isinstance(error, Permanent) and (not errors or self._must_fit(at, error)):
                     raise
                 log.warning("%s could not answer: %s", model.name, error_text(error))
                 errors.append(error)
                 self._note(at, error)
+            finally:
+                if is_try:
+                    self._tried.discard(at)
         raise _all_failed(errors)
 
     async def aclose(self) -> None:
@@ -77,17 +111,42 @@ class Fallback:
                 if isinstance(model, Closeable):
                     closing.push_async_callback(model.aclose)
 
+    def _begin_try(self, at: int) -> bool:
+        """Let others pass a model over that hung, while this question tries it again."""
+        rest = self._rests.get(at)
+        if rest is None or not rest.hung:
+            return False
+        self._tried.add(at)
+        return True
+
     def _note(self, at: int, error: Transient | Permanent) -> None:
-        wait_s = error.retry_after_s if isinstance(error, Transient) else None
-        if wait_s is not None:
-            until = self._clock.monotonic() + min(wait_s, LONGEST_REST_S)
-            self._rests[at] = (until, error_text(error))
+        """Remember until when a model that failed is passed over."""
+        now, said, before = self._clock.monotonic(), error_text(error), self._rests.pop(at, None)
+        if isinstance(error, ModelHung):
+            hung = 1 if before is None else before.hung + 1
+            wait_s = min(HUNG_S * 2 ** (hung - 1), LONGEST_HUNG_S)
+            said = f"{said} It is passed over for a while."
+            self._rests[at] = Rest(until=now + wait_s, said=said, hung=hung)
+        elif isinstance(error, Transient) and error.retry_after_s is not None:
+            until = now + min(error.retry_after_s, LONGEST_REST_S)
+            self._rests[at] = Rest(until=until, said=said)
 
     def _resting(self, at: int) -> Transient | None:
-        """Return what a model said that does not want to be asked yet."""
-        until, said = self._rests.get(at, (0.0, ""))
-        left_s = until - self._clock.monotonic()
-        return Transient(said, retry_after_s=left_s) if said and left_s > EARLY_S else None
+        """Return why a model is not asked now, or None if it is."""
+        rest, left_s = self._rests.get(at), self._left_s(at)
+        if rest is None or (left_s <= EARLY_S and at not in self._tried):
+            return None
+        return Transient(rest.said, retry_after_s=max(left_s, EARLY_S))
+
+    def _left_s(self, at: int) -> float:
+        rest = self._rests.get(at)
+        return 0.0 if rest is None else rest.until - self._clock.monotonic()
+
+    def _must_fit(self, at: int, error: Permanent) -> bool:
+        """Tell whether a conversation must fit this model: nobody before it answers before long."""
+        return isinstance(error, ContextOverflow) and all(
+            self._left_s(before) > LONG_REST_S for before in range(at)
+        )
 
 
 def _with_failures(piece: Piece, errors: Sequence[Exception]) -> Piece:

@@ -7,10 +7,12 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from pydantic_ai.direct import model_request_stream
 from pydantic_ai.messages import (
+    ModelMessage,
     ModelResponse,
     ModelResponseStreamEvent,
     PartDeltaEvent,
@@ -26,6 +28,7 @@ from pydantic_ai.models import Model, infer_model
 from pydantic_ai.settings import ModelSettings
 
 from wakeful.models.model import LONGEST_REPLY, Delta, Piece, Reply, Request
+from wakeful.models.providers import Chosen
 from wakeful.models.rehearsal import rehearse
 from wakeful.models.sorting import sorted_error, unusable
 from wakeful.models.thinking import levels, nearest
@@ -39,6 +42,7 @@ from wakeful.models.translation import (
     stop_reason,
 )
 from wakeful.models.transport import provider_of, takes_client
+from wakeful.models.windows import tokens_of_request
 from wakeful.vocabulary.agent import ThinkingLevel
 from wakeful.vocabulary.errors import Garbled, Permanent, WakefulError
 from wakeful.vocabulary.message import Usage
@@ -53,10 +57,10 @@ log = logging.getLogger(__name__)
 class Connection:
     """One model of a provider, and the connections to it; made in a thread, used on the loop."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, chosen: Chosen | None = None) -> None:
         self._name = name
         try:
-            self._model: Model = infer_model(name, provider_of)
+            self._model: Model = infer_model(name, partial(provider_of, chosen=chosen))
         except Exception as error:
             raise unusable(error, name) from error
         provider = name.partition(":")[0]
@@ -80,7 +84,7 @@ class Connection:
         try:
             async with model_request_stream(
                 self._model,
-                history(request, self._takes),
+                await self._history(request),
                 model_settings=self._settings(request),
                 model_request_parameters=parameters(request),
             ) as streamed:
@@ -95,8 +99,13 @@ class Connection:
         except WakefulError:
             raise
         except Exception as error:
-            raise sorted_error(error, self._name) from error
+            raise sorted_error(error, self._name, tokens_of_request(request)) from error
         yield self._reply(response)
+
+    async def _history(self, request: Request) -> list[ModelMessage]:
+        if request.contents:  # megabytes that the library wants decoded
+            return await asyncio.to_thread(history, request, self._takes)
+        return history(request, self._takes)
 
     async def aclose(self) -> None:
         provider = self._model.provider

@@ -1,6 +1,6 @@
 """The seam to models: a request goes in, deltas come out, then one reply."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -38,6 +38,9 @@ class Request(Record):
 
     system: str
     messages: Sequence[Message]
+    # The bytes of the messages' attachments, in base64, by their hash. What reaches a model is
+    # only what it takes: images (PNG, JPEG, GIF, WebP) and documents (PDF), after the text.
+    contents: Mapping[str, str] = {}
     tools: Sequence[ToolSpec] = ()
     max_tokens: int | None = None
     thinking: ThinkingLevel | None = None  # None: as the model itself likes

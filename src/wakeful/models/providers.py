@@ -1,100 +1,307 @@
 """The providers that a model's name may begin with, and what each of them needs to work.
 
-The library behind them takes seconds to import; this table answers at the start, in no time.
+Most speak one of three wire formats and are spoken to directly. The library behind the others
+takes seconds to import; this table answers at the start, in no time.
 """
 
+import re
 from collections.abc import Mapping
+from enum import StrEnum
 from importlib.util import find_spec
 
+from wakeful.net.target import parse
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.record import Record
 
 LIBRARY = "pydantic_ai"
-OWN_EXTRAS = {"anthropic": "anthropic", "google.genai": "google", "openai": "openai"}
+OWN_EXTRA = "wakeful[providers]"
+IN_OWN_EXTRA = ("anthropic", "google.genai", "openai")  # packages that it brings
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+
+
+class Kind(StrEnum):
+    """A wire format."""
+
+    ANTHROPIC = "anthropic"
+    OPENAI_CHAT = "openai-chat"
+    OPENAI_RESPONSES = "openai-responses"
+
+
+class Via(StrEnum):
+    """Who speaks to a provider."""
+
+    DIRECT = "direct"
+    LIBRARY = "library"
+
+
+class ProviderSettings(Record):
+    """A provider as the operator describes it, under its name."""
+
+    kind: Kind | None = None
+    base_url: str | None = None
+    key: str | None = None
+    key_file: str | None = None
+    via: Via | None = None
+
+
+Providers = Mapping[str, ProviderSettings]
+NONE_OWN: Providers = {}
 
 
 class Provider(Record):
     """Somebody whose models can be asked."""
 
-    package: str  # what must be installed
-    keys: tuple[str, ...] = ()  # variables of the environment; one of them must be set
+    kind: Kind | None = None  # None: it is spoken to by the library
+    base_url: str = ""
+    keys: tuple[str, ...] = ()  # variables of the environment; the first that is set counts
+    address: str = ""  # the variable that leads elsewhere
+    needs: tuple[str, ...] = ()  # variables of which one must be set; by default the keys
+    system: str = ""  # under which thoughts are kept and prices are listed, if not its own name
+    package: str = ""  # what the library needs for it; empty: the library does not know it
     extra: str = ""  # of the library, for a package that is none of our own extras
 
     @property
     def install(self) -> str:
-        """What to install for it."""
-        own = OWN_EXTRAS.get(self.package)
-        return f"wakeful[{own}]" if own else f"pydantic-ai-slim[{self.extra}]"
+        """What to install for the library to speak to it."""
+        return OWN_EXTRA if self.package in IN_OWN_EXTRA else f"pydantic-ai-slim[{self.extra}]"
+
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        return self.needs or self.keys
 
 
-def _openai(*keys: str) -> Provider:
-    """A provider that speaks OpenAI's language."""
-    return Provider(package="openai", keys=keys)
+def _chat(base_url: str, *keys: str, address: str = "", package: str = "openai") -> Provider:
+    """A provider that speaks like OpenAI's Chat Completions."""
+    return Provider(
+        kind=Kind.OPENAI_CHAT, base_url=base_url, keys=keys, address=address, package=package
+    )
+
+
+def _local(address: str, key: str, package: str = "openai") -> Provider:
+    """A server of one's own that speaks like OpenAI's Chat Completions."""
+    return Provider(
+        kind=Kind.OPENAI_CHAT,
+        keys=(key,),
+        address=address,
+        needs=(address,),
+        package=package,
+    )
+
+
+def _openai(kind: Kind) -> Provider:
+    return Provider(
+        kind=kind,
+        base_url="https://api.openai.com/v1",
+        keys=("OPENAI_API_KEY",),
+        address="OPENAI_BASE_URL",
+        needs=("OPENAI_API_KEY", "OPENAI_BASE_URL"),
+        system="openai",
+        package="openai",
+    )
+
+
+def _by_library(package: str, *keys: str, extra: str = "") -> Provider:
+    return Provider(package=package, keys=keys, extra=extra)
 
 
 PROVIDERS: Mapping[str, Provider] = {
-    "alibaba": _openai("ALIBABA_API_KEY", "DASHSCOPE_API_KEY"),
-    "anthropic": Provider(package="anthropic", keys=("ANTHROPIC_API_KEY",)),
-    "azure": _openai("AZURE_OPENAI_API_KEY"),
-    "azure-responses": _openai("AZURE_OPENAI_API_KEY"),
-    "bedrock": Provider(package="botocore", extra="bedrock"),
-    "bedrock-mantle": _openai(),
-    "cerebras": _openai("CEREBRAS_API_KEY"),
-    "cohere": Provider(package="cohere", keys=("CO_API_KEY",), extra="cohere"),
-    "crusoe": _openai("CRUSOE_API_KEY"),
-    "deepseek": _openai("DEEPSEEK_API_KEY"),
-    "fireworks": _openai("FIREWORKS_API_KEY"),
-    "github-copilot": _openai(
-        "GITHUB_COPILOT_API_KEY", "GITHUB_COPILOT_API_TOKEN", "COPILOT_GITHUB_TOKEN"
+    "alibaba": _chat(
+        "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+        *("ALIBABA_API_KEY", "DASHSCOPE_API_KEY"),
     ),
-    "google": Provider(package="google.genai", keys=("GOOGLE_API_KEY", "GEMINI_API_KEY")),
-    "google-cloud": Provider(package="google.genai"),
-    "groq": Provider(package="groq", keys=("GROQ_API_KEY",), extra="groq"),
-    "heroku": _openai("HEROKU_INFERENCE_KEY"),
-    "huggingface": Provider(package="huggingface_hub", keys=("HF_TOKEN",), extra="huggingface"),
-    "litellm": _openai(),
-    "meta": _openai("META_API_KEY"),
-    "mistral": Provider(package="mistralai", keys=("MISTRAL_API_KEY",), extra="mistral"),
-    "moonshotai": _openai("MOONSHOTAI_API_KEY"),
-    "nebius": _openai("NEBIUS_API_KEY"),
-    "ollama": _openai("OLLAMA_BASE_URL"),
-    "openai": _openai("OPENAI_API_KEY", "OPENAI_BASE_URL"),
-    "openai-chat": _openai("OPENAI_API_KEY", "OPENAI_BASE_URL"),
-    "openai-codex": _openai(),
-    "openai-responses": _openai("OPENAI_API_KEY", "OPENAI_BASE_URL"),
-    "openrouter": _openai("OPENROUTER_API_KEY"),
-    "ovhcloud": _openai("OVHCLOUD_API_KEY"),
-    "sambanova": _openai("SAMBANOVA_API_KEY"),
-    "snowflake": _openai("SNOWFLAKE_TOKEN"),
-    "together": _openai("TOGETHER_API_KEY"),
-    "vercel": _openai("VERCEL_AI_GATEWAY_API_KEY", "VERCEL_OIDC_TOKEN"),
-    "vllm": _openai("VLLM_BASE_URL"),
-    "xai": Provider(package="xai_sdk", keys=("XAI_API_KEY",), extra="xai"),
-    "zai": _openai("ZAI_API_KEY"),
+    "anthropic": Provider(
+        kind=Kind.ANTHROPIC,
+        base_url="https://api.anthropic.com",
+        keys=("ANTHROPIC_API_KEY",),
+        address="ANTHROPIC_BASE_URL",
+        package="anthropic",
+    ),
+    "azure": _by_library("openai", "AZURE_OPENAI_API_KEY"),
+    "azure-responses": _by_library("openai", "AZURE_OPENAI_API_KEY"),
+    "bedrock": _by_library("botocore", extra="bedrock"),
+    "bedrock-mantle": _by_library("openai"),
+    "cerebras": _chat("https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
+    "cohere": _by_library("cohere", "CO_API_KEY", extra="cohere"),
+    "crusoe": _chat("https://api.inference.crusoecloud.com/v1", "CRUSOE_API_KEY"),
+    "deepseek": _chat("https://api.deepseek.com", "DEEPSEEK_API_KEY"),
+    "fireworks": _chat("https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
+    "github-copilot": _by_library(
+        "openai", "GITHUB_COPILOT_API_KEY", "GITHUB_COPILOT_API_TOKEN", "COPILOT_GITHUB_TOKEN"
+    ),
+    "google": _by_library("google.genai", "GOOGLE_API_KEY", "GEMINI_API_KEY"),
+    "google-cloud": _by_library("google.genai"),
+    "groq": Provider(
+        kind=Kind.OPENAI_CHAT,
+        base_url="https://api.groq.com/openai/v1",
+        keys=("GROQ_API_KEY",),
+        package="groq",
+        extra="groq",
+    ),
+    "heroku": _chat("https://us.inference.heroku.com/v1", "HEROKU_INFERENCE_KEY"),
+    "huggingface": Provider(
+        kind=Kind.OPENAI_CHAT,
+        base_url="https://router.huggingface.co/v1",
+        keys=("HF_TOKEN",),
+        package="huggingface_hub",
+        extra="huggingface",
+    ),
+    "litellm": _local("LITELLM_BASE_URL", "LITELLM_API_KEY"),
+    "lmstudio": _local("LMSTUDIO_BASE_URL", "LMSTUDIO_API_KEY", package=""),
+    "meta": Provider(
+        kind=Kind.OPENAI_RESPONSES,
+        base_url="https://api.meta.ai/v1",
+        keys=("META_API_KEY",),
+        package="openai",
+    ),
+    "mistral": Provider(
+        kind=Kind.OPENAI_CHAT,
+        base_url="https://api.mistral.ai/v1",
+        keys=("MISTRAL_API_KEY",),
+        package="mistralai",
+        extra="mistral",
+    ),
+    "moonshotai": _chat(
+        "https://api.moonshot.ai/v1", "MOONSHOTAI_API_KEY", address="MOONSHOTAI_BASE_URL"
+    ),
+    "nebius": _chat("https://api.studio.nebius.com/v1", "NEBIUS_API_KEY"),
+    "ollama": _local("OLLAMA_BASE_URL", "OLLAMA_API_KEY"),
+    "openai": _openai(Kind.OPENAI_RESPONSES),
+    "openai-chat": _openai(Kind.OPENAI_CHAT),
+    "openai-codex": _by_library("openai"),
+    "openai-responses": _openai(Kind.OPENAI_RESPONSES),
+    "openrouter": _chat("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+    "ovhcloud": _chat("https://oai.endpoints.kepler.ai.cloud.ovh.net/v1", "OVHCLOUD_API_KEY"),
+    "sambanova": _chat(
+        "https://api.sambanova.ai/v1", "SAMBANOVA_API_KEY", address="SAMBANOVA_BASE_URL"
+    ),
+    "snowflake": _by_library("openai", "SNOWFLAKE_TOKEN"),
+    "together": _chat("https://api.together.xyz/v1", "TOGETHER_API_KEY"),
+    "vercel": _chat(
+        "https://ai-gateway.vercel.sh/v1", "VERCEL_AI_GATEWAY_API_KEY", "VERCEL_OIDC_TOKEN"
+    ),
+    "vllm": _local("VLLM_BASE_URL", "VLLM_API_KEY"),
+    "xai": Provider(
+        kind=Kind.OPENAI_CHAT,
+        base_url="https://api.x.ai/v1",
+        keys=("XAI_API_KEY",),
+        package="xai_sdk",
+        extra="xai",
+    ),
+    "zai": _chat("https://api.z.ai/api/paas/v4", "ZAI_API_KEY"),
 }
 
 
-def refuse_unusable(name: str, environ: Mapping[str, str], field: str = "model") -> None:
-    """Raise for a name that no provider could answer under, as far as that is cheap to tell."""
+class Chosen(Record):
+    """How a model's name is to be answered: by whom, where, and with which key."""
+
+    name: str
+    provider: str  # as the name begins
+    model: str
+    system: str
+    kind: Kind | None  # None: by the library
+    base_url: str
+    key: str
+
+
+def refuse_unknown(name: str, field: str = "model", *, own: Providers = NONE_OWN) -> None:
+    """Raise for a name that is no model's, whoever may ask it."""
+    if name == "demo":
+        return
     prefix, separator, model = name.partition(":")
     if not separator or not model:
         rule = f"must be 'demo' or 'provider:model', not {name[:80]!r}"
         raise InvalidInput(field, rule)
-    provider = PROVIDERS.get(prefix)
-    if provider is None:
-        known = ", ".join(PROVIDERS)
+    if prefix not in PROVIDERS and prefix not in own:
+        known = ", ".join([*PROVIDERS, *sorted(own)])
         raise InvalidInput(field, f"must name a provider of {known}, not {prefix[:80]!r}")
+
+
+def choose(
+    name: str, environ: Mapping[str, str], own: Providers = NONE_OWN, field: str = "model"
+) -> Chosen:
+    """Return how a name is answered; raise for one that no provider could answer under, as far as
+    that is cheap to tell.
+    """
+    refuse_unknown(name, field, own=own)
+    prefix, _, model = name.partition(":")
+    prefix, separator, model = name.partition(":")
+    if not separator or not model:
+        rule = f"must be 'demo' or 'provider:model', not {name[:80]!r}"
+        raise InvalidInput(field, rule)
+    described = own.get(prefix, ProviderSettings())
+    provider = PROVIDERS.get(prefix, Provider())
+    kind = described.kind or provider.kind
+    if described.via is Via.LIBRARY:
+        kind = None
+    if kind is None:
+        _refuse_missing_package(prefix, provider, field)
+    key = described.key if described.key is not None else _key(prefix, provider, environ, field)
+    base_url = described.base_url or environ.get(provider.address) or provider.base_url
+    is_told = described.key is not None or described.base_url is not None
+    if not is_told and provider.wanted and not any(environ.get(one) for one in provider.wanted):
+        wanted = " or ".join(provider.wanted)
+        raise InvalidInput(field, f"{prefix!r} needs {wanted} in the environment")
+    if kind is not None:
+        _refuse_bad_address(base_url, provider.address or f"providers.{prefix}.base_url", field)
+    return Chosen(
+        name=name,
+        provider=prefix,
+        model=model,
+        system=provider.system or prefix,
+        kind=kind,
+        base_url=base_url,
+        key=key,
+    )
+
+
+def refuse_unusable(name: str, environ: Mapping[str, str], field: str = "model") -> None:
+    """Raise for a name that no provider could answer under, as far as that is cheap to tell."""
+    choose(name, environ, field=field)
+
+
+def refuse_bad_provider(name: str, given: ProviderSettings) -> None:
+    """Raise for a provider of the operator's that could not be asked anything."""
+    at = f"providers.{name}"
+    if _NAME.fullmatch(name) is None:
+        raise InvalidInput(at, "must be named with small letters, digits, - and _, at most 40")
+    known = PROVIDERS.get(name)
+    if known is None and given.kind is None:
+        kinds = ", ".join(Kind)
+        raise InvalidInput(at, f"needs the key 'kind', one of {kinds}: it is no known provider")
+    if given.via is Via.LIBRARY and (known is None or not known.package):
+        raise InvalidInput(f"{at}.via", "must be 'direct': the library does not know this provider")
+    if known is not None and known.kind is None and given.kind is None:
+        if given.via is Via.DIRECT:
+            rule = "must be 'library', or 'kind' must be given: it has a language of its own"
+            raise InvalidInput(f"{at}.via", rule)
+    elif known is None and given.base_url is None:
+        raise InvalidInput(at, "needs the key 'base_url'")
+    if given.base_url is not None:
+        parse(given.base_url, f"{at}.base_url")
+    if given.key is not None and not (given.key and _is_sendable(given.key)):
+        raise InvalidInput(f"{at}.key", "must be one line of plain letters, as keys are")
+
+
+def _key(prefix: str, provider: Provider, environ: Mapping[str, str], field: str) -> str:
+    """Return the key that the environment holds; empty if there is none."""
+    for variable in (*provider.keys, provider.address):
+        if not _is_sendable(environ.get(variable, "")):
+            rule = f"{prefix!r} cannot use {variable}: it has blanks around it, or letters that no key has"  # noqa: E501
+            raise InvalidInput(field, rule)
+    return next((value for key in provider.keys if (value := environ.get(key))), "")
+
+
+def _refuse_bad_address(base_url: str, where: str, field: str) -> None:
+    try:
+        parse(base_url, where)
+    except InvalidInput as error:
+        raise InvalidInput(field, f"cannot use {where}: it {error.rule}") from None
+
+
+def _refuse_missing_package(prefix: str, provider: Provider, field: str) -> None:
     if not (_is_installed(LIBRARY) and _is_installed(provider.package)):
         raise InvalidInput(field, f"{prefix!r} needs a package: pip install '{provider.install}'")
-    if provider.keys and not any(environ.get(key) for key in provider.keys):
-        keys = " or ".join(provider.keys)
-        raise InvalidInput(field, f"{prefix!r} needs {keys} in the environment")
-    for key in provider.keys:
-        if not _is_sendable(environ.get(key, "")):
-            rule = (
-                f"{prefix!r} cannot use {key}: it has blanks around it, or letters that no key has"
-            )
-            raise InvalidInput(field, rule)
 
 
 def _is_sendable(value: str) -> bool:

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from wakeful.models.model import Piece, Request
+from wakeful.models.providers import Chosen
 
 if TYPE_CHECKING:
     from wakeful.models.library import Connection
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
 class Remote:
     """Any model that the library knows, by its name `provider:model`."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, chosen: Chosen | None = None) -> None:
         self._name = name
+        self._chosen = chosen  # None: as the environment says
         self._connection: Connection | None = None
         self._loading = asyncio.Lock()  # guards the connection while it is made
 
@@ -44,10 +46,10 @@ class Remote:
         async with self._loading:
             if self._connection is None:
                 # Seconds of work the first time: on the loop it would stop everybody.
-                self._connection = await asyncio.to_thread(_connected, self._name)
+                self._connection = await asyncio.to_thread(_connected, self._name, self._chosen)
             return self._connection
 
 
-def _connected(name: str) -> "Connection":
+def _connected(name: str, chosen: Chosen | None) -> "Connection":
     library: Any = import_module("wakeful.models.library")
-    return library.Connection(name)
+    return library.Connection(name, chosen)

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Any
 
 from wakeful.models.model import Delta, Reply, Request
+from wakeful.models.sight import BLIND, Sight
 from wakeful.vocabulary.errors import Permanent
 from wakeful.vocabulary.message import Text, ToolCall, Usage
 
@@ -41,7 +42,10 @@ def says(text: str, *calls: ToolCall) -> Reply:
 class Scripted:
     """Answers with the next line of its script; asks for more than it has are errors."""
 
-    def __init__(self, lines: Iterable[Line | Pause] | Callable[[Request], Line]) -> None:
+    def __init__(
+        self, lines: Iterable[Line | Pause] | Callable[[Request], Line], *, sight: Sight = BLIND
+    ) -> None:
+        self.sight = sight
         self._ask = lines if callable(lines) else None
         self._lines: Iterator[Line | Pause] = iter(()) if callable(lines) else iter(lines)
         self.requests: list[Request] = []

@@ -1,25 +1,41 @@
-"""How long a model may take: for its first word, between two of them, for a whole answer."""
+"""How long a model may take, and how much it takes: what we know of it while it is asked."""
 
 import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from types import TracebackType
 from typing import Self
 
 from wakeful.models.model import Closeable, Delta, Model, Piece, Request, asked, known_window
+from wakeful.models.sight import Sight, fitted, refusal, sight_of
+from wakeful.models.windows import Window, tokens_of_request
 from wakeful.vocabulary.agent import Limits
 from wakeful.vocabulary.clock import Alarm, Clock
-from wakeful.vocabulary.errors import Transient
+from wakeful.vocabulary.errors import ContextOverflow, ModelHung, Permanent, Transient
 
 LOOK_AGAIN_S = 0.05  # when the time is over while nobody waits for the model
 
 
 class TimedModel:
-    """A model that is asked again later when it keeps us waiting."""
+    """A model that is given up for now when it keeps us waiting, and whose window is known.
 
-    def __init__(self, model: Model, limits: Limits, clock: Clock) -> None:
+    `window` is what is stated about it; its refusals may teach a smaller one. It is given what it
+    can see: by `sight`, or by what is known of it.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        limits: Limits,
+        clock: Clock,
+        window: int | None = None,
+        sight: Sight | None = None,
+    ) -> None:
+        self.sight = sight or sight_of(model)
         self._model = model
         self._limits = limits
         self._clock = clock
+        self._window = Window(window, clock)
 
     @property
     def name(self) -> str:
@@ -27,9 +43,21 @@ class TimedModel:
 
     @property
     def context_window(self) -> int | None:
-        return known_window(self._model)
+        return self._window.tokens(known_window(self._model))
 
     async def stream(self, request: Request) -> AsyncGenerator[Piece, None]:
+        request = fitted(request, self.sight)
+        try:
+            async with aclosing(self._stream(request)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        except (Permanent, Transient) as error:
+            told = refusal(error, request) or error
+            if isinstance(told, ContextOverflow):
+                self._window.refused(tokens_of_request(request), told.window)
+            raise told from error.__cause__
+
+    async def _stream(self, request: Request) -> AsyncGenerator[Piece, None]:
         async with (
             _Watch(self.name, self._limits, self._clock) as watch,
             asked(self._model, request) as pieces,
@@ -75,7 +103,7 @@ class _Watch:
         try:
             await self._scope.__aexit__(kind, error, traceback)
         except TimeoutError:
-            raise Transient(f"{self._name} {self._why()}.") from None
+            raise ModelHung(f"{self._name} {self._why()}.") from None
 
     def note(self) -> None:
         self._seen = self._clock.monotonic()

@@ -3,11 +3,13 @@
 The same messages always give the same words: a provider's cache lives on an unchanged beginning.
 """
 
-from collections.abc import Iterable, Sequence
+from base64 import b64decode
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from pydantic_ai.messages import (
+    BinaryContent,
     ModelMessage,
     ModelRequest,
     ModelRequestPart,
@@ -61,7 +63,7 @@ def history(request: Request, takes: Takes) -> list[ModelMessage]:
                 _close(said, heard, request.system)
                 said.append(_response(message, parts))
         else:
-            heard.append(_heard(message))
+            heard.append(_heard(message, request.contents))
     _close(said, heard, request.system)
     return said
 
@@ -107,16 +109,28 @@ def _close(said: list[ModelMessage], heard: list[ModelRequestPart], system: str)
         heard.clear()
 
 
-def _heard(message: UserMessage | ToolMessage) -> ModelRequestPart:
+def _heard(message: UserMessage | ToolMessage, contents: Mapping[str, str]) -> ModelRequestPart:
+    said = message.text or NO_TEXT
+    content = [said, *_files(message, contents)] if message.attachments else said
     if isinstance(message, UserMessage):
-        return UserPromptPart(content=message.text or NO_TEXT, timestamp=_THEN)
+        return UserPromptPart(content=content, timestamp=_THEN)
     return ToolReturnPart(
         tool_name=message.name,
-        content=message.text or NO_TEXT,
+        content=content,
         tool_call_id=message.call_id,
         timestamp=_THEN,
         outcome="failed" if message.is_error else "success",
     )
+
+
+def _files(message: UserMessage | ToolMessage, contents: Mapping[str, str]) -> list[BinaryContent]:
+    """Return what goes along with a message; its identifier is the one that the text names."""
+    return [
+        BinaryContent(
+            data=b64decode(contents[one.hash]), media_type=one.media_type, identifier=one.id
+        )
+        for one in message.attachments
+    ]
 
 
 def _answer(message: AssistantMessage, takes: Takes) -> list[ModelResponsePart]:

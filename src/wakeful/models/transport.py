@@ -8,7 +8,7 @@ import httpx2
 from pydantic_ai.models import create_async_httpx2_client
 from pydantic_ai.providers import Provider, infer_provider_class
 
-from wakeful.models.providers import PROVIDERS
+from wakeful.models.providers import PROVIDERS, Chosen
 from wakeful.vocabulary.errors import Garbled
 
 LONGEST_LINE = 8 * 1024 * 1024  # bytes; the vendors' readers grow slow on what has no line break
@@ -16,15 +16,21 @@ LONGEST_LINE = 8 * 1024 * 1024  # bytes; the vendors' readers grow slow on what 
 _SDKS = ("anthropic", "openai")  # whose clients take the client of this library
 
 
-def provider_of(name: str) -> Provider[Any]:
-    """Return a provider by its name, with a client of ours if it takes one."""
-    kind = infer_provider_class(name)
-    if not takes_client(name):
-        return kind()
-    client = create_async_httpx2_client()
-    client.event_hooks["response"].append(_bound)
-    make: Any = kind
-    return make(http_client=client)
+def provider_of(name: str, chosen: Chosen | None = None) -> Provider[Any]:
+    """Return a provider by its name, with a client, a key and an address of ours if it takes them.
+
+    What the environment says the library reads by itself.
+    """
+    make: Any = infer_provider_class(name)
+    taken = signature(make).parameters
+    options: dict[str, Any] = {}
+    if chosen is not None:
+        told = {"api_key": chosen.key, "base_url": chosen.base_url}
+        options = {key: value for key, value in told.items() if value and key in taken}
+    if takes_client(name):
+        options["http_client"] = client = create_async_httpx2_client()
+        client.event_hooks["response"].append(_bound)
+    return make(**options)
 
 
 def takes_client(name: str) -> bool:

@@ -39,6 +39,8 @@ def default_file(home: Path, clock: Clock) -> Path:
 def create(address: str, database: Path, target: Path, progress: Progress) -> Backup:
     """Copy the database to a new file that only its owner can read."""
     _refuse_postgres(address, "pg_dump")
+    if not database.exists():
+        raise StoreRefused(f"there is no database at {database}; `wakeful up` creates one")
     if not target.parent.exists():
         target.parent.mkdir(parents=True, mode=0o700)
         target.parent.chmod(0o700)  # mkdir's mode is cut by the umask

@@ -6,8 +6,10 @@ import socket
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path
 
+from wakeful.models.model import USUAL_CONTEXT_WINDOW
 from wakeful.operations import token_file
 from wakeful.store.migrations import packaged
 from wakeful.store.opening import is_postgres
@@ -31,7 +33,16 @@ SESSIONS_AT_ONCE = 500
 LATE_S = 120  # the timekeeper looks by itself every minute
 
 PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
-SECRET_FILES = ("wakeful.db*", "operator.token*", "server.json*", "*.log*", "history", "backups/*")
+SECRET_FILES = (
+    "wakeful.db*",
+    "wakeful.yaml*",  # the keys of servers and receivers may stand in it
+    "environment*",
+    "operator.token*",
+    "server.json*",
+    "*.log*",
+    "history",
+    "backups/*",
+)
 
 
 _SESSION_PAGE = SESSIONS.select("WHERE key > :after ORDER BY key LIMIT :limit")
@@ -62,6 +73,7 @@ class Installation(Record):
     port: int
     is_running: bool
     commands: Mapping[str, str] = {}  # of MCP servers: what each of them starts
+    windows: Mapping[str, int | None] = {}  # of the agents' models: tokens, None if nobody knows
 
 
 def examine(patient: Installation, clock: Clock, *, fix: bool = False) -> Iterator[Finding]:
@@ -73,14 +85,14 @@ def examine(patient: Installation, clock: Clock, *, fix: bool = False) -> Iterat
     yield _token(patient.home)
     yield _space(patient.home)
     if is_postgres(patient.address):
-        yield Finding(
-            subject="database", health=Verdict.OK, told="PostgreSQL: checked by the server itself"
-        )
+        yield _postgres(is_running=patient.is_running)
     else:
         yield from _database(patient, clock)
     yield _port(patient)
     if patient.commands:
         yield _commands(patient.commands)
+    if patient.windows:
+        yield _windows(patient.windows)
 
 
 def _home(home: Path, *, fix: bool) -> Finding:
@@ -157,6 +169,14 @@ def _database(patient: Installation, clock: Clock) -> Iterator[Finding]:
     yield _sessions(facts.unreadable)
     if patient.is_running:
         yield _timers(facts.next_timer_at, clock)
+
+
+def _postgres(*, is_running: bool) -> Finding:
+    if is_running:
+        return _ok("database", "PostgreSQL: the server commits to it")
+    if find_spec("asyncpg") is None:
+        return _broken("database", "PostgreSQL needs the extra: install wakeful[postgres]")
+    return _warning("database", "PostgreSQL: not looked at, since no server runs")
 
 
 class _Facts(Record):
@@ -239,6 +259,18 @@ def _commands(commands: Mapping[str, str]) -> Finding:
     if missing:
         return _broken("mcp", f"no such program: {', '.join(missing)}; mend mcp_servers")
     return _ok("mcp", f"the programs of {', '.join(commands)} are there")
+
+
+def _windows(windows: Mapping[str, int | None]) -> Finding:
+    """Tell how much each model reads at once, and of which of them nobody knows."""
+    unknown = [name for name, window in windows.items() if window is None]
+    if not unknown:
+        return _ok(
+            "models", ", ".join(f"{name} reads {window}" for name, window in windows.items())
+        )
+    keys = ", ".join(f'models."{name}".context_window' for name in unknown)
+    assumed = f"{USUAL_CONTEXT_WINDOW} tokens are assumed for {', '.join(unknown)}"
+    return _warning("models", f"{assumed}; say how many it reads at once: {keys}")
 
 
 def _port(patient: Installation) -> Finding:

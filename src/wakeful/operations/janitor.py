@@ -3,13 +3,14 @@
 import logging
 from collections.abc import Callable
 
-from wakeful.broker import attachments, lane_rows, stimuli
+from wakeful import attachments
+from wakeful.broker import lane_rows, stimuli
 from wakeful.bus.bus import Bus
 from wakeful.gate import storms
 from wakeful.intake import dedup, deletion
 from wakeful.outbox import outbox
 from wakeful.store.database import Store, Tx
-from wakeful.transcript import search, sessions
+from wakeful.transcript import overheard, search, sessions
 from wakeful.transcript.jsonl import imports
 from wakeful.turns import turns
 from wakeful.vocabulary.clock import Clock, Leaps
@@ -76,6 +77,7 @@ class Janitor:
             "keys": lambda tx, _: dedup.prune(tx, now, STEP),
             "keys of old stimuli": lambda tx, after: dedup.prune_orphans(tx, after, STEP),
             "storms": lambda tx, _: storms.prune(tx, now - DAY_MS, STEP),
+            "words in rooms": lambda tx, _: overheard.prune(tx, now - overheard.KEPT_MS, STEP),
             "imports": lambda tx, _: imports.sweep(tx, STEP),
             "lines of the index": lambda tx, after: search.sweep(tx, after, STEP),
             "events": lambda tx, _: self._bus.prune(tx, events_before, self._events, STEP),

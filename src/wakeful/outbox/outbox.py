@@ -3,10 +3,15 @@
 from collections.abc import Sequence
 from enum import StrEnum
 
+from msgspec import structs
+
+from wakeful import attachments
 from wakeful.store.database import Store, Tx
 from wakeful.store.rows import RowTable
+from wakeful.vocabulary.errors import Permanent
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.route import Route
+from wakeful.vocabulary.stimulus import KeptAttachment, ReadyAttachment
 
 FILED = "delivery.filed"  # something must be sent: its target
 
@@ -38,13 +43,38 @@ class Delivery(Record):
     expires_at: int
     settled_at: int | None = None
     error: str | None = None
+    attachments: tuple[KeptAttachment, ...] = ()
+    reply_to: str | None = None  # the message that it answers, as its door names it
+
+
+class ReadyDelivery(Delivery):
+    """A delivery as its door gets it: with the bytes of what is attached."""
+
+    files: tuple[ReadyAttachment, ...] = ()
 
 
 DELIVERIES = RowTable("deliveries", Delivery)
 
 
+class Along(Record):
+    """What goes along with a text."""
+
+    attachments: tuple[ReadyAttachment, ...] = ()
+    reply_to: str | None = None
+
+
+NOTHING = Along()
+
+
 def file(
-    tx: Tx, delivery_id: str, route: Route, text: str, *, session_key: str, turn_id: str | None
+    tx: Tx,
+    delivery_id: str,
+    route: Route,
+    text: str,
+    *,
+    session_key: str,
+    turn_id: str | None,
+    along: Along = NOTHING,
 ) -> Delivery:
     """File a message; it is sent after this transaction commits, in order per target."""
     delivery = Delivery(
@@ -59,6 +89,8 @@ def file(
         due_at=tx.now,
         filed_at=tx.now,
         expires_at=tx.now + DAY_MS,
+        attachments=attachments.keep(tx, delivery_id, along.attachments),
+        reply_to=along.reply_to,
     )
     tx.run(DELIVERIES.insert, **DELIVERIES.params(delivery))
     tx.notify(FILED, delivery.target)
@@ -161,6 +193,18 @@ def of_turn(tx: Tx, turn_id: str) -> Sequence[Delivery]:
     return [DELIVERIES.read(row) for row in rows]
 
 
+async def made_ready(store: Store, delivery: Delivery) -> ReadyDelivery:
+    """Return a delivery with the bytes of what is attached to it."""
+    found = await attachments.read(store, [one.hash for one in delivery.attachments])
+    gone = [one.name for one in delivery.attachments if one.hash not in found]
+    if gone:
+        raise Permanent(f"the bytes of {gone[0]!r} are gone")
+    files = tuple(
+        ReadyAttachment(**structs.asdict(one), data=found[one.hash]) for one in delivery.attachments
+    )
+    return ReadyDelivery(**structs.asdict(delivery), files=files)
+
+
 def prune(tx: Tx, after: str, before: int, limit: int) -> str | None:
     """Forget deliveries settled before an instant."""
     rows = tx.all(
@@ -171,5 +215,6 @@ def prune(tx: Tx, after: str, before: int, limit: int) -> str | None:
         limit=limit,
     )
     old = [row[0] for row in rows if row[1] is not None and row[1] < before]
+    attachments.release(tx, old)
     tx.run("DELETE FROM deliveries WHERE id IN :ids", ids=old)
     return rows[-1][0] if len(rows) == limit else None

@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 
 from wakeful.vocabulary.message import AssistantMessage, Message, ToolMessage, encode_message
-from wakeful.vocabulary.text import shortened
+from wakeful.vocabulary.text import LEFT_OUT, shortened
 
-VERSION = 2
+VERSION = 3
 
 LONGEST_RESULT = 2_000  # characters of a tool's result that the summary is made from
 
@@ -52,10 +52,19 @@ _TURN = (
     f"rest of it follows your summary. Under {TURN_HEADING!r} say what was asked and what has been "
     "done about it so far."
 )
+_CUT = (
+    "Where it says that characters were left out, a text was too long to be shown to you whole. "
+    "Say in your summary which texts those were, so that the agent can look them up again."
+)
 _WISH = "The person asked for this about the summary: {wish}"
 
 _TAG = re.compile(
     r"<(\s*+(?:/\s*+)?(?:conversation|turn|previous-summary)\b[^<>]*+)>", re.IGNORECASE
+)
+
+_LEFT_OUT = (
+    "[{count} messages were left out here: the conversation had become too long for the model, and "
+    "it could not sum them up. They are still in the transcript.]"
 )
 
 _INTRODUCTION = "[Summary of the earlier conversation, which is no longer shown]"
@@ -68,16 +77,21 @@ def question(
     previous: str | None,
     wish: str,
     longest: int,
+    most: int,
 ) -> str:
     """Return the request for a summary of `compacted`, and of `turn`, the begun part of a task.
 
-    No message takes more than `longest` characters of it.
+    No message takes more than `longest` characters of it, and all together about `most`.
     """
-    parts = [f"<conversation>\n{_written(compacted, longest)}\n</conversation>"]
+    begun = _written(turn, longest, most // 2) if turn else ""
+    told = _written(compacted, longest, most - len(begun))
+    parts = [f"<conversation>\n{told}\n</conversation>"]
     if turn:
-        parts.append(f"<turn>\n{_written(turn, longest)}\n</turn>")
+        parts.append(f"<turn>\n{begun}\n</turn>")
     if previous is not None:
         parts.append(f"<previous-summary>\n{_untagged(previous)}\n</previous-summary>")
+    if any(LEFT_OUT in part for part in parts):
+        parts.append(_CUT)
     parts.append(_TASK.format(headings="\n".join(headings(is_split=bool(turn)))))
     if previous is not None:
         parts.append(_UPDATE)
@@ -119,8 +133,27 @@ def introduced(summary: str, files_read: Sequence[str], files_changed: Sequence[
     return "\n\n".join(parts)
 
 
-def _written(messages: Sequence[Message], longest: int) -> str:
-    return _untagged("\n\n".join(written(message, longest) for message in messages))
+def left_out(
+    compacted: Sequence[Message], turn: Sequence[Message], *, previous: str | None, most: int
+) -> str:
+    """Return what takes the place of messages of which no summary could be made.
+
+    It takes at most about `most` characters: what was known, and how the task began.
+    """
+    parts: list[str] = []
+    if previous is not None:
+        parts.append(shortened(previous, most // 3))
+    parts.append(_LEFT_OUT.format(count=len(compacted) + len(turn)))
+    if turn:
+        begun = _written(turn, most // 4, most // 2)
+        parts.append(f"{TURN_HEADING}\n{begun}")
+    return "\n\n".join(parts)
+
+
+def _written(messages: Sequence[Message], longest: int, most: int) -> str:
+    """Write messages down; each of them is cut, and what they are together, too, in the middle."""
+    joined = "\n\n".join(written(message, longest) for message in messages)
+    return _untagged(shortened(joined, most + most // 8))
 
 
 def _untagged(text: str) -> str:

@@ -1,12 +1,14 @@
 """Files of the workspace that are part of the system prompt, each read again only when changed."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from wakeful.vocabulary.errors import NotFound, WakefulError
 from wakeful.vocabulary.text import clean
-from wakeful.workspace import Workspace
+from wakeful.workspace import Workspace, is_shared
 
 NAMES = ("AGENTS.md", "SOUL.md", "USER.md", "MEMORY.md", "HEARTBEAT.md")
+FOR_ANYBODY = frozenset({"AGENTS.md", "SOUL.md"})  # what it is, and nothing of whose it is
 LONGEST = 20_000  # characters of one file
 
 Stamp = tuple[int, int, int]
@@ -19,9 +21,16 @@ class PromptFiles:
         self._workspace = Workspace(root)
         self._known: dict[str, tuple[Stamp, str]] = {}
 
-    def read(self) -> str:
-        """Return a section for each file that is there; blocks, so call it off the loop."""
-        return "\n\n".join(filter(None, map(self._section, NAMES)))
+    def read(self, shared: Sequence[str] | None = None) -> str:
+        """Return a section for each file that is there; blocks, so call it off the loop.
+
+        With `shared`, what of the workspace a stranger may see, only of the files for anybody and
+        of those.
+        """
+        names = NAMES
+        if shared is not None:
+            names = tuple(name for name in NAMES if name in FOR_ANYBODY or is_shared(name, shared))
+        return "\n\n".join(filter(None, map(self._section, names)))
 
     def _section(self, name: str) -> str:
         # Looked at before it is read: a change in between is noticed the next time.

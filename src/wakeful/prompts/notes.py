@@ -7,6 +7,12 @@ from wakeful.vocabulary.text import one_line
 
 COLLECTED_HEADING = "[Queued messages while agent was busy]"
 STOPPED = "[The last turn was stopped before it was finished.]"
+REMEMBER = (
+    "[The older part of this conversation is about to be compacted into a summary. First write "
+    "down, with memory_write, what you will want to know later and have not written yet: facts, "
+    "wishes, decisions, open promises. Then go on with what you were doing; do not mention this.]"
+)
+LONGEST_SOURCE = 80
 LONGEST_QUOTE = 160  # characters by which a message is recognised
 SKIPPED = "skipped: a new message arrived"
 SKIPPED_STOP = "skipped: the turn was ended before this call began"
@@ -35,8 +41,27 @@ def overflow(count: int, lines: Sequence[str]) -> str:
     return f"[Queue overflow] Dropped {count} {noun} due to cap.{listed}"
 
 
+def overheard(lines: Sequence[tuple[str, str]]) -> str:
+    """Tell what others said to each other, each line with who said it."""
+    said = "".join(f"\n- {one_line(source, LONGEST_SOURCE)}: {text}" for source, text in lines)
+    return f"[Said in this room since your last turn there, to others:]{said}"
+
+
 def attached(attachments: Sequence[KeptAttachment]) -> str:
+    """Return a line for each attachment: its id, and what its sender calls it."""
     return "".join(
-        f"\n[attachment: {item.name} ({item.media_type}, {item.size} bytes)]"
+        f"\n[attachment {item.id}: {item.name} ({item.media_type}, {item.size} bytes)]"
         for item in attachments
     )
+
+
+def not_shown(attachment: KeptAttachment, why: str) -> str:
+    """Say why the model sees no more of an attachment; its name may be a stranger's words."""
+    return f"[attachment {attachment.id} is not shown: {why}]"
+
+
+def refused(attachments: Sequence[KeptAttachment], sentence: str) -> str:
+    """Say what is left out from here on because the provider did not take it."""
+    named = ", ".join(item.id for item in attachments)
+    noun = "attachment" if len(attachments) == 1 else "attachments"
+    return f"[The provider did not take the {noun} {named}, left out from here on: {sentence}]"

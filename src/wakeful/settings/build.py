@@ -2,7 +2,9 @@
 
 import ipaddress
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -13,10 +15,21 @@ import msgspec
 from wakeful.doors.http.forwarding import trusted_network
 from wakeful.intake.bindings import Bindings
 from wakeful.models.catalog import find
+from wakeful.models.providers import (
+    Kind,
+    Providers,
+    ProviderSettings,
+    refuse_bad_provider,
+    refuse_unknown,
+)
 from wakeful.settings.file import AgentSettings, ServerSettings, SettingsFile
+from wakeful.settings.own_tools import OwnTools
+from wakeful.settings.purpose import Purpose
 from wakeful.settings.settings import OutboundSettings, Settings, refuse_bad_outbound
+from wakeful.store.opening import is_postgres
 from wakeful.tools.builtin import default_tools, optional_tools
 from wakeful.tools.mcp.options import McpServerSettings, refuse_bad_server
+from wakeful.tools.tool import Tool
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.session_key import checked_agent_id
@@ -24,7 +37,8 @@ from wakeful.workspace import refuse_around
 
 MAIN = "main"  # always there
 LARGEST_SECRET = 64 * 1024
-READ_APART = ("database", "timezone", "outbound", "mcp_servers")
+READ_APART = ("database", "timezone", "outbound", "mcp_servers", "providers")
+ANYBODY = ProviderSettings(kind=Kind.OPENAI_CHAT, base_url="http://127.0.0.1", key="k")
 
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,252})?|\[[0-9A-Fa-f:.]+\]")
 
@@ -48,6 +62,8 @@ def build_settings(
     database = environ.get("WAKEFUL_DATABASE") or _or_from_file(
         "database", written.database, written.database_file, "sqlite", folder, reading
     )
+    if is_postgres(database) and find_spec("asyncpg") is None:
+        reading.complain("database", "PostgreSQL needs the extra: install wakeful[postgres]")
     try:
         return Settings(
             home=home,
@@ -64,19 +80,93 @@ def build_settings(
         return None
 
 
-def build_agents(
-    written: SettingsFile, home: Path, folder: Path, reading: Complaints
-) -> tuple[Agent, ...]:
-    """Return the agents, `main` first, whether or not the file names it."""
-    wanted = {MAIN: AgentSettings(), **written.agents}
-    for name, given in written.agents.items():
-        for position, server in enumerate(given.mcp):
-            if server not in written.mcp_servers:
-                known = ", ".join(written.mcp_servers) or "none"
-                rule = f"must be one of the mcp_servers ({known}), not {server[:60]!r}"
-                reading.complain(f"agents.{name}.mcp[{position}]", rule)
-    found = (_agent(name, given, home, folder, reading) for name, given in wanted.items())
-    return tuple(agent for agent in found if agent is not None)
+@dataclass(frozen=True, kw_only=True)
+class AgentBuilder:
+    """Makes agents of what is written about them."""
+
+    home: Path
+    folder: Path  # of the settings file
+    purpose: Purpose
+    own: OwnTools
+    providers: Providers
+    reading: Complaints
+
+    def build(self, written: SettingsFile) -> tuple[Agent, ...]:
+        """Return the agents, `main` first, whether or not the file names it."""
+        wanted = {MAIN: AgentSettings(), **written.agents}
+        for name, given in written.agents.items():
+            for position, server in enumerate(given.mcp):
+                if server not in written.mcp_servers:
+                    known = ", ".join(written.mcp_servers) or "none"
+                    rule = f"must be one of the mcp_servers ({known}), not {server[:60]!r}"
+                    self.reading.complain(f"agents.{name}.mcp[{position}]", rule)
+        self._check_own_names()
+        found = (self._agent(name, given) for name, given in wanted.items())
+        return tuple(agent for agent in found if agent is not None)
+
+    def _check_own_names(self) -> None:
+        for tool in (*default_tools(), *optional_tools()):
+            if tool.name in self.own.tools:
+                rule = f"the tool {tool.name!r} must have another name: a built-in one has this"
+                self.reading.complain("tools_from", rule)
+
+    def _agent(self, name: str, given: AgentSettings) -> Agent | None:
+        at = f"agents.{name}"
+        instructions = _or_from_file(
+            f"{at}.instructions",
+            given.instructions,
+            given.instructions_file,
+            "",
+            self.folder,
+            self.reading,
+        )
+        try:
+            checked_agent_id(name, at)
+            self._check_models(given)
+            workspace = self.home / Path(given.workspace or f"workspaces/{name}").expanduser()
+            refuse_around(self.home, workspace)
+            return Agent(
+                name,
+                model=given.model,
+                fallback_models=given.fallback_models,
+                thinking=given.thinking,
+                instructions=instructions,
+                tools=self._tools(at, given.tools),
+                has_default_tools=given.tools is None,
+                mcp=given.mcp,
+                workspace=workspace,
+                shared_files=given.shared_files,
+                queue=given.queue,
+                limits=given.limits,
+                compaction=given.compaction,
+                proactive=given.proactive,
+                routes=given.routes,
+            )
+        except InvalidInput as error:
+            field = error.field.removeprefix(at).lstrip(".")
+            self.reading.complain(f"{at}.{field}" if field else at, error.rule)
+            return None
+
+    def _tools(self, at: str, names: Sequence[str] | None) -> list[Tool]:
+        """Return the tools that are named; without names, all of one's own."""
+        if names is None:
+            return list(self.own.tools.values())
+        builtin = {tool.name: tool for tool in (*default_tools(), *optional_tools())}
+        known = {**builtin, **self.own.tools}
+        for position, tool in enumerate(names):
+            if tool not in known and self.purpose.loads_tools:
+                rule = f"must be one of {', '.join(known)}, not {tool[:60]!r}"
+                self.reading.complain(f"{at}.tools[{position}]", rule)
+        return [known[tool] for tool in names if tool in known]
+
+    def _check_models(self, given: AgentSettings) -> None:
+        named = {"model": given.model}
+        named |= {f"fallback_models[{n}]": one for n, one in enumerate(given.fallback_models)}
+        for field, model in named.items():
+            if self.purpose.needs_secrets:
+                find(model, field, providers=self.providers)
+            else:
+                refuse_unknown(model, field, own=self.providers)
 
 
 def build_outbound(
@@ -117,6 +207,27 @@ def build_mcp_servers(
     return found
 
 
+def build_providers(
+    written: SettingsFile, folder: Path, reading: Complaints
+) -> dict[str, ProviderSettings]:
+    """Return what is said about providers of models, each with its key."""
+    found: dict[str, ProviderSettings] = {}
+    for name, given in written.providers.items():
+        at = f"providers.{name}.key"
+        key = _or_from_file(at, given.key or "", given.key_file, "", folder, reading)
+        is_told = given.key is not None or given.key_file is not None
+        one = msgspec.structs.replace(given, key=key if is_told else None, key_file=None)
+        try:
+            refuse_bad_provider(name, one)
+            found[name] = one
+        except InvalidInput as error:
+            field = error.field
+            if field == at and given.key_file is not None:
+                field = f"{at}_file"
+            reading.complain(field, error.rule)
+    return found
+
+
 def check_server(server: ServerSettings, reading: Complaints) -> None:
     """Complain about names and origins that cannot be meant."""
     if not server.host or not is_host(server.host):
@@ -154,47 +265,6 @@ def urlsplit_or_none(url: str) -> tuple[str, str] | None:
     except ValueError:
         return None
     return (parts.scheme, parts.netloc) if is_good else None
-
-
-def _agent(
-    name: str, given: AgentSettings, home: Path, folder: Path, reading: Complaints
-) -> Agent | None:
-    at = f"agents.{name}"
-    known = {tool.name: tool for tool in (*default_tools(), *optional_tools())}
-    for position, tool in enumerate(given.tools or ()):
-        if tool not in known:
-            rule = f"must be one of {', '.join(known)}, not {tool[:60]!r}"
-            reading.complain(f"{at}.tools[{position}]", rule)
-    instructions = _or_from_file(
-        f"{at}.instructions", given.instructions, given.instructions_file, "", folder, reading
-    )
-    try:
-        checked_agent_id(name, at)
-        find(given.model)
-        for position, model in enumerate(given.fallback_models):
-            find(model, f"fallback_models[{position}]")
-        workspace = home / Path(given.workspace or f"workspaces/{name}").expanduser()
-        refuse_around(home, workspace)
-        return Agent(
-            name,
-            model=given.model,
-            fallback_models=given.fallback_models,
-            thinking=given.thinking,
-            instructions=instructions,
-            tools=[known[tool] for tool in given.tools or () if tool in known],
-            has_default_tools=given.tools is None,
-            mcp=given.mcp,
-            workspace=workspace,
-            queue=given.queue,
-            limits=given.limits,
-            compaction=given.compaction,
-            proactive=given.proactive,
-            routes=given.routes,
-        )
-    except InvalidInput as error:
-        field = error.field.removeprefix(at).lstrip(".")
-        reading.complain(f"{at}.{field}" if field else at, error.rule)
-        return None
 
 
 def _check_zone(name: str | None, reading: Complaints) -> None:

@@ -3,6 +3,9 @@
 from enum import StrEnum
 
 from wakeful.intake.bindings import Binding, DmScope
+from wakeful.intake.draft import AttachmentLimits
+from wakeful.models.providers import ProviderSettings
+from wakeful.models.windows import ModelSettings
 from wakeful.settings.settings import (
     LaneSettings,
     OutboundSettings,
@@ -19,6 +22,7 @@ from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.route import Route
 
 DEFAULT_PORT = 8484
+SESSIONS_PER_HOUR = 60
 
 
 class ServerSettings(Record):
@@ -29,6 +33,7 @@ class ServerSettings(Record):
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ()
+    sessions_per_hour: int = SESSIONS_PER_HOUR
 
 
 class AgentSettings(Record):
@@ -40,6 +45,7 @@ class AgentSettings(Record):
     instructions: str = ""
     instructions_file: str | None = None
     workspace: str | None = None
+    shared_files: tuple[str, ...] = ()
     tools: tuple[str, ...] | None = None
     mcp: tuple[str, ...] = ()
     queue: QueueOverrides = NO_OVERRIDES
@@ -70,6 +76,7 @@ class SettingsFile(Record):
     database_file: str | None = None
     server: ServerSettings = ServerSettings()
     agents: dict[str, AgentSettings] = {}
+    tools_from: tuple[str, ...] = ()
     bindings: tuple[Binding, ...] = ()
     dm_scope: DmScope = DmScope.MAIN
     identity_links: dict[str, tuple[str, ...]] = {}
@@ -80,8 +87,11 @@ class SettingsFile(Record):
     lanes: LaneSettings = LaneSettings()
     storm: StormSettings = StormSettings()
     max_chain_depth: int = 16
+    attachments: AttachmentLimits = AttachmentLimits()
     outbound: dict[str, OutboundSettings] = {}
     mcp_servers: dict[str, McpServerSettings] = {}
+    models: dict[str, ModelSettings] = {}
+    providers: dict[str, ProviderSettings] = {}
     retention: Retention = Retention()
     telemetry: TelemetrySettings = TelemetrySettings()
     drain_s: float = 30.0

@@ -52,7 +52,10 @@ _AGENT = {
     "instructions": _key("What the agent is told about itself."),
     "instructions_file": _key("A file with the instructions."),
     "workspace": _key("Its folder; default `workspaces/{id}` in the home folder."),
-    "tools": _key("The tools it has; default all but `shell` and `web_fetch`."),
+    "shared_files": _key("Files and folders of it that turns from outside may read; default none."),
+    "tools": _key(
+        "The tools it has; default all but `shell` and `web_fetch`, and all of `tools_from`."
+    ),
     "mcp": _key("The MCP servers whose tools it has, by their names in `mcp_servers`."),
     "limits.steps": _key("Model replies in one turn.", 1, 10_000),
     "limits.tool_calls": _key("Tool calls in one turn.", 0, 100_000),
@@ -95,7 +98,11 @@ KEYS: dict[str, Key] = {
     "server.hosts": _key("More names this server is reached by (`Host`)."),
     "server.origins": _key("More origins whose pages may send requests (`https://…`)."),
     "server.trusted_proxies": _key("Proxies whose `X-Forwarded-For` and `-Proto` are believed."),
+    "server.sessions_per_hour": _key(
+        "New sessions that one token, unless the operator's, may make in an hour.", 1, 1_000_000
+    ),
     **{f"agents.*.{name}": key for name, key in _AGENT.items()},
+    "tools_from": _key("Python files or modules with tools of your own; read again on SIGHUP."),
     "bindings": _key("Which agent answers what arrives at a door; the most specific one wins."),
     "bindings[].match.door": _key("The door."),
     "bindings[].match.account": _key("The account at the door."),
@@ -122,6 +129,8 @@ KEYS: dict[str, Key] = {
     "storm.turns": _key("Turns one source may open in a session within the window.", 1, 100_000),
     "storm.window_s": _key("The window, in seconds.", 1, DAY_S),
     "max_chain_depth": _key("How many stimuli may cause one another in a row.", 1, 1_000),
+    "attachments.most_files": _key("How many files may come along with one message.", 0, 100),
+    "attachments.most_bytes": _key("How many bytes they may have together.", 0, 10_485_760),
     "outbound.*.url": _key("Where signed webhooks of this name are sent."),
     "outbound.*.secret": Key(
         means="What they are signed with; several, with spaces between them, all sign.",
@@ -129,12 +138,17 @@ KEYS: dict[str, Key] = {
     ),
     "outbound.*.secret_file": _key("A file with that secret."),
     "outbound.*.allow_private": _key("Whether its host may have an address that is not public."),
+    "outbound.*.has_attachments": _key(
+        "Whether the bytes of attachments stand in the webhook, beside where they can be taken."
+    ),
     "mcp_servers.*.url": _key("The address of an MCP server (streamable HTTP)."),
     "mcp_servers.*.command": _key("Or the command that is one (stdio), word by word."),
     "mcp_servers.*.env.*": Key(
         means="A variable for the command, beside a few harmless ones.", is_secret=True
     ),
-    "mcp_servers.*.folder": _key("Where the command runs; default: the home folder."),
+    "mcp_servers.*.folder": _key(
+        "Where the command runs; default `mcp/{name}` in the home folder."
+    ),
     "mcp_servers.*.headers.*": Key(means="A header that is sent to the address.", is_secret=True),
     "mcp_servers.*.bearer": Key(means="A token that is sent to the address.", is_secret=True),
     "mcp_servers.*.bearer_file": _key("A file with that token."),
@@ -143,6 +157,25 @@ KEYS: dict[str, Key] = {
     "mcp_servers.*.tools.*.effect": _key("The same for one tool, by the server's name for it."),
     "mcp_servers.*.tools.*.timeout_s": _key("The same for one tool.", 0.1, 3_600),
     "mcp_servers.*.allow_private": _key("Whether its host may have a private address."),
+    "mcp_servers.*.trusted": _key(
+        "Whether what it says is your word: not fenced, and a turn that reads it keeps its tools."
+    ),
+    "models.*.vision": _key("Whether the model sees images, where its name does not tell."),
+    "models.*.documents": _key("Whether the model and its provider take PDFs."),
+    "models.*.context_window": _key(
+        "Tokens the model `provider:model` reads at once; needed for servers of your own.",
+        1_000,
+        100_000_000,
+    ),
+    "providers.*.kind": _key(
+        "How it is spoken to; needed for a name of your own: `mine:llama3` then asks it."
+    ),
+    "providers.*.base_url": _key("Where it is, if not where everybody finds it."),
+    "providers.*.key": Key(means="Its key; default: a variable of its own.", is_secret=True),
+    "providers.*.key_file": _key("A file with that key."),
+    "providers.*.via": _key(
+        "Who speaks to it: we ourselves, or the library that knows every provider."
+    ),
     "retention.ledger_days": _key("Days that settled stimuli, turns, deliveries stay.", 1, 36_500),
     "retention.event_days": _key("Days that events stay.", 1, 36_500),
     "retention.events": _key("How many events stay.", 1_000, 1_000_000_000),
@@ -151,13 +184,17 @@ KEYS: dict[str, Key] = {
     "watchdog_s": _key("Seconds until a server that hangs ends itself; 0: never.", 0, DAY_S),
 }
 
-_NAMED = re.compile(r"^(agents|identity_links|doors|outbound|mcp_servers)\.(?:[^.\[\]]+)")
+_NAMED = re.compile(r"^(agents|identity_links|doors|outbound|mcp_servers|providers)\.(?:[^.\[\]]+)")
 # A tool's name may hold dots itself.
 _INNER = re.compile(r"^(mcp_servers\.\*\.(?:env|headers|tools))\..+?(\.(?:effect|timeout_s))?$")
+
+_MODEL = re.compile(r"^models\..+(\.[^.]+)$")  # a model's name may, too
 
 
 def key_of(path: str) -> Key | None:
     """Return the row of a key as it stands in a file (`agents.main.limits.steps`)."""
+    if (model := _MODEL.match(path)) is not None:
+        return KEYS.get(f"models.*{model[1]}")
     outer = _NAMED.sub(r"\1.*", re.sub(r"\[\d+\]", "[]", path))
     return KEYS.get(_INNER.sub(r"\1.*\2", outer))
 

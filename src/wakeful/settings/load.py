@@ -10,24 +10,26 @@ import msgspec
 
 from wakeful.settings import text
 from wakeful.settings.build import (
-    build_agents,
+    ANYBODY,
+    AgentBuilder,
     build_mcp_servers,
     build_outbound,
+    build_providers,
     build_settings,
     check_server,
     is_host,
 )
 from wakeful.settings.file import ServerSettings, SettingsFile, TelemetrySettings
 from wakeful.settings.keys import out_of_bounds
+from wakeful.settings.own_tools import NO_TOOLS, OwnTools, load_tools
+from wakeful.settings.places import file_of, home_of
 from wakeful.settings.problems import BadSettings, SettingsProblem
+from wakeful.settings.purpose import Purpose
 from wakeful.settings.reading import Reading
 from wakeful.settings.settings import OutboundSettings, Settings
 from wakeful.tools.mcp.options import McpServerSettings
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.record import Record
-
-FILE_NAME = "wakeful.yaml"
-DEFAULT_HOME = "~/.wakeful"
 
 _KIND = cast("msgspec.inspect.StructType", msgspec.inspect.type_info(SettingsFile))
 
@@ -46,6 +48,7 @@ class Loaded:
     mcp_servers: Mapping[str, McpServerSettings]
     telemetry: TelemetrySettings
     token: str | None  # the operator's, from the environment
+    own_tools: OwnTools = NO_TOOLS
 
 
 class Reloaded(Record):
@@ -55,18 +58,11 @@ class Reloaded(Record):
     problems: tuple[SettingsProblem, ...] = ()
 
 
-def home_of(environ: Mapping[str, str]) -> Path:
-    """Return the home folder that the environment names, or the default one."""
-    return Path(environ.get("WAKEFUL_HOME") or DEFAULT_HOME).expanduser().absolute()
-
-
-def file_of(environ: Mapping[str, str]) -> Path:
-    """Return where the settings file is, or would be."""
-    named = environ.get("WAKEFUL_CONFIG")
-    return Path(named).expanduser().absolute() if named else home_of(environ) / FILE_NAME
-
-
-def load(path: Path | None = None, environ: Mapping[str, str] | None = None) -> Loaded:
+def load(
+    path: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    purpose: Purpose = Purpose.SERVE,
+) -> Loaded:
     """Load `path`, or the file the environment names, or the one at home if there is one.
 
     Raise BadSettings with every problem that was found; nothing is created or changed.
@@ -75,13 +71,18 @@ def load(path: Path | None = None, environ: Mapping[str, str] | None = None) -> 
     is_named = path is not None or bool(environ.get("WAKEFUL_CONFIG"))
     file = path or file_of(environ)
     content = _content(file, is_named=is_named)
-    return load_text(content, file, environ)
+    return load_text(content, file, environ, purpose)
 
 
-def load_text(content: str | None, file: Path, environ: Mapping[str, str]) -> Loaded:
+def load_text(
+    content: str | None,
+    file: Path,
+    environ: Mapping[str, str],
+    purpose: Purpose = Purpose.SERVE,
+) -> Loaded:
     """Load the text of a settings file, None if there is no file."""
     place, home = str(file), home_of(environ)
-    reading = Reading(place, environ)
+    reading = Reading(place, environ, needs_secrets=purpose.needs_secrets)
     tree = reading.read(text.parsed(content or "", place), _KIND)
     if reading.problems:
         raise BadSettings(sorted(reading.problems, key=_line))
@@ -90,22 +91,42 @@ def load_text(content: str | None, file: Path, environ: Mapping[str, str]) -> Lo
     server = _server(written.server, environ, problems)
     check_server(written.server, reading)
     settings = build_settings(written, home, file.parent, environ, reading)
-    agents = build_agents(written, home, file.parent, reading)
-    outbound = build_outbound(written, file.parent, reading)
-    servers = build_mcp_servers(written, file.parent, reading)
+    own = NO_TOOLS
+    if purpose.loads_tools:
+        own = load_tools(written.tools_from, file.parent, reading)
+    outbound, servers, providers = written.outbound, written.mcp_servers, written.providers
+    if purpose.needs_secrets:
+        outbound = build_outbound(written, file.parent, reading)
+        servers = build_mcp_servers(written, file.parent, reading)
+        providers = build_providers(written, file.parent, reading)
+    builder = AgentBuilder(
+        home=home,
+        folder=file.parent,
+        purpose=purpose,
+        own=own,
+        # One that could not be built was complained about: its models are not unknown as well.
+        providers={**dict.fromkeys(written.providers, ANYBODY), **providers},
+        reading=reading,
+    )
+    agents = builder.build(written)
     if problems or settings is None:
         raise BadSettings(sorted(problems, key=_line))
     return Loaded(
         home=home,
         file=None if content is None else file,
         written=written,
-        settings=msgspec.structs.replace(settings, outbound=outbound, mcp_servers=servers),
+        settings=msgspec.structs.replace(
+            settings, outbound=dict(outbound), mcp_servers=dict(servers), providers=dict(providers)
+        )
+        if purpose.needs_secrets
+        else settings,
         agents=agents,
         server=server,
         outbound=outbound,
         mcp_servers=servers,
         telemetry=written.telemetry,
         token=environ.get("WAKEFUL_TOKEN") or None,
+        own_tools=own,
     )
 
 
@@ -124,6 +145,10 @@ def reload(old: Loaded, environ: Mapping[str, str]) -> tuple[Loaded, Reloaded]:
     for name in ("server", "outbound", "mcp_servers"):
         if getattr(old, name) != getattr(new, name) and name not in changed:
             changed.append(name)
+    if old.own_tools.sources != new.own_tools.sources and "tools_from" not in changed:
+        changed.append("tools_from")
+    if old.settings.providers != new.settings.providers and "providers" not in changed:
+        changed.append("providers")
     return new, Reloaded(changed=tuple(changed))
 
 

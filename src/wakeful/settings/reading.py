@@ -12,6 +12,7 @@ from wakeful.settings.keys import key_of, out_of_bounds
 from wakeful.settings.problems import SettingsProblem
 
 _NOTHING: Any = object()  # a node that cannot be used, or that says nothing
+_WITH_SECRETS = ("outbound.", "mcp_servers.", "providers.")  # known to the server alone
 _WORDS = {
     text.TEXT: "text",
     text.NULL: "nothing",
@@ -24,10 +25,13 @@ _WORDS = {
 class Reading:
     """One reading of one file: values, and the problems met on the way."""
 
-    def __init__(self, place: str, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, place: str, environ: Mapping[str, str], *, needs_secrets: bool = True
+    ) -> None:
         self.problems: list[SettingsProblem] = []
         self._place = place
         self._environ = environ
+        self._needs_secrets = needs_secrets
         self._lines: dict[str, int] = {}
 
     def read(self, root: yaml.Node | None, kind: inspect.StructType) -> dict[str, Any]:
@@ -139,6 +143,8 @@ class Reading:
             said = text.expanded(node, self._environ)
         except KeyError as missing:
             name = missing.args[0]
+            if path.startswith(_WITH_SECRETS) and not self._needs_secrets:
+                return text.shown(node.value)
             return self.complain(path, f"${{{name}}} is not set in the environment")
         tag = text.tag_of(node, said)
         is_hidden = text.is_reference(node) or _is_secret(path)

@@ -7,7 +7,10 @@ from zoneinfo import ZoneInfo
 
 from wakeful.doors.signing import read_keys
 from wakeful.intake.bindings import Binding, DmScope
+from wakeful.intake.draft import AttachmentLimits
 from wakeful.intake.reset_times import ResetTimes
+from wakeful.models.providers import ProviderSettings, refuse_bad_provider
+from wakeful.models.windows import ModelSettings
 from wakeful.net.addresses import is_public
 from wakeful.net.target import parse
 from wakeful.settings.keys import refuse_out_of_bounds
@@ -73,6 +76,7 @@ class OutboundSettings(Record):
     secret: str | None = None  # or several with white space between them: each of them signs
     secret_file: str | None = None
     allow_private: bool = False  # the host may have an address that is not public
+    has_attachments: bool = False  # bytes go along, not only where they can be taken
 
 
 class Settings(Record):
@@ -91,8 +95,11 @@ class Settings(Record):
     unified: bool = False  # the web chats of an agent share one session
     reset: ResetSettings = ResetSettings()
     max_chain_depth: int = 16
+    attachments: AttachmentLimits = AttachmentLimits()
     outbound: dict[str, OutboundSettings] = {}
     mcp_servers: dict[str, McpServerSettings] = {}
+    models: dict[str, ModelSettings] = {}  # what is known about them, by `provider:model`
+    providers: dict[str, ProviderSettings] = {}
     retention: Retention = Retention()
     drain_s: float = 30.0  # how long a stop waits for running turns
     watchdog_s: float = 0.0  # end the process if its event loop hangs for so long; 0: never
@@ -101,10 +108,15 @@ class Settings(Record):
         refuse_out_of_bounds(self.lanes, "lanes")
         refuse_out_of_bounds(self.storm, "storm")
         refuse_out_of_bounds(self.retention, "retention")
+        refuse_out_of_bounds(self.attachments, "attachments")
         refuse_out_of_bounds(self.reset, "reset")
         if isinstance(self.reset.daily, str):
             _time_of_day(self.reset.daily, "reset.daily")
         refuse_out_of_bounds(self, "")
+        for name, model in self.models.items():
+            if ":" not in name:
+                raise InvalidInput(f"models.{name}", "must be named provider:model")
+            refuse_out_of_bounds(model, f"models.{name}")
         checked(self.queue)
         for door, overrides in self.doors.items():
             checked(overrides, f"doors.{door}")
@@ -112,6 +124,8 @@ class Settings(Record):
             refuse_bad_outbound(name, outbound)
         for name, server in self.mcp_servers.items():
             refuse_bad_server(name, server)
+        for name, provider in self.providers.items():
+            refuse_bad_provider(name, provider)
         if self.database != "sqlite" and not self.database.startswith(
             ("postgresql://", "postgres://")
         ):

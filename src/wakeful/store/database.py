@@ -48,6 +48,17 @@ class Lock:
     key: str
 
 
+class LocksNeeded(Exception):
+    """A write must touch rows that its group did not lock up front: the store runs it again.
+
+    The whole group runs again, with these locks in their order, so that nobody overtakes anybody.
+    """
+
+    def __init__(self, locks: Iterable[Lock]) -> None:
+        self.locks = frozenset(locks)
+        super().__init__(", ".join(sorted(lock.key for lock in self.locks)))
+
+
 class Tx(Protocol):
     """One open transaction, used on the writer thread only and never kept."""
 

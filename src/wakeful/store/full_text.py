@@ -19,6 +19,7 @@ class Term(Record):
 
     words: tuple[str, ...]
     is_prefix: bool = False
+    is_excluded: bool = False  # must not be there
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +28,7 @@ class FullText:
 
     insert: str  # takes :id and :words
     matches: str  # a condition on `search_words`; takes :query
+    rank: str  # how well a match fits, the best with the smallest number; takes :query
     words: Callable[[Sequence[str]], str]  # of one text, as `insert` takes them
     query: Callable[[Sequence[Term]], str]  # all of the terms, as `matches` takes them
 
@@ -41,7 +43,13 @@ def _sqlite_words(words: Sequence[str]) -> str:
 
 
 def _sqlite_query(terms: Sequence[Term]) -> str:
-    return " ".join(f'"{" ".join(term.words)}"{" *" if term.is_prefix else ""}' for term in terms)
+    wanted = " AND ".join(_sqlite_term(term) for term in terms if not term.is_excluded)
+    unwanted = " OR ".join(_sqlite_term(term) for term in terms if term.is_excluded)
+    return f"({wanted}) NOT ({unwanted})" if unwanted else wanted
+
+
+def _sqlite_term(term: Term) -> str:
+    return f'"{" ".join(term.words)}"{" *" if term.is_prefix else ""}'
 
 
 def _postgres_words(words: Sequence[str]) -> str:
@@ -54,16 +62,20 @@ def _postgres_words(words: Sequence[str]) -> str:
 
 
 def _postgres_query(terms: Sequence[Term]) -> str:
-    parts = (
-        " <-> ".join(f"'{word}'" for word in term.words) + (":*" if term.is_prefix else "")
-        for term in terms
+    return " & ".join(
+        f"{'!' if term.is_excluded else ''}({_postgres_term(term)})" for term in terms
     )
-    return " & ".join(f"({part})" for part in parts)
+
+
+def _postgres_term(term: Term) -> str:
+    words = " <-> ".join(f"'{word}'" for word in term.words)
+    return words + (":*" if term.is_prefix else "")
 
 
 SQLITE_FULL_TEXT = FullText(
     insert="INSERT INTO search_words (rowid, words) VALUES (:id, :words)",
     matches="search_words MATCH :query",
+    rank="bm25(search_words)",
     words=_sqlite_words,
     query=_sqlite_query,
 )
@@ -71,6 +83,8 @@ POSTGRES_FULL_TEXT = FullText(
     insert="INSERT INTO search_words (rowid, words) "
     "VALUES (:id, CAST(CAST(:words AS TEXT) AS tsvector))",
     matches="search_words.words @@ CAST(CAST(:query AS TEXT) AS tsquery)",
+    # 1: the longer a text, the less each of its words counts.
+    rank="-ts_rank(search_words.words, CAST(CAST(:query AS TEXT) AS tsquery), 1)",
     words=_postgres_words,
     query=_postgres_query,
 )

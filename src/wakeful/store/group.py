@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wakeful.store.backend import Backend, Rerun
-from wakeful.store.database import Lock, Tx, Verb
+from wakeful.store.database import Lock, LocksNeeded, Tx, Verb
 from wakeful.vocabulary.errors import (
     Invariant,
     StoreBusy,
@@ -18,6 +18,7 @@ from wakeful.vocabulary.errors import (
 )
 
 RERUNS = 100  # deadlocks, lost connections and the like in a row before the callers hear of it
+LOCK_RUNS = 10  # in which a write may find that it needs more locks, before it is a bug
 RERUN_S = 10.0  # nor are they kept waiting by them for longer
 
 # These concern the database, not a caller: every caller of the group gets the same answer.
@@ -109,17 +110,27 @@ def _split(group: list[WriteCall], stopped: _Stopped) -> list[list[WriteCall]]:
 def _attempt(backend: Backend, group: list[WriteCall], clock: Callable[[], int]) -> GroupOutcome:
     # Real time, whatever the store's clock says: this bounds what callers wait for.
     deadline = time.monotonic() + RERUN_S
-    for _ in range(RERUNS):
+    needed: frozenset[Lock] = frozenset()
+    for run in range(RERUNS):
         try:
-            return _transaction(backend, group, clock())
+            return _transaction(backend, group, clock(), needed, learns=run < LOCK_RUNS)
         except Rerun:
             if time.monotonic() > deadline:
                 break
+        except LocksNeeded as more:
+            needed |= more.locks
     busy = StoreBusy("the database kept undoing this write", retry_after_s=1.0)
     raise _Stopped(0, len(group)) from busy
 
 
-def _transaction(backend: Backend, group: list[WriteCall], now: int) -> GroupOutcome:
+def _transaction(
+    backend: Backend,
+    group: list[WriteCall],
+    now: int,
+    needed: frozenset[Lock],
+    *,
+    learns: bool,
+) -> GroupOutcome:
     order = _batches_first(group)
     place = (0, len(group))
     backend.now = now
@@ -128,7 +139,7 @@ def _transaction(backend: Backend, group: list[WriteCall], now: int) -> GroupOut
     backend.acts = []
     try:
         backend.begin()
-        _take_locks(backend, group)
+        _take_locks(backend, group, needed)
         results: list[tuple[WriteCall, Any]] = []
         for verb, calls in order:
             place = (len(results), len(calls))
@@ -149,6 +160,8 @@ def _transaction(backend: Backend, group: list[WriteCall], now: int) -> GroupOut
     # Whatever a write function raises belongs to its caller, not to the writer thread.
     except BaseException as error:
         failure = _rolled_back(backend, error)
+        if learns and failure is error and isinstance(error, LocksNeeded):
+            raise
         _arrange(group, order)
         raise _Stopped(*place) from failure
     return GroupOutcome(results=results, notes=backend.notes, acts=backend.acts)
@@ -175,8 +188,8 @@ def _arrange(
     group[:] = [call for _, calls in order for call in calls]
 
 
-def _take_locks(backend: Backend, group: list[WriteCall]) -> None:
-    locks: set[Lock] = set()
+def _take_locks(backend: Backend, group: list[WriteCall], needed: frozenset[Lock]) -> None:
+    locks = set(needed)
     for call in group:
         locks.update(call.locks)
         if call.verb is not None:

@@ -18,6 +18,9 @@ RUNTIME_LOCK = 0x77616B6566756C01  # the advisory lock of the runtime that has t
 
 _SETTINGS = {
     "default_transaction_isolation": "read committed",
+    # Every write finds its rows by a key. A plan is kept for the life of the session: one that was
+    # made while a table was empty would read all of it, 35 ms each time with 10 000 rows.
+    "enable_seqscan": "off",
     # The server gives up on a session whose other end died without a word.
     "idle_in_transaction_session_timeout": "60s",
     "tcp_keepalives_idle": "15",

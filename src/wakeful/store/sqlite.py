@@ -23,7 +23,7 @@ from wakeful.store.sqlite_connection import (
     with_lists,
 )
 from wakeful.store.sqlite_errors import translated
-from wakeful.store.sqlite_home import Home
+from wakeful.store.sqlite_home import COUNTED, Home
 from wakeful.store.statements import Statements, for_sqlite
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import StoreDamaged, StoreFailed
@@ -99,7 +99,11 @@ class SqliteBackend(Backend):
     """The one connection that writes and checkpoints."""
 
     def __init__(
-        self, connection: apsw.Connection, home: Home | None, options: SqliteOptions
+        self,
+        connection: apsw.Connection,
+        home: Home | None,
+        options: SqliteOptions,
+        commits: int = 0,
     ) -> None:
         super().__init__()
         self._connection = connection
@@ -108,6 +112,8 @@ class SqliteBackend(Backend):
         self._statements = Statements(for_sqlite)
         self._reader = SqliteReader(connection, options.read_timeout_s)
         self._is_fatal = False
+        self._commits = commits
+        self._changes_before = 0
         self._wal_pages = 0
         self._checkpoint_pages = CHECKPOINT_BYTES // PAGE_BYTES
         connection.set_wal_hook(self._committed)  # this also ends automatic checkpoints
@@ -144,6 +150,7 @@ class SqliteBackend(Backend):
 
     def begin(self) -> None:
         self._control("BEGIN IMMEDIATE")
+        self._changes_before = self._connection.total_changes()
 
     def take(self, locks: Sequence[Lock]) -> None:
         for lock in locks:
@@ -153,7 +160,14 @@ class SqliteBackend(Backend):
     def commit(self) -> None:
         if isinstance(self._cursor, _Void):
             raise self._cursor.error
+        if self._home is None or self._connection.total_changes() == self._changes_before:
+            self._control("COMMIT")
+            return
+        commits = (self._commits + 1) % COUNTED
+        self._control(f"PRAGMA user_version = {commits}")
         self._control("COMMIT")
+        self._commits = commits
+        self._home.note_commits(commits)
 
     def rollback(self) -> None:
         self._cursor = self._live_cursor
@@ -280,8 +294,9 @@ def _opened(home: Home, options: SqliteOptions) -> Backend:
     try:
         execute(connection, "PRAGMA journal_mode = WAL")
         execute(connection, "PRAGMA synchronous = FULL")
-        home.mark_open()
-        backend = SqliteBackend(connection, home, options)
+        commits: int = execute(connection, "PRAGMA user_version")[0][0]
+        home.mark_open(commits)
+        backend = SqliteBackend(connection, home, options, commits)
         pages, _ = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
         backend.start(options.migrations, wal_pages=max(pages, 0))
         return backend

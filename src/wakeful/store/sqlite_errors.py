@@ -27,7 +27,14 @@ def translated(error: apsw.Error, connection: apsw.Connection | None, where: str
     match error:
         case apsw.FullError():
             return StoreFull(retry_after_s=5.0)
-        case apsw.BusyError() | apsw.LockedError():
+        # The last two: others began a log, or changed the schema, at the same moment.
+        case (
+            apsw.BusyError()
+            | apsw.LockedError()
+            | apsw.NoMemError()
+            | apsw.ProtocolError()
+            | apsw.SchemaChangeError()
+        ):
             return StoreBusy(retry_after_s=1.0)
         case apsw.IOError() if _is_full(error, connection):
             return StoreFull(retry_after_s=5.0)

@@ -1,7 +1,8 @@
 """The files around a SQLite database: who may use them, and whether one is missing.
 
 Beside `NAME` lie `NAME-wal` and `NAME-shm` (SQLite's), `NAME.lock` (held by the process that
-has the database) and `NAME.marker` (a database was made here, and whether it was closed).
+has the database) and `NAME.marker` (a database was made here, whether it was closed, and how many
+commits it must hold: another program that closes it last copies the log back and takes it away).
 """
 
 import errno
@@ -9,7 +10,7 @@ import fcntl
 import os
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from wakeful.vocabulary.errors import StoreDamaged, StoreFailed, StoreFull, StoreRefused
@@ -19,6 +20,11 @@ PAUSE_S = 0.02
 
 _OPEN, _CLOSED = b"open  \n", b"closed\n"
 _EXPLANATION = b"A wakeful database was made beside this file. Delete neither without the other.\n"
+_COUNT_AT = len(_OPEN) + len(_EXPLANATION)
+_COUNT_DIGITS = 10
+_USER_VERSION = slice(60, 64)  # of a database's header: https://www.sqlite.org/fileformat2.html
+
+COUNTED = 2**31  # commits are counted modulo this, in SQLite's `user_version`
 
 
 class Home:
@@ -28,6 +34,7 @@ class Home:
         self.path = path
         self.wal = beside(path, "-wal")
         self._marker = beside(path, ".marker")
+        self._noting: int | None = None
         with file_errors(path):
             _make_folder(path.parent)
             self._lock = _locked(path)
@@ -37,7 +44,8 @@ class Home:
         if self.path.exists():
             if self.path.stat().st_size == 0:
                 raise StoreDamaged(f"{self.path} is empty: restore it from a backup")
-            if self._marked() == _OPEN and not self.wal.exists():
+            is_open = self._marked() == _OPEN
+            if is_open and not self.wal.exists() and not self._holds_every_commit():
                 raise StoreDamaged(
                     f"{self.wal} is missing and {self.path} is incomplete without it: put it "
                     f"back, or restore a backup and delete {self._marker}"
@@ -63,21 +71,44 @@ class Home:
             draft.rename(self.path)
             sync(self.path.parent)
 
-    def mark_open(self) -> None:
+    def mark_open(self, commits: int = 0) -> None:
         """Note that the write-ahead log is needed from now on; it must exist."""
         with file_errors(self.path):
             sync(self.path.parent)
             if not self._marker.exists():
                 create_private(self._marker)
-            self._mark(_OPEN)
+            self._mark(_OPEN + _EXPLANATION + _count(commits))
+            self._noting = os.open(self._marker, os.O_WRONLY | os.O_CLOEXEC)
+
+    def note_commits(self, commits: int) -> None:
+        """Note how many commits there are, for whoever finds the database without its log.
+
+        It outlives this process, not the machine: what a power cut forgets is a smaller number,
+        and the disk is not waited for twice.
+        """
+        if self._noting is not None:
+            with suppress(OSError):
+                os.pwrite(self._noting, _count(commits), _COUNT_AT)
 
     def mark_closed(self) -> None:
         """Note that the database is complete without its log."""
         with file_errors(self.path):
-            self._mark(_CLOSED)
+            self._mark(_CLOSED + _EXPLANATION)
 
     def leave(self) -> None:
+        if self._noting is not None:
+            os.close(self._noting)
         os.close(self._lock)
+
+    def _holds_every_commit(self) -> bool:
+        """Tell whether the file alone holds what was noted, so that nothing was lost with a log."""
+        noted = self._marker.read_bytes()[_COUNT_AT:][:_COUNT_DIGITS]
+        if not (len(noted) == _COUNT_DIGITS and noted.isdigit()):
+            return False
+        with self.path.open("rb") as file:
+            held = int.from_bytes(file.read(_USER_VERSION.stop)[_USER_VERSION], "big")
+        # It may be one ahead: a process may die between its commit and its note.
+        return (held - int(noted)) % COUNTED < COUNTED // 2
 
     def _marked(self) -> bytes:
         return self._marker.read_bytes()[: len(_OPEN)] if self._marker.exists() else b""
@@ -86,10 +117,14 @@ class Home:
         # Written in place and within one sector, so that a full disk or a crash cannot cut it.
         descriptor = os.open(self._marker, os.O_WRONLY | os.O_CLOEXEC)
         try:
-            os.pwrite(descriptor, state + _EXPLANATION, 0)
+            os.pwrite(descriptor, state, 0)
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _count(commits: int) -> bytes:
+    return f"{commits:0{_COUNT_DIGITS}}\n".encode()
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from wakeful.vocabulary.retrying import retrying
 from wakeful.vocabulary.text import error_text
 
 LOOK_EVERY_MS = 60_000  # a lost notification costs at most this
-PAGE = 100  # timers that fire together: a commit of some 20 ms, so that nobody waits long beside it
+PAGE = 200  # timers that fire together: a commit of some 30 ms, so that nobody waits long beside it
 FIRST_RETRY_MS = 1_000
 LONGEST_RETRY_MS = 3_600_000
 

@@ -1,5 +1,6 @@
 """The tools that come with the runtime."""
 
+from wakeful.tools.attachments import ATTACHMENT_TOOLS
 from wakeful.tools.current_time import current_time
 from wakeful.tools.files import FILE_TOOLS
 from wakeful.tools.memory import MEMORY_TOOLS
@@ -13,7 +14,15 @@ from wakeful.tools.web import web_fetch
 
 def default_tools() -> tuple[Tool, ...]:
     """Return the tools every agent has unless it is told otherwise."""
-    return (current_time, *MEMORY_TOOLS, *FILE_TOOLS, *SESSION_TOOLS, send_message, sleep)
+    return (
+        current_time,
+        *MEMORY_TOOLS,
+        *FILE_TOOLS,
+        *SESSION_TOOLS,
+        *ATTACHMENT_TOOLS,
+        send_message,
+        sleep,
+    )
 
 
 def optional_tools() -> tuple[Tool, ...]:

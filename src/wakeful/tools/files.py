@@ -3,6 +3,7 @@
 from wakeful.tools.running import LONGEST_RESULT
 from wakeful.tools.tool import Effect, Tool, ToolContext, tool
 from wakeful.vocabulary.errors import InvalidInput, Permanent
+from wakeful.vocabulary.stimulus import Trust
 from wakeful.vocabulary.text import clean, one_line
 from wakeful.workspace import Item, Workspace
 
@@ -13,10 +14,14 @@ _LONGEST_SHOWN_NAME = 255
 
 
 def workspace_of(context: ToolContext) -> Workspace:
-    """Return the workspace of the calling agent, or tell that it has none."""
+    """Return the workspace of the calling agent, or tell that it has none.
+
+    For a turn from outside it holds what is shared, and nothing else.
+    """
     if context.workspace is None:
         raise Permanent(f"the agent {context.agent_id!r} has no workspace configured")
-    return Workspace(context.workspace)
+    shared = None if context.trust is Trust.OPERATOR else context.shared_files
+    return Workspace(context.workspace, shared)
 
 
 @tool(effect=Effect.READ, is_for_external=True)

@@ -8,12 +8,14 @@ from typing import Any
 
 import msgspec
 
+from wakeful.intake.draft import ready
 from wakeful.tools.tool import CallFacts, Effect, LedgerContext, Tool, ToolContext, ToolResult
 from wakeful.turns.turns import Turn
 from wakeful.vocabulary.apart import Apart
 from wakeful.vocabulary.clock import time_limit
 from wakeful.vocabulary.errors import InvalidInput, Overloaded, WakefulError
 from wakeful.vocabulary.message import ToolCall
+from wakeful.vocabulary.stimulus import Attachment
 from wakeful.vocabulary.text import clean
 
 LONGEST_RESULT = 16_384  # characters that the model is shown
@@ -118,9 +120,21 @@ async def _finished(tool: Tool, arguments: dict[str, Any]) -> ToolResult:
             value = await tool.function(**arguments)
         else:
             value = await _in_thread(lambda: tool.function(**arguments), tool.name)
-        return _as_result(value)
+        return await _measured(_as_result(value))
     except (TimeoutError, SystemExit) as error:
         return _failure(tool, error)
+
+
+async def _measured(result: ToolResult) -> ToolResult:
+    """Read what goes along with a result; what cannot be kept does not undo what was done."""
+    new = [one for one in result.attachments if isinstance(one, Attachment)]
+    if not new:
+        return result
+    try:
+        return msgspec.structs.replace(result, attachments=await ready(new))
+    except InvalidInput as error:
+        said = f"{result.text}\n[what the tool attached was not kept: {error}]"
+        return msgspec.structs.replace(result, text=said, attachments=())
 
 
 def _timed_out(tool: Tool) -> ToolResult:

@@ -1,45 +1,61 @@
 """Say something outside before the turn ends, or to somebody else than who asked."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+import msgspec
+
+from wakeful.broker import stimuli
 from wakeful.outbox import outbox
-from wakeful.tools.tool import Effect, LedgerContext, tool
+from wakeful.outbox.outbox import Along
+from wakeful.tools.outward_files import read_files
+from wakeful.tools.tool import Effect, LedgerContext, Tool, ToolContext, ToolResult, tool
 from wakeful.transcript import sessions
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.route import Route
-from wakeful.vocabulary.text import clean
+from wakeful.vocabulary.text import clean, is_plain
 
 LONGEST_TEXT = 100_000  # characters
+LONGEST_ID = 256
 
 
-@tool(effect=Effect.LEDGER)
-def send_message(
+async def _files_of_message(context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
+    """Read the files that go along; no file is read inside a transaction."""
+    try:
+        names = msgspec.convert(arguments.get("files"), list[str])
+    except msgspec.ValidationError as error:
+        raise InvalidInput("files", str(error)) from None
+    return ToolResult(text="", attachments=await read_files(context, names))
+
+
+_READS_FILES = Tool(_files_of_message, name="send_message", effect=Effect.READ, schema={})
+
+
+# Each is a word of the tool; a model names the few it needs.
+@tool(effect=Effect.LEDGER, prepare=_READS_FILES)
+def send_message(  # noqa: PLR0913, PLR0917
     context: LedgerContext,
     text: str,
+    files: list[str] | None = None,
+    reply_to: str = "",
     door: str = "",
     address: str = "",
     thread: str = "",
     account: str = "",
-) -> str:
+) -> str | ToolResult:
     """Send a message now: to this conversation, or to another address that you may use.
 
-    Leave door, address, thread and account out to send to this conversation.
+    Leave door, address, thread and account out to send to this conversation. `files` are paths in
+    the workspace, `attachment:ID` or `output:ID`. `reply_to` is the id of the message it answers;
+    in this conversation, by default the one that you answer.
     """
-    said = clean(text)
-    if not said.strip():
-        raise InvalidInput("text", "must not be empty")
-    if len(said) > LONGEST_TEXT:
-        raise InvalidInput("text", f"must be at most {LONGEST_TEXT} characters, not {len(said)}")
+    said = _checked(text, reply_to, has_files=bool(context.attachments))
     wanted = Route(door=door, address=address, thread=thread, account=account)
     route = _chosen(wanted, _own(context), context.agent.routes)
     if not sessions.may_send(context.tx, context.turn.session_key):
         raise InvalidInput("door", "nothing may be sent from this conversation")
     if not route.is_sent_to:
-        raise InvalidInput(
-            "door",
-            f"nothing is sent to {route.door!r}: whoever is there reads your reply itself, "
-            "so say it in your reply",
-        )
+        return _shown(context, route)
     delivery = outbox.file(
         context.tx,
         context.ids.new("dl"),
@@ -47,9 +63,50 @@ def send_message(
         said,
         session_key=context.turn.session_key,
         turn_id=context.turn.id,
+        along=Along(
+            attachments=context.attachments, reply_to=reply_to or _answered(context, route)
+        ),
     )
     context.publish("delivery.queued", delivery_id=delivery.id)
-    return f"filed as {delivery.id} for {_described(route)}"
+    return f"filed as {delivery.id} for {_described(route)}{_along(context)}"
+
+
+def _checked(text: str, reply_to: str, *, has_files: bool) -> str:
+    said = clean(text)
+    if not said.strip() and not has_files:
+        raise InvalidInput("text", "must not be empty")
+    if len(said) > LONGEST_TEXT:
+        raise InvalidInput("text", f"must be at most {LONGEST_TEXT} characters, not {len(said)}")
+    if len(reply_to) > LONGEST_ID or not is_plain(reply_to):
+        raise InvalidInput("reply_to", f"must be at most {LONGEST_ID} characters on one line")
+    return said
+
+
+def _shown(context: LedgerContext, route: Route) -> ToolResult:
+    """Give files to somebody who reads this conversation: they are attached to this result."""
+    if not context.attachments:
+        raise InvalidInput(
+            "door",
+            f"nothing is sent to {route.door!r}: whoever is there reads your reply itself, "
+            "so say it in your reply",
+        )
+    return ToolResult(
+        text="attached here for whoever reads this conversation; say the rest in your reply",
+        attachments=context.attachments,
+    )
+
+
+def _answered(context: LedgerContext, route: Route) -> str | None:
+    """Return what the door of this turn calls the message that opened it."""
+    if route != context.turn.route:
+        return None
+    opener = stimuli.get(context.tx, context.turn.opened_by)
+    return None if opener is None else opener.message_id
+
+
+def _along(context: LedgerContext) -> str:
+    names = ", ".join(repr(one.name[:80]) for one in context.attachments)
+    return f" with {names}" if names else ""
 
 
 def _own(context: LedgerContext) -> Sequence[Route]:

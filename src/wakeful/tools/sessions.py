@@ -5,13 +5,20 @@ from datetime import UTC, datetime
 from wakeful.prompts.fence import fenced
 from wakeful.store.database import Store
 from wakeful.tools.running import LONGEST_RESULT
-from wakeful.tools.tool import Effect, Tool, ToolContext, tool
+from wakeful.tools.tool import Effect, Tool, ToolContext, ToolResult, tool
 from wakeful.transcript.sessions import Session
 from wakeful.views.outputs import LARGEST_PAGE, OutputView
 from wakeful.views.sessions import SessionView
 from wakeful.views.transcripts import TranscriptView
 from wakeful.vocabulary import session_key as keys
-from wakeful.vocabulary.entry import AssistantBody, Entry, NoteBody, ToolBody, UserBody
+from wakeful.vocabulary.entry import (
+    AssistantBody,
+    Entry,
+    NoteBody,
+    ToolBody,
+    UserBody,
+    is_external,
+)
 from wakeful.vocabulary.errors import InvalidInput, NotFound, Permanent
 from wakeful.vocabulary.session_key import SessionKey
 from wakeful.vocabulary.stimulus import Trust
@@ -26,7 +33,7 @@ _PAGE = LONGEST_RESULT - 200  # characters; the rest is for the note about what 
 @tool(effect=Effect.READ, is_for_external=True)
 async def read_output(
     context: ToolContext, id: str, offset: int = 0, limit: int = LARGEST_PAGE
-) -> str:
+) -> ToolResult:
     """Read on in a tool's output of this conversation that was cut; the cut names its id."""
     view = OutputView(_store(context))
     if await view.session_of(id) != context.session_key:
@@ -34,9 +41,10 @@ async def read_output(
     found = await view.read(id, offset=offset, limit=limit)
     if not found.text:
         raise InvalidInput("offset", f"the output ends at {found.size}")
-    if found.next is None:
-        return found.text
-    return f"{found.text}\n[up to {found.next} of {found.size}; go on with offset {found.next}]"
+    text = found.text
+    if found.next is not None:
+        text = f"{text}\n[up to {found.next} of {found.size}; go on with offset {found.next}]"
+    return ToolResult(text=text, is_external=found.is_external)
 
 
 @tool(effect=Effect.READ, is_for_external=True)
@@ -71,7 +79,7 @@ async def sessions_history(
     limit: int = 20,
     include_tools: bool = False,
     before: str = "",
-) -> str:
+) -> ToolResult:
     """Read what was said in a conversation of yours, the newest last; this one if none is named.
 
     `before` is the id of an entry: those that led up to it are shown.
@@ -80,9 +88,14 @@ async def sessions_history(
         raise InvalidInput("limit", f"must be from 1 to {MOST_ENTRIES}, not {limit}")
     key = await _seen(context, session)
     view = TranscriptView(_store(context))
-    found = await view.page(key, before=before or None, limit=limit)
+    found = await view.page(key, before=before or None, limit=limit, is_page=True)
     shown = [line for entry in found if (line := _said(entry, include_tools)) is not None]
-    return _fitting(shown) or "nothing was said yet"
+    # What others said in this conversation is known to it already, as theirs.
+    is_new = key != context.session_key
+    return ToolResult(
+        text=_fitting(shown) or "nothing was said yet",
+        is_external=is_new and any(is_external(entry.content()) for entry in found),
+    )
 
 
 SESSION_TOOLS: tuple[Tool, ...] = (read_output, sessions_list, sessions_history)
@@ -123,10 +136,14 @@ def _said(entry: Entry, include_tools: bool) -> str | None:
         case AssistantBody(message=message):
             calls = ", ".join(call.name for call in message.tool_calls) if include_tools else ""
             who, text = "you", _short(message.text) + (f" [called {calls}]" if calls else "")
-        case ToolBody(message=message) if include_tools:
+        case ToolBody(message=message) as body if include_tools:
             who, text = f"tool {message.name}", _short(message.text)
-        case NoteBody(text=note):
+            if body.is_external:
+                text = fenced(text, source=message.name, entry_id=entry.id)
+        case NoteBody(text=note) as body:
             who, text = "note", _short(note)
+            if body.is_external:
+                text = fenced(text, source=entry.kind, entry_id=entry.id)
         case _:
             return None
     return f"[{entry.id} {_time(entry.at)}] {who}: {text}" if text.strip() else None

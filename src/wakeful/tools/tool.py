@@ -19,7 +19,7 @@ from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.proactive import ProactiveRules, SleepIntent
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.stimulus import Draft, Receipt, Trust
+from wakeful.vocabulary.stimulus import Attachment, Draft, ReadyAttachment, Receipt, Trust
 
 DEFAULT_TIMEOUT_S = 60.0
 
@@ -43,6 +43,7 @@ class ToolContext(Record):
     turn_id: str
     workspace: Path | None
     clock: Clock
+    shared_files: tuple[str, ...] = ()  # of the workspace: all that a turn from outside reaches
     trust: Trust = Trust.EXTERNAL  # how far whoever caused the turn is trusted
     store: Store | None = None  # to look at, never to write to; None where a tool is tried alone
     timezone: str = "UTC"  # the user's; empty: the machine's
@@ -61,6 +62,7 @@ class LedgerContext(Record):
     # File stimuli, for the lanes that the tool's `locks` named.
     file: Callable[[Sequence[Draft]], list[Receipt]]
     proactive: ProactiveRules  # how the session wakes by itself
+    attachments: tuple[ReadyAttachment, ...] = ()  # what the tool's `prepare` has read for it
 
 
 class ToolResult(Record):
@@ -72,6 +74,7 @@ class ToolResult(Record):
     ends_turn: bool = False  # the turn rests after the other calls of this reply
     is_external: bool = False  # text from outside: shown as data, and the turn is trusted less
     sleep: SleepIntent | None = None  # its session sleeps once the turn has ended well
+    attachments: tuple[Attachment | ReadyAttachment, ...] = ()  # shown to a model that can see
 
 
 class CallFacts(Record):
@@ -90,6 +93,9 @@ Locks = Callable[[Mapping[str, Any], CallFacts], Iterable[str]]
 class Tool:
     """A function that a model may call.
 
+    A ledger tool runs inside a transaction, where no file may be read: `prepare`, a tool that takes
+    its arguments unread, reads before it what they name in `files`; its attachments go along.
+
     With a `schema` of its own it takes `context` and, unread, `arguments`: for a tool whose
     signature is known only while running.
     """
@@ -106,15 +112,17 @@ class Tool:
         description: str | None = None,
         schema: Mapping[str, Any] | None = None,
         locks: Locks | None = None,
+        prepare: "Tool | None" = None,
     ) -> None:
         self.function = function
         self.locks = locks
+        self.prepare = prepare
         self.name = name or function.__name__
         if not NAME.fullmatch(self.name):
             raise InvalidInput("name", f"a tool's name must match {NAME.pattern}: {self.name!r}")
         if timeout_s <= 0:
             raise InvalidInput("timeout_s", f"must be positive, not {timeout_s}")
-        self.effect = Effect(effect)
+        self.effect = effect
         self.timeout_s = timeout_s
         self.is_for_external = is_for_external
         self.description = description or inspect.getdoc(function) or ""
@@ -164,6 +172,7 @@ def tool(
     timeout_s: float = DEFAULT_TIMEOUT_S,
     is_for_external: bool = False,
     locks: Locks | None = None,
+    prepare: Tool | None = None,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
     function: Callable[..., Any] | None = None,
@@ -174,6 +183,7 @@ def tool(
     timeout_s: float = DEFAULT_TIMEOUT_S,
     is_for_external: bool = False,
     locks: Locks | None = None,
+    prepare: Tool | None = None,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a typed function a tool; its docstring is what the model reads about it."""
 
@@ -181,13 +191,22 @@ def tool(
         return Tool(
             decorated,
             name=name,
-            effect=Effect(effect),
+            effect=_effect_named(effect),
             timeout_s=timeout_s,
             is_for_external=is_for_external,
             locks=locks,
+            prepare=prepare,
         )
 
     return decorate if function is None else decorate(function)
+
+
+def _effect_named(name: str) -> Effect:
+    try:
+        return Effect(name)
+    except ValueError:
+        rule = f"must be one of {', '.join(Effect)}, not {name!r}"
+        raise InvalidInput("effect", rule) from None
 
 
 def _arguments_of(function: Callable[..., Any], name: str) -> tuple[str | None, type[Any]]:

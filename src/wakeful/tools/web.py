@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING
 
 from wakeful.net.target import parse
-from wakeful.prompts.fence import fenced
 from wakeful.tools.html_text import text_of
 from wakeful.tools.tool import Effect, ToolContext, ToolResult, tool
 from wakeful.vocabulary.text import one_line
@@ -34,14 +33,14 @@ async def web_fetch(context: ToolContext, url: str) -> ToolResult:
     # Loaded by those alone who fetch something: HTTP and TLS take time and memory.
     from wakeful.net.client import Client
 
-    return await fetched(Client(context.clock), url, context.key)
+    return await fetched(Client(context.clock), url)
 
 
-async def fetched(client: "Client", url: str, key: str) -> ToolResult:
+async def fetched(client: "Client", url: str) -> ToolResult:
     """Return what a client finds at an address."""
     from wakeful.net.client import HttpRequest
 
-    host = parse(url).host
+    parse(url)
     request = HttpRequest(
         method="GET", url=url, headers={"Accept": "text/*, */*"}, most_bytes=LARGEST_PAGE
     )
@@ -49,17 +48,20 @@ async def fetched(client: "Client", url: str, key: str) -> ToolResult:
     status, kind = answer.status, answer.headers.get("content-type", "").lower()
     if 300 <= status < 400:
         where = one_line(answer.headers.get("location", "nowhere"), LONGEST_LINK)
-        return ToolResult(text=f"[{status}: the page is elsewhere: {where}]", is_error=True)
+        return _external(f"[{status}: the page is elsewhere: {where}]", is_error=True)
     if not _TEXT.match(kind):
         said = f"{len(answer.body)} bytes of {one_line(kind, 100) or 'something'}, not shown"
-        return ToolResult(text=f"[{status}: {said}]", is_error=True)
+        return _external(f"[{status}: {said}]", is_error=True)
     text = (await asyncio.to_thread(_readable, answer.body, kind))[:LONGEST_TEXT]
     if not answer.is_whole:
         text += f"\n[cut: only the first {LARGEST_PAGE} bytes were read]"
-    shown = fenced(text, source=host, entry_id=key)
-    return ToolResult(
-        text=f"[{status}]\n{shown}" if status >= 400 else shown, is_error=status >= 400
-    )
+    shown = f"[{status}]\n{text}" if status >= 400 else text
+    return _external(shown, is_error=status >= 400)
+
+
+def _external(text: str, *, is_error: bool) -> ToolResult:
+    """Return what came back: whoever runs the page wrote all of it, its address and type too."""
+    return ToolResult(text=text, is_error=is_error, is_external=True)
 
 
 def _readable(body: bytes, kind: str) -> str:

@@ -3,6 +3,7 @@
 A branch stays as long as its session does; of the others stays what a living path stands on.
 """
 
+from wakeful import attachments
 from wakeful.store.database import Tx
 from wakeful.transcript import branches
 
@@ -61,6 +62,7 @@ def _remove(tx: Tx, branch: str, depth: int, limit: int) -> int:
     )
     ids = [row[0] for row in rows]
     if ids:
+        attachments.release(tx, ids)
         tx.run("DELETE FROM entry_lines WHERE entry_id IN :ids", ids=ids)
         tx.run("DELETE FROM entries WHERE id IN :ids", ids=ids)
     return len(ids)

@@ -4,16 +4,28 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
+from wakeful import attachments
 from wakeful.store.database import Tx
 from wakeful.store.rows import RowTable
 from wakeful.transcript import branches, sessions
 from wakeful.transcript.branches import Segment
 from wakeful.transcript.sessions import Session
-from wakeful.vocabulary.entry import Body, Entry, EntryKind, chain, encode_body
+from wakeful.vocabulary.entry import (
+    AssistantBody,
+    Body,
+    Entry,
+    EntryKind,
+    attachments_of,
+    chain,
+    encode_body,
+)
 from wakeful.vocabulary.record import Record
 
 ENTRIES = RowTable("entries", Entry)
 APPENDED = "entry.appended"  # a branch has new entries: its id
+
+
+MOST_COUNTED = 1000  # entries that are looked at to count what is unread
 
 
 class NewEntry(Record):
@@ -58,10 +70,38 @@ def append(tx: Tx, session: Session, lines: Sequence[NewEntry]) -> tuple[Session
         )
         parent_id = line.id
     tx.many(ENTRIES.insert, [ENTRIES.params(entry) for entry in written])
-    session = structs.replace(session, leaf_id=parent_id, leaf_depth=depth, leaf_hash=last_hash)
+    attachments.hold(
+        tx, [(one.id, kept.hash) for one in lines for kept in attachments_of(one.body)]
+    )
+    heard = sum(is_heard(line.body) for line in lines)
+    session = structs.replace(
+        session,
+        leaf_id=parent_id,
+        leaf_depth=depth,
+        leaf_hash=last_hash,
+        unread=session.unread + heard,
+    )
     sessions.move_leaf(tx, session)
     tx.notify(APPENDED, session.branch)
     return session, written
+
+
+def is_heard(body: Body) -> bool:
+    """Tell whether an entry is something that the agent said to people."""
+    return isinstance(body, AssistantBody) and not body.is_silent and bool(body.message.text)
+
+
+def count_heard(tx: Tx, session: Session, after_depth: int) -> int:
+    """Return how much of the session's path below a depth was said to people.
+
+    No more than the newest entries are looked at.
+    """
+    first = max(after_depth, session.leaf_depth - MOST_COUNTED)
+    return sum(
+        is_heard(entry.content())
+        for entry in path(tx, session, first)
+        if entry.kind is EntryKind.MESSAGE
+    )
 
 
 def get(tx: Tx, entry_id: str) -> Entry | None:

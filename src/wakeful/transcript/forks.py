@@ -61,7 +61,20 @@ def onto_branch(tx: Tx, session: Session, at: Entry, branch_id: str) -> Session:
         failed_compactions=0,
         context_tokens=0,
     )
+    moved = replace(moved, unread=entries.count_heard(tx, moved, moved.seen_depth))
     return _with_context(tx, moved)
+
+
+def inherit(tx: Tx, session: Session) -> None:
+    """Keep what a session that forked off takes over from others: there it is found, too."""
+    tx.many(
+        "INSERT INTO inherited_branches (session_key, branch, last_depth) "
+        "VALUES (:session_key, :branch, :last_depth) ON CONFLICT DO NOTHING",
+        [
+            {"session_key": session.key, "branch": part.branch, "last_depth": part.last}
+            for part in entries.segments_of(tx, session)
+        ],
+    )
 
 
 def copy_of(session: Session, key: str, owner: str, now: int) -> Session:
@@ -77,6 +90,7 @@ def copy_of(session: Session, key: str, owner: str, now: int) -> Session:
         overrides=session.overrides,
         owner=owner,
         parent=session.key,
+        parent_kind="fork",
         created_at=now,
         started_at=now,
         transcript_id=session.transcript_id,

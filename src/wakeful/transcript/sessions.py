@@ -31,6 +31,8 @@ class SessionPolicy(Record):
     queue: QueueOverrides = NO_OVERRIDES
     owner: str = OPERATOR  # who made it
     last_human_at: int | None = None
+    display_name: str | None = None  # of the peer or room, as its door told last
+    subject: str | None = None
     resets: tuple[Reset, ...] = ()  # that wait for the turn of what they begin with
 
 
@@ -72,21 +74,18 @@ class Session(SessionPolicy):
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float = 0.0
-    parent: str | None = None  # the session it is a thread or a fork of
+    parent: str | None = None  # the session it came of
+    parent_kind: Literal["thread", "fork", "spawn"] | None = None
     label: str | None = None
     overrides: Overrides = NOTHING_CHOSEN
     fork_depth: int = -1  # entries up to this depth lie on the branches before this one
     seen_depth: int = -1  # up to which people have read
+    unread: int = 0  # what the agent said to people since then
     cycle: str = ""  # the entry of the last compaction
     flushed_cycle: str | None = None  # whose memories are written down
     compactions: int = 0
     failed_compactions: int = 0  # in this cycle
     context_tokens: int = 0  # as last known
-
-    @property
-    def unread(self) -> int:
-        """How many entries of its path nobody has read yet."""
-        return max(0, self.leaf_depth - self.seen_depth)
 
 
 SESSIONS = RowTable("sessions", Session)
@@ -96,7 +95,16 @@ DELETED = "sessions.gone"  # a session is gone: its key
 _overrides = msgspec.json.Decoder(Overrides)
 _MOVED = (
     *("transcript_id", "branch", "leaf_id", "leaf_depth", "leaf_hash", "context_from"),
-    *("started_at", "fork_depth", "seen_depth", "stopped_note", "label", "queue", "overrides"),
+    *(
+        "started_at",
+        "fork_depth",
+        "seen_depth",
+        "unread",
+        "stopped_note",
+        "label",
+        "queue",
+        "overrides",
+    ),
     *("resets", "input_tokens", "output_tokens", "cost", "cycle", "flushed_cycle"),
     *("compactions", "failed_compactions", "context_tokens"),
 )
@@ -125,13 +133,14 @@ def policies(tx: Tx, keys: Sequence[str]) -> dict[str, SessionPolicy]:
 
 
 def note_spoken(tx: Tx, sessions: Sequence[SessionPolicy]) -> None:
-    """Keep where answers go since somebody spoke in these sessions, and when a person did last."""
+    """Keep where answers go since somebody spoke in these sessions, when a person did last, and
+    what their doors call them.
+    """
+    names = ("key", "route", "last_human_at", "display_name", "subject")
     tx.many(
-        "UPDATE sessions SET last_human_at = :last_human_at, route = :route WHERE key = :key",
-        [
-            {name: params[name] for name in ("key", "route", "last_human_at")}
-            for params in map(POLICIES.params, sessions)
-        ],
+        "UPDATE sessions SET last_human_at = :last_human_at, route = :route, "
+        "display_name = :display_name, subject = :subject WHERE key = :key",
+        [{name: params[name] for name in names} for params in map(POLICIES.params, sessions)],
     )
 
 
@@ -139,11 +148,12 @@ def move_leaf(tx: Tx, session: Session) -> None:
     """Keep where the newest entry is; called by the one function that appends."""
     tx.run(
         "UPDATE sessions SET leaf_id = :leaf_id, leaf_depth = :leaf_depth, leaf_hash = :leaf_hash, "
-        "last_write_at = :now WHERE key = :key",
+        "unread = :unread, last_write_at = :now WHERE key = :key",
         key=session.key,
         leaf_id=session.leaf_id,
         leaf_depth=session.leaf_depth,
         leaf_hash=session.leaf_hash,
+        unread=session.unread,
         now=tx.now,
     )
 
@@ -171,9 +181,14 @@ def choose(tx: Tx, session: Session) -> None:
     )
 
 
-def note_seen(tx: Tx, key: str, depth: int) -> None:
-    """Keep up to which entry people have read."""
-    tx.run("UPDATE sessions SET seen_depth = :depth WHERE key = :key", key=key, depth=depth)
+def note_seen(tx: Tx, session: Session) -> None:
+    """Keep up to which entry people have read, and how much they have not."""
+    tx.run(
+        "UPDATE sessions SET seen_depth = :depth, unread = :unread WHERE key = :key",
+        key=session.key,
+        depth=session.seen_depth,
+        unread=session.unread,
+    )
 
 
 def may_send(tx: Tx, key: str) -> bool:
@@ -189,6 +204,8 @@ def may_send(tx: Tx, key: str) -> bool:
 def remove(tx: Tx, session: Session) -> None:
     """Remove a session's row; what the ledgers say of it stays its owner's."""
     tx.run("DELETE FROM sessions WHERE key = :key", key=session.key)
+    tx.run("DELETE FROM inherited_branches WHERE session_key = :key", key=session.key)
+    tx.run("DELETE FROM overheard WHERE session_key = :key", key=session.key)
     tx.run(
         "INSERT INTO deleted_sessions (key, owner, deleted_at) VALUES (:key, :owner, :now) "
         "ON CONFLICT (key) DO UPDATE SET owner = :owner, deleted_at = :now",

@@ -23,6 +23,8 @@ from wakeful.vocabulary.proactive import checked as checked_proactive
 from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.session_key import checked_agent_id
+from wakeful.vocabulary.stimulus import Trust
+from wakeful.workspace import checked_shared
 
 DEFAULT_LIMITS = Limits()
 DEFAULT_COMPACTION = CompactionRules()
@@ -45,6 +47,7 @@ class Agent:
         has_default_tools: bool = True,
         mcp: Sequence[str] = (),
         workspace: Path | str | None = None,
+        shared_files: Sequence[str] = (),
         queue: QueueOverrides = NO_OVERRIDES,
         limits: Limits = DEFAULT_LIMITS,
         compaction: CompactionRules = DEFAULT_COMPACTION,
@@ -59,6 +62,7 @@ class Agent:
         self.has_default_tools = has_default_tools
         self.mcp = tuple(dict.fromkeys(mcp))  # servers of the settings whose tools it has
         self.workspace = None if workspace is None else Path(workspace).expanduser()
+        self.shared_files = checked_shared(shared_files)  # of it, with strangers
         self.config = AgentConfig(
             id=self.id,
             queue=queueing.checked(queue),
@@ -89,6 +93,7 @@ class ReadyAgent:
         self.toolbox = toolbox
         self.config = agent.config
         self.workspace = agent.workspace
+        self.shared_files = agent.shared_files
         self._told = system_prompt(agent.id, agent.instructions, is_proactive=is_proactive)
         self._files = None if agent.workspace is None else PromptFiles(agent.workspace)
         self._described = "\n".join((self._told, *toolbox.all(), *agent.mcp))
@@ -104,15 +109,21 @@ class ReadyAgent:
 
     async def can_remember(self) -> bool:
         """Tell whether memories could be kept; a folder that is not there yet is made."""
-        workspace = self.workspace
-        return workspace is not None and await asyncio.to_thread(_is_writable, workspace)
+        return await asyncio.to_thread(lambda: self.is_writable)
 
-    async def system(self) -> str:
+    @property
+    def is_writable(self) -> bool:
+        """Whether the agent has a folder of its own to write in."""
+        return self.workspace is not None and _is_writable(self.workspace)
+
+    async def system(self, trust: Trust) -> str:
         """Return the system prompt as it is now: what is configured, then files of the workspace.
 
-        The same bytes as before unless one of the files has changed.
+        The same bytes as before unless one of the files has changed. Strangers can make a model
+        say all of it: they get what is shared.
         """
-        said = "" if self._files is None else await asyncio.to_thread(self._files.read)
+        shared = None if trust is Trust.OPERATOR else self.shared_files
+        said = "" if self._files is None else await asyncio.to_thread(self._files.read, shared)
         return f"{self._told}\n\n{said}" if said else self._told
 
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from wakeful.models.model import (
     LONGEST_REPLY,
     Delta,
@@ -15,7 +17,8 @@ from wakeful.models.model import (
 from wakeful.vocabulary.apart import Apart
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import Garbled
-from wakeful.vocabulary.message import AssistantMessage
+from wakeful.vocabulary.message import AssistantMessage, ToolCall
+from wakeful.vocabulary.text import indexable
 
 Show = Callable[[Delta | Restart], None]
 
@@ -30,9 +33,15 @@ async def answer(
 ) -> AssistantMessage:
     """Return the answer as the transcript keeps it, having shown its pieces as they came.
 
-    A cancelled question closes its connection; a model that goes on all the same is abandoned.
+    A cancelled question closes its connection, and so does one whose time is over; a model that
+    goes on all the same is abandoned.
     """
-    apart = Apart(_answer(model, request, show), name=f"model {model.name}", clock=clock)
+    apart = Apart(
+        _answer(model, request, show),
+        name=f"model {model.name}",
+        clock=clock,
+        keeps_own_limits=True,
+    )
     try:
         return await apart.result()
     finally:
@@ -60,4 +69,15 @@ async def _answer(model: Model, request: Request, show: Show) -> AssistantMessag
                     reply = piece
     if reply is None:
         raise Garbled("the model's answer broke off")
-    return as_message(reply)
+    return _with_indexable_ids(as_message(reply))
+
+
+def _with_indexable_ids(message: AssistantMessage) -> AssistantMessage:
+    """Return an answer whose calls have ids that any database can look up; the model sees them."""
+    if all(indexable(call.id) is call.id for call in message.tool_calls):
+        return message
+    content = tuple(
+        replace(block, id=indexable(block.id)) if isinstance(block, ToolCall) else block
+        for block in message.content
+    )
+    return replace(message, content=content)

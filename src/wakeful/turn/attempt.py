@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from wakeful.tools.tool import ToolResult
 from wakeful.turn.agent import ReadyAgent
 from wakeful.turn.context import Context
+from wakeful.turn.showing import Showing
 from wakeful.turns.asks import Purpose
 from wakeful.turns.tool_calls import CallState
 from wakeful.turns.turns import Turn, TurnState
 from wakeful.vocabulary.message import AssistantMessage, ToolCall
 from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.stimulus import ReadyAttachment, Trust
 
 
 class LaneClaim(Record):
@@ -118,10 +120,17 @@ class TurnAttempt:
     agent: ReadyAgent
     turn: Turn
     context: Context
-    system: str | None = None  # what the model is told first; the same for the whole attempt
+    # What the model is told first; the same for the whole attempt, or until the turn's trust sinks.
+    system: tuple[Trust, str] | None = None
     can_remember: bool = False  # memories could be written down: looked up with the files
+    showing: Showing | None = None  # of what is attached, once something is
     step: StepState = field(default_factory=StepState)
     finished: list[CallOutcome] = field(default_factory=list[CallOutcome])  # not committed yet
+    # What was read for ledger tools before their commit, by call id.
+    prepared: dict[str, tuple[ReadyAttachment, ...]] = field(
+        default_factory=dict[str, tuple[ReadyAttachment, ...]]
+    )
     partial: list[str] = field(default_factory=list[str])  # of the answer being written
     used_s: Callable[[], float] = lambda: 0.0  # how long this attempt has run
+    refused: int | None = None  # tokens of the smallest question for a summary that did not fit
     is_stale: bool = False  # a commit was cut off from its answer: the rows know better

@@ -1,13 +1,13 @@
 """The tool calls of a step: which run next, which together, and what came of each."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from functools import partial
 from itertools import islice, takewhile
 
 from wakeful.broker import lane_rows
-from wakeful.broker.lane_rows import LanesNeeded
 from wakeful.prompts import notes
 from wakeful.store.backend import Rerun
+from wakeful.store.database import LocksNeeded
 from wakeful.tools.running import cut, locks_of, run_in_ledger
 from wakeful.tools.tool import Effect, LedgerContext, Tool, ToolResult
 from wakeful.turn.attempt import CallOutcome
@@ -45,15 +45,23 @@ def settle_at_once(commit: TurnCommit, call: ToolCall) -> bool:
     tool = _tool(commit, call)
     if tool is None:
         result = _missing(commit, call)
-    elif tool.effect is Effect.LEDGER:
-        result = _run_in_ledger(commit, tool, call)
-    else:
+    elif tool.effect is not Effect.LEDGER or needs_preparation(tool, call, commit.prepared):
         return False
-    _count(commit, 1)
+    else:
+        result = _run_in_ledger(commit, tool, call)
+    if call.id not in commit.prepared:  # else it was counted when it was prepared
+        _count(commit, 1)
     state = CallState.FAILED if result.is_error else CallState.DONE
     tool_calls.add(commit.tx, [_row(commit, call)])
     _write(commit, CallOutcome(call=call, result=result, state=state))
     return True
+
+
+def needs_preparation(tool: Tool, call: ToolCall, prepared: Container[str]) -> bool:
+    """Tell whether a ledger tool must have files read before its commit."""
+    return (
+        tool.prepare is not None and bool(call.arguments.get("files")) and call.id not in prepared
+    )
 
 
 def intend(commit: TurnCommit, group: Sequence[ToolCall]) -> None:
@@ -80,7 +88,7 @@ def skip_open(commit: TurnCommit, reason: str) -> None:
     skipped = [_row(commit, call) for call in open_calls if call.id not in begun]
     tool_calls.add(commit.tx, skipped)
     for call in open_calls:
-        if call.id in begun:
+        if call.id in begun and begun[call.id].effect != Effect.LEDGER.value:
             _write(commit, in_doubt(call))
             continue
         result = ToolResult(text=reason, is_error=True)
@@ -125,10 +133,11 @@ def _run_in_ledger(commit: TurnCommit, tool: Tool, call: ToolCall) -> ToolResult
         publish=commit.publish,
         file=partial(commit.deps.file, commit.tx),
         proactive=commit.deps.proactive_of(commit.session),
+        attachments=commit.prepared.get(call.id, ()),
     )
     try:
         return run_in_ledger(tool, call, context)
-    except (Rerun, Transient, StoreFailed, LanesNeeded):
+    except (Rerun, Transient, StoreFailed, LocksNeeded):
         raise  # the store's own: no word about the tool
     except Exception as error:
         raise LedgerToolFailed(call, error) from error
@@ -147,7 +156,13 @@ def _write(commit: TurnCommit, outcome: CallOutcome) -> None:
         output=whole,
         ends_turn=result.ends_turn,
     )
-    message = ToolMessage(call_id=call.id, name=call.name, text=shown, is_error=result.is_error)
+    message = ToolMessage(
+        call_id=call.id,
+        name=call.name,
+        text=shown,
+        is_error=result.is_error,
+        attachments=commit.keep(result.attachments),
+    )
     commit.add(ToolBody(message=message, is_external=result.is_external))
     if result.is_external:
         commit.taint()

@@ -1,14 +1,14 @@
 """One commit of a turn: the facts that it writes, and what the attempt learns of it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from wakeful import attachments
 from wakeful.broker import lane_rows
 from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
 from wakeful.gate.wakes import MayWake
-from wakeful.prompts import notes
 from wakeful.store.database import Tx
 from wakeful.transcript import entries, sessions
 from wakeful.transcript.entries import NewEntry
@@ -18,19 +18,35 @@ from wakeful.turn.context import Context
 from wakeful.turn.ending import Ending
 from wakeful.turn.resume import load_step
 from wakeful.turn.silence import spoken
-from wakeful.turn.tokens import CHARACTERS_PER_TOKEN, counted
 from wakeful.turns import asks, turns
 from wakeful.turns.turns import Phase, Turn, TurnState
-from wakeful.vocabulary.entry import AssistantBody, Body, Entry, EntryKind, NoteBody, UserBody
+from wakeful.vocabulary.entry import (
+    AssistantBody,
+    Body,
+    Entry,
+    EntryKind,
+    NoteBody,
+    UserBody,
+    attached,
+)
 from wakeful.vocabulary.errors import Invariant
 from wakeful.vocabulary.ids import Ids
-from wakeful.vocabulary.kinds import Answer, View
+from wakeful.vocabulary.kinds import Answer, View, Work
 from wakeful.vocabulary.message import AssistantMessage, StopReason, Text
 from wakeful.vocabulary.proactive import ProactiveRules
 from wakeful.vocabulary.queueing import QueueSettings
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.stimulus import Draft, Receipt, Stimulus, Trust
+from wakeful.vocabulary.stimulus import (
+    Attachment,
+    Draft,
+    KeptAttachment,
+    ReadyAttachment,
+    Receipt,
+    Stimulus,
+    Trust,
+)
 from wakeful.vocabulary.text import clean
+from wakeful.vocabulary.tokens import CHARACTERS_PER_TOKEN, counted, tokens_of_attachments
 
 QueueSettingsOf = Callable[[Session, Stimulus], QueueSettings]
 File = Callable[[Tx, Sequence[Draft]], list[Receipt]]  # for lanes whose locks are held
@@ -100,6 +116,7 @@ class TurnCommit:
         self.session = session
         self.step = attempt.step.copy()
         self.used_s = attempt.used_s
+        self.prepared = attempt.prepared
         self.ledger_failures = ledger_failures  # call id → what its ledger tool raised
         self.written: list[Entry] = []
         self._lines: list[NewEntry] = []
@@ -129,6 +146,11 @@ class TurnCommit:
             )
         )
 
+    def keep(self, attached: Iterable[Attachment | ReadyAttachment]) -> tuple[KeptAttachment, ...]:
+        """Keep the bytes of what goes along with a line of this commit, which then holds them."""
+        ready = [one for one in attached if isinstance(one, ReadyAttachment)]
+        return attachments.put(self.tx, ready)
+
     def note(self, topic: str, text: str) -> None:
         """Add a line of the runtime's own that the model reads."""
         self.add(NoteBody(topic=topic, text=text), kind=EntryKind.CUSTOM_MESSAGE)
@@ -151,9 +173,10 @@ class TurnCommit:
                 id=self.deps.ids.entry(),
                 kind=EntryKind.MESSAGE,
                 body=UserBody(
-                    text=said + notes.attached(stimulus.attachments),
+                    text=said,
                     source=stimulus.source,
                     is_external=stimulus.trust is Trust.EXTERNAL,
+                    attachments=stimulus.attachments,
                 ),
                 turn_id=self.turn.id,
                 stimulus_id=None if is_again else stimulus.id,
@@ -176,7 +199,9 @@ class TurnCommit:
     def settle_ask(self, answer: AssistantMessage) -> None:
         """Settle the question that was asked, and count what its answer used."""
         turn, usage = self.turn, answer.usage
-        asks.answered(self.tx, turn.id, turn.step, usage)
+        asks.answered(self.tx, turn.id, turn.step, usage, answer.failures)
+        if answer.failures:
+            self.publish("turn.fell_back", model=answer.model, failures=list(answer.failures))
         turns.note_usage(self.tx, turn.id, usage)
         self.turn = replace(
             turn,
@@ -195,7 +220,8 @@ class TurnCommit:
         """Return how large the conversation is with the lines of this commit."""
         self.flush()
         new = self.written[self._counted_lines :]
-        return self._counted + sum(len(line.body) for line in new) // CHARACTERS_PER_TOKEN
+        more = sum(tokens_of_attachments(attached(line)) for line in new)
+        return self._counted + more + sum(len(line.body) for line in new) // CHARACTERS_PER_TOKEN
 
     def show_anew(self, context: Context) -> None:
         """Go on with another view of the conversation."""
@@ -224,7 +250,8 @@ class TurnCommit:
 
     @property
     def _is_silent_work(self) -> bool:
-        return self.turn.kind.rule.answer is Answer.NOBODY
+        rule = self.turn.kind.rule
+        return rule.answer is Answer.NOBODY or rule.work is Work.COMPACT
 
     def _count(self, tokens: int | None) -> None:
         """Take over what the model counted, if it did, for everything up to here."""

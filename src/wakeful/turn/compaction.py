@@ -6,14 +6,19 @@ summary is always handed on.
 
 from collections.abc import Sequence
 
-from wakeful.turn.context import SPOKEN, last_compaction, message_of
-from wakeful.turn.tokens import CHARACTERS_PER_TOKEN, tokens_of
+from wakeful.prompts.fence import fenced
+from wakeful.turn.context import OF_OUTSIDERS, SPOKEN, as_edited, last_compaction, message_of
 from wakeful.vocabulary.compacting import CompactionRules
-from wakeful.vocabulary.entry import CompactionBody, Entry
+from wakeful.vocabulary.entry import CompactionBody, Entry, is_external
 from wakeful.vocabulary.message import AssistantMessage, Message, ToolMessage
 from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.tokens import CHARACTERS_PER_TOKEN, tokens_of
 
 LONGEST_SHARE = 8  # no message takes more than this part of what a summary is made from
+SHORTEST_PART = 32  # tokens; no message is cut to less for a summary
+MOST_QUESTIONS = 8  # a conversation that would take more summaries than that is read less closely
+LEAST_GAIN = 256  # tokens; what is smaller is not refused for its own length
+MOST_RESCUES = 4  # refusals of one turn's conversation; the last time nothing is kept
 
 _READS = frozenset({"read_file"})
 _CHANGES = frozenset({"write_file", "edit_file", "delete_file"})
@@ -32,6 +37,11 @@ class Room(Record):
         return self.window - self.reserve
 
     @property
+    def most_known(self) -> int:
+        """How much of the summary before is shown to whoever writes the next."""
+        return self.is_used_up_at // 3
+
+    @property
     def is_scarce_at(self) -> int:
         return self.window - self.reserve - self.soft
 
@@ -46,6 +56,9 @@ class CompactionPlan(Record):
     tokens_before: int
     files_read: tuple[str, ...]
     files_changed: tuple[str, ...]
+    is_external: bool  # some of it is text from outside
+    longest: int  # tokens of one message that the summary is made from
+    most: int  # tokens of all of them together
 
 
 class SeenEntry(Record):
@@ -54,6 +67,7 @@ class SeenEntry(Record):
     entry: Entry
     message: Message
     tokens: int
+    is_external: bool
 
 
 def room_of(rules: CompactionRules, window: int) -> Room:
@@ -70,20 +84,31 @@ def plan(
     *,
     open_turn_id: str | None = None,
     is_needed: bool = False,
+    rescues: int = 0,
+    is_asked: bool = True,
 ) -> CompactionPlan | None:
     """Return how to make room in a conversation, or None if nothing of it can be compacted.
 
     `path` is what the model sees: the entries from the first kept one to the leaf. If that is
     more than one summary can be made from, the plan takes the older part of it; the next goes on.
-    With `is_needed` the model itself said that there is too much, whatever our estimate says.
+    With `is_needed` the model itself said that there is too much, whatever our estimate says;
+    `rescues` is how often it has refused the conversation in this turn: each time less is kept.
+    Without `is_asked` no summary will be made: the plan takes all that must go.
     """
     before, lines = seen(path)
     total = sum(line.tokens for line in lines)
-    keep = min(room.keep, total // 2) if is_needed else room.keep
-    previous = None if before is None or not before.summary else before.summary
+    previous = _previous(path)
     known = len(previous or "") // CHARACTERS_PER_TOKEN
+    if rescues > 0 and total + known < LEAST_GAIN:
+        return None
+    keep = _kept(room, total, rescues) if is_needed else room.keep
+    most = (room.is_used_up_at - min(known, room.most_known)) * 3 // 4
+    longest = _longest(lines, room, most)
     cuts = _cuts(lines)
-    cut = min(_cut(lines, cuts, keep), _largest_cut(lines, cuts, room, known))
+    wanted = _cut(lines, cuts, keep)
+    if wanted == 0 and is_needed and (rescues > 0 or total + known > room.window):
+        wanted = len(lines)  # one message is all there is: it is cut, and summed up, too
+    cut = min(wanted, _largest_cut(lines, cuts, longest, most)) if is_asked else wanted
     if cut == 0:
         return None
     begun = _begun_turn(lines, cut, open_turn_id)
@@ -97,6 +122,10 @@ def plan(
         tokens_before=total + known,
         files_read=read,
         files_changed=changed,
+        is_external=(before is not None and before.is_external)
+        or any(line.is_external for line in lines[:cut]),
+        longest=longest,
+        most=most,
     )
 
 
@@ -106,13 +135,32 @@ def seen(path: Sequence[Entry]) -> tuple[CompactionBody | None, list[SeenEntry]]
     before = None if found is None else found[1]
     first = 0 if before is None else before.first_kept_depth
     lines: list[SeenEntry] = []
-    for entry in path:
+    for entry in as_edited(path):
         if entry.depth < first or entry.kind not in SPOKEN:
             continue
-        message = message_of(entry, entry.content())
+        body = entry.content()
+        message = message_of(entry, body)
         if message is not None:
-            lines.append(SeenEntry(entry=entry, message=message, tokens=tokens_of(message)))
+            lines.append(
+                SeenEntry(
+                    entry=entry,
+                    message=message,
+                    tokens=tokens_of(message),
+                    is_external=is_external(body),
+                )
+            )
     return before, lines
+
+
+def _previous(path: Sequence[Entry]) -> str | None:
+    """Return the summary so far, as the one who makes the next is shown it."""
+    found = last_compaction(path)
+    if found is None or not found[1].summary:
+        return None
+    entry, body = found
+    if not body.is_external:
+        return body.summary
+    return fenced(body.summary, source=OF_OUTSIDERS, entry_id=entry.id)
 
 
 def _cuts(lines: Sequence[SeenEntry]) -> list[int]:
@@ -150,12 +198,22 @@ def _cut(lines: Sequence[SeenEntry], cuts: Sequence[int], keep: int) -> int:
     return next((cut for cut in cuts if 0 < cut < len(lines)), 0)
 
 
-def _largest_cut(lines: Sequence[SeenEntry], cuts: Sequence[int], room: Room, known: int) -> int:
-    """Return the last cut whose compacted part fits one question, beside a summary of `known`
-    tokens; at least the first one.
-    """
-    longest = room.is_used_up_at // LONGEST_SHARE
-    most = (room.is_used_up_at - known) * 3 // 4
+def _kept(room: Room, total: int, rescues: int) -> int:
+    """Return how much stays of what is too much, the less the more often it was refused."""
+    return 0 if rescues >= MOST_RESCUES else min(room.keep, total >> max(1, rescues))
+
+
+def _longest(lines: Sequence[SeenEntry], room: Room, most: int) -> int:
+    """Return how much of one message a summary is made from."""
+    longest = max(room.is_used_up_at // LONGEST_SHARE, SHORTEST_PART)
+    enough = most * MOST_QUESTIONS
+    while longest > SHORTEST_PART and sum(min(line.tokens, longest) for line in lines) > enough:
+        longest = max(longest // 2, SHORTEST_PART)
+    return longest
+
+
+def _largest_cut(lines: Sequence[SeenEntry], cuts: Sequence[int], longest: int, most: int) -> int:
+    """Return the last cut whose compacted part fits one question; at least the first one."""
     possible = [cut for cut in cuts if cut > 0]
     best, tokens, at = possible[0] if possible else 0, 0, 0
     for cut in possible:

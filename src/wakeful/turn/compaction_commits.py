@@ -1,22 +1,38 @@
-"""The commits of a compaction: done, failed, skipped, or begun because the model refused."""
+"""The commits of a compaction: done, failed, skipped, or begun because the model refused.
+
+Each question for a summary is on record before it is asked. A question that was too long is
+settled in the commit that asks the next, smaller one; a summary is written in the commit that goes
+on. A kill between any two of them leaves the old view or the new one, and a question to ask again.
+"""
 
 from wakeful.prompts import compaction as template
 from wakeful.transcript import entries, sessions
 from wakeful.turn.attempt import Next
 from wakeful.turn.commit import TurnCommit
-from wakeful.turn.compaction import CompactionPlan
+from wakeful.turn.compaction import MOST_RESCUES, CompactionPlan
 from wakeful.turn.context import build, last_compaction
-from wakeful.turn.next_step import ask, ask_or_compact, compact, end, end_interrupted, next_step
-from wakeful.turn.sizing import is_compaction, is_unheard
+from wakeful.turn.next_step import (
+    ask,
+    ask_or_compact,
+    compact,
+    end,
+    end_interrupted,
+    next_step,
+    same_step,
+)
+from wakeful.turn.sizing import is_compaction, is_crowded, is_unheard
 from wakeful.turns import asks
 from wakeful.turns.asks import Purpose
 from wakeful.turns.turns import End, Interrupt, Turn, TurnState
 from wakeful.vocabulary.entry import CompactionBody, EntryKind
 from wakeful.vocabulary.kinds import View
-from wakeful.vocabulary.message import AssistantMessage
+from wakeful.vocabulary.message import AssistantMessage, Usage
+from wakeful.vocabulary.stimulus import Trust
+from wakeful.vocabulary.tokens import CHARACTERS_PER_TOKEN
 
 TOO_LONG = "This conversation is too long for the model, and could not be made shorter: {why}."
 NOTHING = "There is nothing to compact yet."
+NO_SHORTER = "Compacted: about {tokens} tokens are left, which cannot be made fewer."
 NOT_COMPACTED = "The conversation was not compacted: {why}. Nothing of it was changed."
 
 
@@ -24,13 +40,40 @@ def compacted(
     commit: TurnCommit, plan: CompactionPlan, reply: AssistantMessage, purpose: Purpose
 ) -> Next:
     """Write the summary of a conversation, then go on with what the turn was about to do."""
+    commit.settle_ask(reply)
+    return _write(commit, plan, reply.text.strip(), reply.usage, purpose)
+
+
+def left_out(
+    commit: TurnCommit,
+    plan: CompactionPlan | None,
+    why: str,
+    purpose: Purpose,
+    fixed_part: str = "",
+) -> Next:
+    """Go on without what does not fit and cannot be summed up, and say so where it stood.
+
+    Only what the model has refused is left out: without that nobody could speak here any more.
+    """
+    turn = commit.turn
+    if plan is None or purpose is not Purpose.RESCUE or turn.interrupt is not Interrupt.NONE:
+        return failed(commit, why, purpose, fixed_part)
+    asks.failed(commit.tx, turn.id, turn.step, why)
+    commit.publish("session.compaction_failed", reason=why, because=purpose.value)
+    most = plan.most * CHARACTERS_PER_TOKEN // 2
+    text = template.left_out(plan.compacted, plan.turn, previous=plan.previous, most=most)
+    return _write(commit, plan, text, Usage(), purpose)
+
+
+def _write(
+    commit: TurnCommit, plan: CompactionPlan, summary: str, usage: Usage, purpose: Purpose
+) -> Next:
     tx, turn = commit.tx, commit.turn
     tokens_before = commit.tokens()
     path = entries.path(tx, commit.session, commit.session.context_from - 1)
     counted = last_compaction(path)
-    commit.settle_ask(reply)
     body = CompactionBody(
-        summary=reply.text.strip(),
+        summary=summary,
         first_kept_depth=plan.first_kept_depth,
         tokens_before=tokens_before,
         details={
@@ -39,13 +82,15 @@ def compacted(
             "template": template.VERSION,
         },
         previous=None if counted is None or not counted[1].summary else counted[0].id,
+        # Somebody outside may have said what should stand in it.
+        is_external=plan.is_external or turn.trust is Trust.EXTERNAL,
     )
     commit.add(body, kind=EntryKind.COMPACTION)
     commit.flush()
     entry = commit.written[-1]
     kept = [line for line in (*path, entry) if line.depth >= plan.first_kept_depth]
     commit.show_anew(build(commit.session.branch, kept, turn.id))
-    sessions.add_usage(tx, turn.session_key, reply.usage, commit.tokens())
+    sessions.add_usage(tx, turn.session_key, usage, commit.tokens())
     sessions.note_compaction(
         tx,
         turn.session_key,
@@ -67,7 +112,14 @@ def compacted(
     return _go_on(commit, f"Compacted: about {tokens_before} tokens became {commit.tokens()}.")
 
 
-def failed(commit: TurnCommit, why: str, purpose: Purpose) -> Next:
+def question_refused(commit: TurnCommit, refusal: str, purpose: Purpose) -> Next:
+    """The question for a summary was too long, too: ask for the summary of a smaller part."""
+    turn = commit.turn
+    asks.failed(commit.tx, turn.id, turn.step, refusal)
+    return same_step(commit, lambda commit, step: compact(commit, step, purpose))
+
+
+def failed(commit: TurnCommit, why: str, purpose: Purpose, fixed_part: str = "") -> Next:
     """Leave the conversation as it is, and say why it was not compacted."""
     turn = commit.turn
     asks.failed(commit.tx, turn.id, turn.step, why)
@@ -76,38 +128,41 @@ def failed(commit: TurnCommit, why: str, purpose: Purpose) -> Next:
     if turn.interrupt is not Interrupt.NONE:
         return end_interrupted(commit)
     if purpose is Purpose.RESCUE:
-        return _ended(commit, "context_overflow", TOO_LONG.format(why=why))
+        return _ended(commit, "context_overflow", TOO_LONG.format(why=why) + fixed_part)
     if is_compaction(turn):
         return _ended(commit, "compaction_failure", NOT_COMPACTED.format(why=why))
     return next_step(commit, ask)  # there may still be room for an answer
 
 
-def skipped(commit: TurnCommit, purpose: Purpose) -> Next:
+def skipped(commit: TurnCommit, purpose: Purpose, fixed_part: str = "") -> Next:
     """Go on without a compaction: there is nothing that could be left out."""
     turn = commit.turn
     if not is_compaction(turn):
-        return failed(commit, "there is nothing in it that could be left out", purpose)
+        why = "there is nothing in it that could be left out"
+        return failed(commit, why, purpose, fixed_part)
     asks.failed(commit.tx, turn.id, turn.step, "nothing to compact")
     if turn.interrupt is not Interrupt.NONE:
         return end_interrupted(commit)
-    return end(commit, End(state=TurnState.DONE, reply=_told(turn, NOTHING)))
+    told = NOTHING if turn.step == 1 else NO_SHORTER.format(tokens=commit.tokens())
+    return end(commit, End(state=TurnState.DONE, reply=_told(turn, told)))
 
 
-def refused(commit: TurnCommit, refusal: str) -> Next:
-    """The model refused a conversation as too long: compact it, once in a turn."""
+def refused(commit: TurnCommit, refusal: str, fixed_part: str = "") -> Next:
+    """The model refused a conversation as too long: compact it, and keep less each time."""
     turn = commit.turn
     asks.failed(commit.tx, turn.id, turn.step, refusal)
     if turn.interrupt is not Interrupt.NONE:
         return end_interrupted(commit)
-    may_fold = commit.agent.config.compaction.enabled and turn.view is not View.LIGHT
-    if not may_fold or asks.was_rescued(commit.tx, turn.id):
-        return _ended(commit, "context_overflow", refusal)
+    may_compact = commit.agent.config.compaction.enabled and turn.view is not View.LIGHT
+    if not may_compact or asks.rescues(commit.tx, turn.id) >= MOST_RESCUES:
+        return _ended(commit, "context_overflow", refusal + fixed_part)
     return next_step(commit, lambda commit, step: compact(commit, step, Purpose.RESCUE))
 
 
 def _go_on(commit: TurnCommit, told: str) -> Next:
     turn = commit.turn
-    if is_compaction(turn) and turn.interrupt is Interrupt.NONE:
+    is_enough = not is_crowded(commit.agent, commit.session, commit.tokens())
+    if is_compaction(turn) and is_enough and turn.interrupt is Interrupt.NONE:
         return end(commit, End(state=TurnState.DONE, reply=_told(turn, told)))
     return next_step(commit, ask_or_compact)
 

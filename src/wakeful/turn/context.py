@@ -4,10 +4,11 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import structs
 
+from wakeful.prompts import notes
 from wakeful.prompts.compaction import introduced
 from wakeful.prompts.fence import fenced
+from wakeful.transcript.jsonl.reading import edited
 from wakeful.turn.mend import mended
-from wakeful.turn.tokens import counted, tokens_of
 from wakeful.vocabulary.entry import (
     AssistantBody,
     Body,
@@ -17,9 +18,11 @@ from wakeful.vocabulary.entry import (
     NoteBody,
     ToolBody,
     UserBody,
+    encode_body,
 )
 from wakeful.vocabulary.kinds import View
-from wakeful.vocabulary.message import Message, UserMessage
+from wakeful.vocabulary.message import Message, StopReason, ToolMessage, UserMessage
+from wakeful.vocabulary.tokens import counted, tokens_of
 
 SPOKEN = frozenset(  # kinds of entries that a model reads
     {
@@ -29,6 +32,12 @@ SPOKEN = frozenset(  # kinds of entries that a model reads
         EntryKind.BRANCH_SUMMARY,
     }
 )
+
+OF_OUTSIDERS = "the summary of a conversation in which others spoke"
+
+
+# A reply that ended so is no reply: it broke off, or the runtime itself said why there is none.
+_FAILED: frozenset[StopReason] = frozenset({"aborted", "error", "limit"})
 
 
 class Context:
@@ -45,6 +54,7 @@ class Context:
         self.messages: list[Message] = []
         self.size = 0  # characters of the entries, for whoever keeps it
         self.tokens = 0  # as the model counted them last, and an estimate of what follows
+        self.refused: frozenset[str] = frozenset()  # hashes that the provider did not take
         self._counted_from = 0  # what was counted before this depth was another context
         self._last_user_turn: str | None = None
 
@@ -61,6 +71,8 @@ class Context:
         if body.summary:
             read, changed = body.files
             text = introduced(body.summary, read, changed)
+            if body.is_external:
+                text = fenced(text, source=OF_OUTSIDERS, entry_id=compacted.id)
             self.messages.append(UserMessage(text=text))
             self.tokens = tokens_of(self.messages[0])
 
@@ -68,6 +80,8 @@ class Context:
         message = message_of(entry, body)
         if message is None:
             return
+        if isinstance(body, NoteBody) and body.refused:
+            self.refused |= frozenset(body.refused)
         is_whole = not isinstance(body, AssistantBody) or not body.is_partial
         counts = counted(message) if is_whole and entry.depth >= self._counted_from else None
         self.tokens = self.tokens + tokens_of(message) if counts is None else counts
@@ -77,7 +91,10 @@ class Context:
             # What opens or joins a turn together is one prompt.
             last = self.messages.pop()
             assert isinstance(last, UserMessage)
-            message = UserMessage(text=f"{last.text}\n\n{message.text}")
+            message = UserMessage(
+                text=f"{last.text}\n\n{message.text}",
+                attachments=last.attachments + message.attachments,
+            )
         else:
             self._last_user_turn = entry.turn_id
         self.messages.append(message)
@@ -95,11 +112,32 @@ def build(branch: str, entries: Sequence[Entry], open_turn_id: str | None = None
     if found is not None:
         context.begin(*found)
         first_kept = found[1].first_kept_depth
-    context.extend(entry for entry in entries if entry.depth >= first_kept)
+    context.extend(entry for entry in as_edited(entries) if entry.depth >= first_kept)
     if entries:
         context.depth, context.hash = entries[-1].depth, entries[-1].hash
     context.messages = mended(context.messages, is_open=_ends_in_turn(entries, open_turn_id))
     return context
+
+
+def as_edited(entries: Sequence[Entry]) -> Sequence[Entry]:
+    """Return a path as it is read: an edit of the context changes or removes an earlier entry.
+
+    Only files of other programs bring edits; the last one of each entry counts.
+    """
+    if not any(entry.kind is EntryKind.CONTEXT_EDIT for entry in entries):
+        return entries
+    edits = {
+        note.topic: note.text
+        for entry in entries
+        if entry.kind is EntryKind.CONTEXT_EDIT and isinstance(note := entry.content(), NoteBody)
+    }
+    found: list[Entry] = []
+    for entry in entries:
+        if entry.id not in edits:
+            found.append(entry)
+        elif (body := edited(entry.content(), edits[entry.id])) is not None:
+            found.append(structs.replace(entry, body=encode_body(body).decode()))
+    return found
 
 
 def in_view(entries: Sequence[Entry], view: View, turn_id: str | None) -> Sequence[Entry]:
@@ -131,14 +169,28 @@ def _ends_in_turn(entries: Sequence[Entry], turn_id: str | None) -> bool:
 def message_of(entry: Entry, body: Body) -> Message | None:
     """Return an entry as a model reads it, or None if it does not."""
     match body:
-        case UserBody(is_external=True):
-            return UserMessage(text=fenced(body.text, source=body.source, entry_id=entry.id))
-        case UserBody() | NoteBody():
+        case UserBody():
+            said = (body.text + notes.attached(body.attachments)).removeprefix("\n")
+            if body.is_external:
+                said = fenced(said, source=body.source, entry_id=entry.id)
+            return UserMessage(text=said, attachments=body.attachments)
+        case NoteBody(is_external=True):
+            return UserMessage(text=fenced(body.text, source=entry.kind, entry_id=entry.id))
+        case NoteBody():
             return UserMessage(text=body.text)
-        case ToolBody(is_external=True):
-            said = fenced(body.message.text, source=body.message.name, entry_id=entry.id)
-            return structs.replace(body.message, text=said)
-        case AssistantBody() | ToolBody():
-            return body.message
+        case ToolBody():
+            return _result(entry, body)
+        case AssistantBody():
+            return None if body.message.stop_reason in _FAILED else body.message
         case CompactionBody():
             return None
+
+
+def _result(entry: Entry, body: ToolBody) -> ToolMessage:
+    message = body.message
+    if not body.is_external and not message.attachments:
+        return message
+    said = message.text + notes.attached(message.attachments)
+    if body.is_external:
+        said = fenced(said, source=message.name, entry_id=entry.id)
+    return structs.replace(message, text=said)

@@ -7,6 +7,7 @@ from wakeful.broker import lane_rows, stimuli
 from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
 from wakeful.outbox import outbox
+from wakeful.outbox.outbox import Along
 from wakeful.store.database import Tx
 from wakeful.transcript import sessions
 from wakeful.turn.silence import spoken
@@ -103,7 +104,14 @@ class Ending:
             said.text,
             session_key=turn.session_key,
             turn_id=turn.id,
+            along=Along(reply_to=_answered(tx, turn)),
         )
         self._bus.publish(
             tx, "delivery.queued", turn.session_key, turn_id=turn.id, delivery_id=delivery.id
         )
+
+
+def _answered(tx: Tx, turn: Turn) -> str | None:
+    """Return what the door calls the message that opened a turn."""
+    opener = stimuli.get(tx, turn.opened_by)
+    return None if opener is None else opener.message_id

@@ -4,7 +4,7 @@ Facts are always written; nothing new starts once the turn was interrupted, its 
 limit reached.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
@@ -31,9 +31,10 @@ from wakeful.turn.sizing import cycle_of, due_after, is_compaction, is_flush
 from wakeful.turns import asks, turns
 from wakeful.turns.asks import Purpose
 from wakeful.turns.turns import ENDS, End, Interrupt, Phase, TurnState
+from wakeful.vocabulary.entry import EntryKind, NoteBody
 from wakeful.vocabulary.errors import Garbled, Transient
 from wakeful.vocabulary.kinds import View
-from wakeful.vocabulary.stimulus import Place, State, Stimulus
+from wakeful.vocabulary.stimulus import KeptAttachment, Place, State, Stimulus
 from wakeful.vocabulary.text import error_text
 
 STEER_LIMIT = 100  # waiting stimuli looked at by one boundary
@@ -86,10 +87,28 @@ def next_step(commit: TurnCommit, begin: Begin) -> Next:
     return begin(commit, commit.turn.step + 1)
 
 
+def same_step(commit: TurnCommit, begin: Begin) -> Next:
+    """Begin the same step anew, of which nothing was answered, unless the turn may not go on."""
+    if commit.turn.interrupt is not Interrupt.NONE:
+        return end_interrupted(commit)
+    if halts.is_halted(commit.tx, commit.turn.agent_id):
+        return leave(commit, "halted", None)
+    return begin(commit, commit.turn.step)
+
+
 def ask(commit: TurnCommit, step: int) -> Ask:
     """Write down that the model is about to be asked."""
     _write_ask(commit, step, Purpose.REPLY, Phase.STREAMING)
     return Ask(step=step)
+
+
+def ask_without(commit: TurnCommit, refused: Sequence[KeptAttachment], sentence: str) -> Next:
+    """Note that the provider did not take what is attached, and ask again without it."""
+    asks.failed(commit.tx, commit.turn.id, commit.turn.step, sentence)
+    told = notes.refused(refused, sentence)
+    body = NoteBody(topic="refused", text=told, refused=tuple(one.hash for one in refused))
+    commit.add(body, kind=EntryKind.CUSTOM_MESSAGE)
+    return next_step(commit, ask)
 
 
 def compact(commit: TurnCommit, step: int, purpose: Purpose) -> Compact:
@@ -101,8 +120,9 @@ def compact(commit: TurnCommit, step: int, purpose: Purpose) -> Compact:
 def ask_or_compact(commit: TurnCommit, step: int) -> Ask | Compact:
     """Ask the model, or make room first if its answer might not fit.
 
-    Memories are written of what will be compacted, so never after it; there is the reserve. What
-    a light turn sees has nothing in it that could be compacted.
+    Memories are written of what will be compacted, so never after it: a flush is not compacted,
+    and a turn that comes before one asks for them itself; there is the reserve. What a light turn
+    sees has nothing in it that could be compacted.
     """
     turn = commit.turn
     if (
@@ -110,7 +130,18 @@ def ask_or_compact(commit: TurnCommit, step: int) -> Ask | Compact:
         and turn.view is not View.LIGHT
         and sizing.is_crowded(commit.agent, commit.session, commit.tokens())
     ):
+        return remember_or_compact(commit, step)
+    return ask(commit, step)
+
+
+def remember_or_compact(commit: TurnCommit, step: int) -> Ask | Compact:
+    """Compact; before the first time in a cycle, let the agent write down its memories."""
+    session = commit.session
+    if not sizing.must_remember_first(commit.turn, commit.agent, session, commit.tokens()):
         return compact(commit, step, Purpose.SUMMARY)
+    note = NoteBody(topic="remember", text=notes.REMEMBER, is_hidden=True)
+    commit.add(note, kind=EntryKind.CUSTOM_MESSAGE)
+    sessions.note_flush(commit.tx, session.key, cycle_of(session))
     return ask(commit, step)
 
 
@@ -188,6 +219,8 @@ def _write_facts(commit: TurnCommit, attempt: TurnAttempt) -> None:
 def _rest_or_ask(commit: TurnCommit) -> Next:
     """All calls have results: end if there were none or one said so, else ask again."""
     step = commit.step
+    if is_compaction(commit.turn) and not step.calls:  # it has written down its memories
+        return next_step(commit, lambda commit, step: compact(commit, step, Purpose.SUMMARY))
     if not step.calls or step.rests:
         return end(commit, End(state=TurnState.DONE, reply=step.said or None))
     return next_step(commit, _steer_and_ask)

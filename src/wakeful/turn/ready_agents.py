@@ -33,7 +33,9 @@ class ReadyAgents:
         thinking = None if chosen.thinking is None else ThinkingLevel(chosen.thinking)
         return agent.speaking(model, thinking or agent.config.thinking)
 
-    def follow(self, agents: Mapping[str, ReadyAgent]) -> list[Model]:
+    def follow(
+        self, agents: Mapping[str, ReadyAgent], resolve_model: ResolveModel | None = None
+    ) -> list[Model]:
         """Run turns with other agents from the next claim on; return the models that are left.
 
         Turns that are open go on with the agent they have: `close` comes when they are over.
@@ -42,6 +44,7 @@ class ReadyAgents:
             own = [agent.model for agent in self._agents.values() if agent.has_own_model]
             left = [*own, *self._chosen_models.values()]
             self._agents, self._chosen_models = agents, {}
+            self._resolve_model = resolve_model or self._resolve_model
         self._left += left
         return left
 

@@ -1,8 +1,10 @@
 """How full a conversation is, and what is filed for later because of it."""
 
-from wakeful.models.model import context_window
+from wakeful.models.model import Request, context_window
+from wakeful.models.windows import tokens_of_request
 from wakeful.transcript.sessions import Session
 from wakeful.turn.agent import ReadyAgent
+from wakeful.turn.attempt import TurnAttempt
 from wakeful.turn.compaction import Room, room_of
 from wakeful.turns.turns import Turn
 from wakeful.vocabulary import session_key as keys
@@ -16,8 +18,27 @@ AGAIN_S = 3_600  # how long one asked for by the runtime itself counts as asked 
 _SCOPE = "runtime"
 
 
-def room(agent: ReadyAgent) -> Room:
-    return room_of(agent.config.compaction, context_window(agent.model))
+def room(agent: ReadyAgent, refused: int | None = None) -> Room:
+    """Share out the window of an agent's model; a question of `refused` tokens did not fit it."""
+    window = context_window(agent.model)
+    if refused is not None:
+        window = min(window, refused * 2 // 3)
+    return room_of(agent.config.compaction, window)
+
+
+def fixed_part(attempt: TurnAttempt) -> str:
+    """Say that instructions and tools leave no room for a conversation, if that is so."""
+    agent, turn = attempt.agent, attempt.turn
+    tools = agent.toolbox.specs(turn.trust, turn.granted)
+    _, system = attempt.system or (turn.trust, "")
+    fixed = tokens_of_request(Request(system=system, messages=(), tools=tools))
+    window = context_window(agent.model)
+    if fixed * 2 < window:
+        return ""
+    return (
+        f" The instructions and tools of this agent alone take about {fixed} of the {window} "
+        f"tokens that {agent.model.name} reads at once: give it fewer, or another model."
+    )
 
 
 def is_crowded(agent: ReadyAgent, session: Session, tokens: int) -> bool:
@@ -66,6 +87,16 @@ def due_after(
     if session.failed_compactions == 0 and is_crowded(agent, session, tokens):
         due.append(_draft(turn, session, Kind.COMPACTION, NO_WISH))
     return due
+
+
+def must_remember_first(turn: Turn, agent: ReadyAgent, session: Session, tokens: int) -> bool:
+    """Tell whether memories are to be written in this turn, before it compacts the conversation.
+
+    There must be room for the question: who is far above the limit can only be compacted.
+    """
+    share = room(agent)
+    has_room = tokens <= share.window - share.reserve // 4
+    return has_room and _needs_flush(turn, agent, session) and agent.is_writable
 
 
 def _needs_flush(turn: Turn, agent: ReadyAgent, session: Session) -> bool:

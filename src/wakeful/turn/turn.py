@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 
 from wakeful.gate.locking import write_in_lanes
 from wakeful.models.model import Delta, Request, Restart
+from wakeful.models.sight import sight_of
 from wakeful.prompts import notes
 from wakeful.store.database import Store, Tx
 from wakeful.telemetry.metrics import Metrics
@@ -26,7 +27,7 @@ from wakeful.turn.attempt import (
     TurnAttempt,
 )
 from wakeful.turn.backoff import next_try
-from wakeful.turn.calls import LedgerToolFailed
+from wakeful.turn.calls import LedgerToolFailed, needs_preparation
 from wakeful.turn.commit import (
     NO_FAILURES,
     CommitOutcome,
@@ -35,18 +36,36 @@ from wakeful.turn.commit import (
     commit_step,
     is_fenced,
 )
-from wakeful.turn.sizing import is_flush
-from wakeful.turn.summary import summarise
+from wakeful.turn.showing import Showing, attached_to, newest
+from wakeful.turn.sizing import fixed_part, is_flush
+from wakeful.turn.summary import TooSmall, summarise, what_to_leave_out
 from wakeful.turns import asks, turns
 from wakeful.turns.asks import Purpose
 from wakeful.turns.tool_calls import CallState, call_key
 from wakeful.turns.turns import End, TurnState
 from wakeful.vocabulary.clock import Clock
-from wakeful.vocabulary.errors import ContextOverflow, Garbled, Permanent, Transient
+from wakeful.vocabulary.errors import (
+    AttachmentRefused,
+    ContextOverflow,
+    Garbled,
+    Permanent,
+    StoreDamaged,
+    StoreFailed,
+    StoreRefused,
+    Transient,
+)
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.failpoints import failpoint
-from wakeful.vocabulary.message import AssistantMessage, ToolCall
+from wakeful.vocabulary.message import AssistantMessage, Message, ToolCall
+from wakeful.vocabulary.stimulus import ReadyAttachment
 from wakeful.vocabulary.text import error_text
+
+# Time mends these: a busy, full or read-only store, a machine without memory for a moment.
+PASSING = (Transient, StoreRefused, MemoryError)
+# Between the tries of a commit that holds what was paid for: longer, and the turn is left instead.
+COMMIT_PAUSES_S = (0.5, 1.0, 2.0, 4.0)
+COMMIT_TRIES = 3  # of one that fails in a way nobody foresaw; what is deterministic fails each time
+NO_CONTENTS: Mapping[str, str] = {}
 
 log = logging.getLogger(__name__)
 
@@ -118,11 +137,13 @@ class TurnRunner:
         except Transient as error:
             return await self._ask_later(attempt, error)
         except ContextOverflow as error:
-            refusal = error_text(error)
+            refusal, fixed = error_text(error), fixed_part(attempt)
             attempt.partial.clear()  # it is asked anew, of a shorter conversation
             return await self._commit(
-                attempt, lambda commit: compaction_commits.refused(commit, refusal)
+                attempt, lambda commit: compaction_commits.refused(commit, refusal, fixed)
             )
+        except AttachmentRefused as error:
+            return await self._leave_out(attempt, error)
         except Permanent as error:
             return await self._end(attempt, TurnState.FAILED, "provider", error_text(error))
         except (Exception, asyncio.CancelledError) as error:
@@ -138,18 +159,33 @@ class TurnRunner:
             failpoint("closed")
         return next
 
+    async def _leave_out(self, attempt: TurnAttempt, error: AttachmentRefused) -> Next:
+        """Ask again without what the provider did not take; it is not shown any more."""
+        messages, known = attempt.context.messages, attempt.context.refused
+        refused = newest(messages, known)
+        if not refused:
+            return await self._end(attempt, TurnState.FAILED, "provider", error_text(error))
+        attempt.partial.clear()
+        sentence = error_text(error)
+        return await self._commit(
+            attempt, lambda commit: next_step.ask_without(commit, refused, sentence)
+        )
+
     async def _stream(self, attempt: TurnAttempt) -> AssistantMessage:
         """Ask the model and show its words as they come."""
         agent, turn = attempt.agent, attempt.turn
         await agent.toolbox.settled()
-        if attempt.system is None:
+        if attempt.system is None or attempt.system[0] is not turn.trust:
             flush = agent.config.compaction.memory_flush
             more = flush.system_prompt if is_flush(turn) else ""
-            attempt.system = "\n\n".join(filter(None, (await agent.system(), more)))
+            told = "\n\n".join(filter(None, (await agent.system(turn.trust), more)))
+            attempt.system = turn.trust, told
             attempt.can_remember = await agent.can_remember()
+        messages, contents = await self._shown(attempt)
         request = Request(
-            system=attempt.system,
-            messages=tuple(attempt.context.messages),
+            system=attempt.system[1],
+            messages=tuple(messages),
+            contents=contents,
             tools=agent.toolbox.specs(turn.trust, turn.granted),
             thinking=agent.config.thinking,
             turn_id=turn.id,
@@ -166,6 +202,15 @@ class TurnRunner:
                 self._show(attempt, "", restarted=piece.model, failure=piece.failure)
 
         return await self._answer(attempt, request, show)
+
+    async def _shown(self, attempt: TurnAttempt) -> tuple[Sequence[Message], Mapping[str, str]]:
+        """Return the conversation as the model is shown it, with what is attached to it."""
+        context = attempt.context
+        if not any(attached_to(message) for message in context.messages):
+            return context.messages, NO_CONTENTS
+        attempt.showing = attempt.showing or Showing(self._store)
+        sight = sight_of(attempt.agent.model)
+        return await attempt.showing.show(context.messages, context.refused, sight)
 
     async def _answer(self, attempt: TurnAttempt, request: Request, show: Show) -> AssistantMessage:
         return await answer(
@@ -225,29 +270,49 @@ class TurnRunner:
             made = await summarise(
                 self._store, attempt, lambda request, show: self._answer(attempt, request, show)
             )
+        except ContextOverflow as error:
+            refusal = error_text(error)
+            return await self._commit(
+                attempt,
+                lambda commit: compaction_commits.question_refused(commit, refusal, purpose),
+            )
         except Transient as error:
             waiting = await self._wait_for_model(attempt, error)
-            if waiting is not None:
-                return waiting
-            why = error_text(error)
+            return waiting or await self._not_compacted(attempt, error, purpose)
         except Permanent as error:
-            why = error_text(error)
+            return await self._not_compacted(attempt, error, purpose)
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and is_cancelled():
                 raise
             log.exception("the model %r raised", attempt.agent.model.name)
             why = f"{type(error).__name__}: {error_text(error)}"
-        else:
-            if made is None:
-                return await self._commit(
-                    attempt, lambda commit: compaction_commits.skipped(commit, purpose)
-                )
-            failpoint("reply")
             return await self._commit(
-                attempt, lambda commit: compaction_commits.compacted(commit, *made, purpose)
+                attempt, lambda commit: compaction_commits.failed(commit, why, purpose)
+            )
+        if made is None:
+            fixed = fixed_part(attempt)
+            return await self._commit(
+                attempt, lambda commit: compaction_commits.skipped(commit, purpose, fixed)
+            )
+        failpoint("reply")
+        return await self._insist(
+            attempt, lambda commit: compaction_commits.compacted(commit, *made, purpose)
+        )
+
+    async def _not_compacted(
+        self, attempt: TurnAttempt, error: Transient | Permanent, purpose: Purpose
+    ) -> Next:
+        """Go on without a summary: the model cannot make one, or may not be asked at all."""
+        why, fixed = error_text(error), fixed_part(attempt)
+        if not isinstance(error, Garbled | TooSmall):
+            return await self._commit(
+                attempt, lambda commit: compaction_commits.failed(commit, why, purpose, fixed)
             )
         return await self._commit(
-            attempt, lambda commit: compaction_commits.failed(commit, why, purpose)
+            attempt,
+            lambda commit: compaction_commits.left_out(
+                commit, what_to_leave_out(commit.tx, attempt), why, purpose, fixed
+            ),
         )
 
     async def _act(self, attempt: TurnAttempt, calls: tuple[ToolCall, ...]) -> Next:
@@ -283,18 +348,24 @@ class TurnRunner:
             agent_id=turn.agent_id,
             turn_id=turn.id,
             workspace=agent.workspace,
+            shared_files=agent.shared_files,
             clock=self._clock,
             trust=turn.trust,
             store=self._store,
             timezone=self._timezone,
         )
+        is_prepared = needs_preparation(tool, call, attempt.prepared)
         result = await run(
-            tool,
+            tool.prepare if is_prepared and tool.prepare else tool,
             call,
             context,
             owner=turn_task,
             abandoned=lambda: self._metrics.abandoned("tool"),
         )
+        if is_prepared and not result.is_error:
+            ready = (one for one in result.attachments if isinstance(one, ReadyAttachment))
+            attempt.prepared[call.id] = tuple(ready)
+            return  # the next commit runs it
         state = CallState.FAILED if result.is_error else CallState.DONE
         if result.is_in_doubt:
             state = CallState.UNKNOWN
@@ -308,7 +379,7 @@ class TurnRunner:
         calls = () if result.reply is None else result.reply.tool_calls
         while True:
             try:
-                return await self._commit(
+                return await self._insist(
                     attempt,
                     lambda commit: next_step.advance(commit, result),
                     calls=calls,
@@ -331,6 +402,35 @@ class TurnRunner:
             attempt,
             lambda commit: next_step.leave_attempt(commit, attempt, reason, resume_at, failure),
         )
+
+    async def _insist(
+        self,
+        attempt: TurnAttempt,
+        act: Callable[[TurnCommit], Next],
+        *,
+        calls: Iterable[ToolCall] = (),
+        ledger_failures: Mapping[str, str] = NO_FAILURES,
+    ) -> Next:
+        """Make a commit whose content would be lost, again if it fails for what may pass.
+
+        Nothing was written when a commit raises, so that it may be made again as it is.
+        """
+        tries = 0
+        while True:
+            try:
+                return await self._commit(
+                    attempt, act, calls=calls, ledger_failures=ledger_failures
+                )
+            except (LedgerToolFailed, StoreFailed, StoreDamaged):
+                raise
+            except Exception as error:
+                is_passing = isinstance(error, PASSING)
+                if tries >= (len(COMMIT_PAUSES_S) if is_passing else COMMIT_TRIES - 1):
+                    raise
+                log.warning("a commit of %s is tried again", attempt.turn.id, exc_info=True)
+            if is_passing:
+                await self._clock.sleep(COMMIT_PAUSES_S[tries])
+            tries += 1
 
     async def _commit(
         self,

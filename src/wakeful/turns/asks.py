@@ -1,5 +1,6 @@
 """What turns asked of models: a row before every call, settled by its answer."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 
 from wakeful.store.database import Tx
@@ -53,17 +54,19 @@ def last(tx: Tx, turn_id: str, step: int) -> tuple[Purpose, bool]:
     return (Purpose.REPLY, False) if row is None else (Purpose(row[0]), row[1] == "answered")
 
 
-def was_rescued(tx: Tx, turn_id: str) -> bool:
-    """Tell whether a turn has been saved once from a conversation that was too long."""
+def rescues(tx: Tx, turn_id: str) -> int:
+    """Return how often a turn's conversation was compacted because the model refused it."""
     row = tx.one(
-        "SELECT 1 FROM asks WHERE turn_id = :turn_id AND purpose = 'rescue' LIMIT 1",
+        "SELECT COUNT(DISTINCT step) FROM asks WHERE turn_id = :turn_id AND purpose = 'rescue'",
         turn_id=turn_id,
     )
-    return row is not None
+    return 0 if row is None else row[0]
 
 
-def answered(tx: Tx, turn_id: str, step: int, usage: Usage) -> None:
-    _settle(tx, turn_id, step, "answered", usage=encode_message(usage).decode(), error=None)
+def answered(tx: Tx, turn_id: str, step: int, usage: Usage, failures: Sequence[str] = ()) -> None:
+    """Note an answer, and what kept others from giving it who should have been first."""
+    told = encode_message(usage).decode()
+    _settle(tx, turn_id, step, "answered", usage=told, error=" ".join(failures) or None)
 
 
 def failed(tx: Tx, turn_id: str, step: int, error: str) -> None:

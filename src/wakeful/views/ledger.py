@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from wakeful.access import rules
 from wakeful.broker.stimuli import STIMULI
 from wakeful.store.database import Row, Store
+from wakeful.views.pages import fitting, is_full
 from wakeful.views.sessions import OWNED
 from wakeful.vocabulary.errors import NotFound
 from wakeful.vocabulary.kinds import Origin, kinds_of
@@ -27,6 +28,9 @@ _UNHELD = "state IN ('pending', 'parked')"
 _PARKED = "state = 'parked'"
 _HELD = "state = 'held'"
 
+_ALL = STIMULI.select("")
+_SIZE = "SELECT OCTET_LENGTH(text) FROM stimuli"  # known without reading the text
+
 
 class WaitingCounts(Record):
     """How many stimuli wait, in each state in which one can."""
@@ -43,7 +47,7 @@ class LedgerView:
         self._store = store
 
     async def get(self, stimulus_id: str, viewer: str = OPERATOR) -> Stimulus:
-        rows = await self._rows(["id = :id"], viewer, "", id=stimulus_id)
+        rows = await self._rows(_ALL, ["id = :id"], viewer, "", id=stimulus_id)
         if not rows:
             raise NotFound("stimulus_id", f"no stimulus {stimulus_id!r}")
         return STIMULI.read(rows[0])
@@ -75,13 +79,16 @@ class LedgerView:
     async def of_turn(self, turn_id: str) -> Sequence[Stimulus]:
         """Return every stimulus that a turn took, in order."""
         conditions = ["turn_id = :turn_id"]
-        rows = await self._rows(conditions, OPERATOR, "ORDER BY id", turn_id=turn_id)
+        rows = await self._rows(_ALL, conditions, OPERATOR, "ORDER BY id", turn_id=turn_id)
         return STIMULI.read_known(rows)
 
     async def page(
         self, viewer: str, wanted: Filter, after: str | None, limit: int
     ) -> Sequence[Stimulus]:
-        """Return stimuli from the newest on; `after` is the id of the last one seen."""
+        """Return stimuli from the newest on; `after` is the id of the last one seen.
+
+        There are fewer than `limit` where they would not fit on a page.
+        """
         conditions: list[str] = []
         params: dict[str, object] = {"limit": limit}
         if wanted.session_key is not None:
@@ -95,20 +102,29 @@ class LedgerView:
             params["kinds"] = kinds_of(wanted.origin)
         rest = "ORDER BY id DESC LIMIT :limit"
         found: list[Stimulus] = []
-        while len(found) < limit:
+        while len(found) < limit and not is_full(map(size_of, found)):
             place = [] if after is None else ["id < :after"]
-            rows = await self._rows([*place, *conditions], viewer, rest, after=after, **params)
+            where = [*place, *conditions]
+            sizes = await self._rows(_SIZE, where, viewer, rest, after=after, **params)
+            params["limit"] = fitting(size for (size,) in sizes)
+            rows = await self._rows(_ALL, where, viewer, rest, after=after, **params)
             found += STIMULI.read_known(rows)
-            if len(rows) < limit:
+            if not rows or len(rows) == len(sizes) < limit:
                 break
             after = rows[-1][0]  # also of one that cannot be read
+            params["limit"] = limit
         return found[:limit]
 
     async def _rows(
-        self, conditions: list[str], viewer: str, rest: str, **params: object
+        self, select: str, conditions: list[str], viewer: str, rest: str, **params: object
     ) -> Sequence[Row]:
         if not rules.sees_all(viewer):
             conditions = [*conditions, f"session_key IN {OWNED}"]
             params["owner"] = viewer
         where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-        return await self._store.read(STIMULI.select(f"{where} {rest}"), **params)
+        return await self._store.read(f"{select} {where} {rest}", **params)
+
+
+def size_of(stimulus: Stimulus) -> int:
+    """Return how much room a stimulus takes on a page."""
+    return len(stimulus.text.encode())

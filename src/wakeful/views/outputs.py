@@ -5,6 +5,7 @@ import re
 from wakeful.store.database import Store
 from wakeful.vocabulary.errors import InvalidInput, NotFound
 from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.stimulus import Trust
 
 LARGEST_PAGE = 16_000  # characters
 
@@ -22,6 +23,7 @@ class Output(Record):
     text: str
     offset: int
     size: int  # characters of the whole
+    is_external: bool  # its turn was shown text from outside, of which this may be a part
 
     @property
     def next(self) -> int | None:
@@ -38,12 +40,15 @@ class OutputView:
 
     async def session_of(self, output_id: str) -> str:
         """Return the session whose turn an output belongs to."""
+        return (await self._turn_of(output_id))[0]
+
+    async def _turn_of(self, output_id: str) -> tuple[str, str]:
         rows = await self._store.read(
-            "SELECT session_key FROM turns WHERE id = :id", id=_parts(output_id)["turn_id"]
+            "SELECT session_key, trust FROM turns WHERE id = :id", id=_parts(output_id)["turn_id"]
         )
         if not rows:
             raise _unknown(output_id)
-        return rows[0][0]
+        return rows[0][0], rows[0][1]
 
     async def read(self, output_id: str, *, offset: int, limit: int) -> Output:
         """Return a page of an output."""
@@ -51,7 +56,7 @@ class OutputView:
             raise InvalidInput("offset", f"must not be negative, not {offset}")
         if not 1 <= limit <= LARGEST_PAGE:
             raise InvalidInput("limit", f"must be from 1 to {LARGEST_PAGE}, not {limit}")
-        session_key = await self.session_of(output_id)
+        session_key, trust = await self._turn_of(output_id)
         parts = _parts(output_id)
         rows = await self._store.read(
             "SELECT name, SUBSTR(output, :first, :limit), LENGTH(output) FROM tool_calls "
@@ -67,7 +72,13 @@ class OutputView:
             raise _unknown(output_id)
         name, text, size = rows[0]
         return Output(
-            id=output_id, session_key=session_key, tool=name, text=text, offset=offset, size=size
+            id=output_id,
+            session_key=session_key,
+            tool=name,
+            text=text,
+            offset=offset,
+            size=size,
+            is_external=trust != Trust.OPERATOR,
         )
 
 

@@ -15,23 +15,51 @@ from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import OPERATOR
 
+RANKED = 2000  # matches that are ranked together, the newest first: so a search has a bounded cost
+
 _ENTRY = ", ".join(f"entries.{name}" for name in ENTRIES.fields)
-# Whose an entry is: of the session that made its branch, or began its transcript. A transcript
-# without a session is one that is being imported, or that was deleted.
-_HITS = (
-    f"SELECT search_lines.id, search_lines.role, place.key, {_ENTRY} "  # noqa: S608 (ours)
-    "FROM search_words JOIN search_lines ON search_lines.id = search_words.rowid "
-    "JOIN entries ON entries.id = search_lines.entry_id "
-    "JOIN sessions place ON place.key = COALESCE("
-    "(SELECT NULLIF(session_key, '') FROM branches WHERE branches.id = entries.branch), "
+# Who said an entry: the session that made its branch, or began its transcript.
+_MAKER = (
+    "COALESCE((SELECT NULLIF(session_key, '') FROM branches WHERE branches.id = entries.branch), "
     "(SELECT NULLIF(session_key, '') FROM branches WHERE branches.id = entries.transcript_id), "
     "(SELECT MIN(key) FROM sessions WHERE sessions.transcript_id = entries.transcript_id), "
     "(SELECT MIN(session_key) FROM past_transcripts "
-    "WHERE past_transcripts.id = entries.transcript_id)) "
-    "AND (place.transcript_id = entries.transcript_id OR EXISTS (SELECT 1 FROM past_transcripts "
-    "WHERE past_transcripts.session_key = place.key "
-    "AND past_transcripts.id = entries.transcript_id)) "
+    "WHERE past_transcripts.id = entries.transcript_id))"
 )
+# Where an entry is found: in the session that made it, else in one that forked off after it. A
+# transcript without a session is one that is being imported, or that was deleted.
+_PLACE = (
+    "COALESCE((SELECT place.key FROM sessions place "  # noqa: S608 (ours)
+    f"WHERE place.key = {_MAKER} AND (place.transcript_id = entries.transcript_id OR EXISTS "
+    "(SELECT 1 FROM past_transcripts WHERE past_transcripts.session_key = place.key "
+    "AND past_transcripts.id = entries.transcript_id)) {wanted}), "
+    "(SELECT MIN(place.key) FROM inherited_branches "
+    "JOIN sessions place ON place.key = inherited_branches.session_key "
+    "WHERE inherited_branches.branch = entries.branch "
+    "AND inherited_branches.last_depth >= entries.depth {wanted}))"
+)
+# The branches that a session's entries lie on, and some of others in the same transcripts.
+_TRANSCRIPTS = (
+    "SELECT transcript_id FROM sessions WHERE key = :session_key "
+    "UNION SELECT id FROM past_transcripts WHERE session_key = :session_key"
+)
+_BRANCHES = (
+    f"({_TRANSCRIPTS} UNION SELECT id FROM branches "  # noqa: S608 (ours)
+    f"WHERE transcript_id IN ({_TRANSCRIPTS}))"
+)
+_PAGE = (
+    "SELECT MAX(newest.id) OVER () + 1, MIN(newest.id) OVER (), COUNT(*) OVER (), "  # noqa: S608
+    f"newest.role, newest.place, {_ENTRY} FROM ("
+    "SELECT search_lines.id AS id, search_lines.role AS role, entry_id, place.key AS place, "
+    "{rank} AS score FROM search_words "
+    "JOIN search_lines ON search_lines.id = search_words.rowid "
+    "JOIN entries ON entries.id = search_lines.entry_id "
+    "JOIN sessions place ON place.key = {place} WHERE {matches} "
+    f"ORDER BY search_words.rowid DESC LIMIT {RANKED}) AS newest "
+    "JOIN entries ON entries.id = newest.entry_id "
+    "ORDER BY newest.score, newest.id DESC LIMIT :limit OFFSET :offset"
+)
+_ENTRY_FROM = 5  # the column at which the entry begins
 _END = 2**63 - 1
 
 
@@ -73,65 +101,86 @@ class SearchView:
         after: str | None = None,
         limit: int,
     ) -> Sequence[Hit]:
-        """Return what was said with all these words, the newest first."""
+        """Return what was said with all these words, the best match first, of equals the newest.
+
+        The newest matches are ranked among themselves; those older than all of them follow.
+        """
         terms = parse_query(query)
-        conditions = [
-            self._store.full_text.matches,
-            "search_words.rowid < :before",
-            "search_words.rowid >= :since",
-        ]
-        params: dict[str, object] = {
-            "query": self._store.full_text.query(terms),
-            "before": _END if wanted.until is None else first_number(wanted.until),
-            "since": 0 if wanted.since is None else first_number(wanted.since),
-            "limit": limit,
-        }
+        sql, params = self._statement(terms, wanted, viewer)
+        before, offset = _END, 0
+        if wanted.until is not None:
+            before = first_number(wanted.until)
         if after is not None:
-            params["before"] = min(_place(after), int(str(params["before"])))
-        for column, value in (
-            ("place.key", wanted.session_key),
-            ("place.agent_id", wanted.agent_id),
-            ("search_lines.role", wanted.role),
-        ):
-            if value is not None:
-                name = column.replace(".", "_")
-                conditions.append(f"{column} = :{name}")
-                params[name] = str(value)
-        if not rules.sees_all(viewer):
-            conditions.append(f"place.key IN {OWNED}")
-            params["owner"] = viewer
-        sql = (
-            f"{_HITS} WHERE {' AND '.join(conditions)} "
-            "ORDER BY search_words.rowid DESC LIMIT :limit"
-        )
+            anchor, offset = _place(after)
+            before = min(anchor, before)
         found: list[Hit] = []
         while len(found) < limit:
-            rows = await self._store.read(sql, **params)
-            # Off the loop: texts may be long, and there may be hundreds of them.
-            found += await asyncio.to_thread(_hits, rows, terms)
-            if len(rows) < limit:
+            rows = await self._store.read(
+                sql, before=before, offset=offset, limit=limit - len(found), **params
+            )
+            if not rows:
                 break
-            params["before"] = rows[-1][0]  # also of one that cannot be read
-        return found[:limit]
+            before, last, size = rows[0][:3]
+            # Off the loop: texts may be long, and there may be hundreds of them.
+            found += await asyncio.to_thread(_hits, rows, terms, offset)
+            offset += len(rows)
+            if offset >= size:
+                before, offset = last, 0
+        return found
+
+    def _statement(
+        self, terms: Sequence[Term], wanted: Wanted, viewer: str
+    ) -> tuple[str, dict[str, object]]:
+        """Return how a page is read, and what is looked for."""
+        full_text = self._store.full_text
+        since = 0 if wanted.since is None else first_number(wanted.since)
+        params: dict[str, object] = {"query": full_text.query(terms), "since": since}
+        matches = f"{full_text.matches} AND search_words.rowid < :before"
+        matches += " AND search_words.rowid >= :since"
+        if wanted.role is not None:
+            matches += " AND search_lines.role = :role"
+            params["role"] = str(wanted.role)
+        place = ""
+        if wanted.session_key is not None:
+            place += " AND place.key = :session_key"
+            matches += f" AND search_lines.branch IN {_BRANCHES}"
+            params["session_key"] = wanted.session_key
+        if wanted.agent_id is not None:
+            place += " AND place.agent_id = :agent_id"
+            params["agent_id"] = wanted.agent_id
+        if not rules.sees_all(viewer):
+            place += f" AND place.key IN {OWNED}"
+            params["owner"] = viewer
+        found_in = _PLACE.format(wanted=place)
+        return _PAGE.format(rank=full_text.rank, place=found_in, matches=matches), params
 
 
-def _hits(rows: Sequence[Row], terms: Sequence[Term]) -> list[Hit]:
+def _hits(rows: Sequence[Row], terms: Sequence[Term], offset: int) -> list[Hit]:
     """Return what was found, without the entries that cannot be read."""
-    return [_hit(row, entry, terms) for row in rows for entry in ENTRIES.read_known([row[3:]])]
+    return [
+        _hit(row, entry, terms, number)
+        for number, row in enumerate(rows, offset + 1)
+        for entry in ENTRIES.read_known([row[_ENTRY_FROM:]])
+    ]
 
 
-def _hit(row: Row, entry: Entry, terms: Sequence[Term]) -> Hit:
+def _hit(row: Row, entry: Entry, terms: Sequence[Term], number: int) -> Hit:
+    """Return a match, the one of this number among those that were ranked with it."""
     spoken = said_in(entry)
+    before, last, size, role, session_key = row[:_ENTRY_FROM]
     return Hit(
-        place=str(row[0]),
-        session_key=row[2],
-        role=Role(row[1]),
+        place=f"{last}.0" if number == size else f"{before}.{number}",
+        session_key=session_key,
+        role=Role(role),
         entry=entry,
         snippet=snippet(spoken[1] if spoken else "", terms),
     )
 
 
-def _place(cursor: str) -> int:
-    if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 20):
-        raise InvalidInput("after", f"is not a cursor of this list: {cursor[:80]!r}")
-    return min(int(cursor), _END)
+def _place(cursor: str) -> tuple[int, int]:
+    """Return before which line to look, and how many of what is found there to pass over."""
+    before, _, offset = cursor.partition(".")
+    for number in (before, offset or "0"):
+        if not (number.isascii() and number.isdecimal() and len(number) < 20):
+            raise InvalidInput("after", f"is not a cursor of this list: {cursor[:80]!r}")
+    return min(int(before), _END), min(int(offset or "0"), RANKED)

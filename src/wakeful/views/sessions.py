@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from typing import Literal
 
 from wakeful.access import rules
 from wakeful.store.database import Row, Store
@@ -11,7 +12,14 @@ from wakeful.vocabulary.stimulus import OPERATOR
 
 REMEMBERED = 4096  # owners kept at hand
 
+# By creation a page never skips one that was used meanwhile; by use people find theirs.
+Order = Literal["created", "used"]
+_COLUMNS: dict[Order, str] = {
+    "created": "created_at",
+    "used": "COALESCE(last_write_at, created_at)",
+}
 _CREATED_AT = SESSIONS.fields.index("created_at")
+_USED_AT = SESSIONS.fields.index("last_write_at")
 _OWNER = SESSIONS.fields.index("owner")
 
 # The second half is always true; it lets the database use its index of owned sessions.
@@ -105,18 +113,25 @@ class SessionView:
         )
         return SESSIONS.read_known(rows)
 
-    async def page(self, viewer: str, after: str | None, limit: int) -> Sequence[Session]:
+    async def page(
+        self, viewer: str, after: str | None, limit: int, order: Order = "created"
+    ) -> Sequence[Session]:
         """Return sessions, the newest first; `after` is the `place` of the last one seen."""
         found: list[Session] = []
         while len(found) < limit:
-            rows = await self._rows(viewer, after, limit)
+            rows = await self._rows(viewer, after, limit, order)
             found += SESSIONS.read_known(rows)
             if len(rows) < limit:
                 break
-            after = f"{rows[-1][_CREATED_AT]}.{rows[-1][0]}"  # also of one that cannot be read
+            last = rows[-1]  # also one that cannot be read
+            at = last[_CREATED_AT] if order == "created" else last[_USED_AT] or last[_CREATED_AT]
+            after = f"{at}.{last[0]}"
         return found[:limit]
 
-    async def _rows(self, viewer: str, after: str | None, limit: int) -> Sequence[Row]:
+    async def _rows(
+        self, viewer: str, after: str | None, limit: int, order: Order
+    ) -> Sequence[Row]:
+        column = _COLUMNS[order]
         conditions: list[str] = []
         params: dict[str, object] = {"limit": limit}
         if not rules.sees_all(viewer):
@@ -124,18 +139,19 @@ class SessionView:
             params["owner"] = viewer
         if after is not None:
             created_at, key = _place(after)
-            conditions.append("(created_at < :at OR (created_at = :at AND key < :key))")
+            conditions.append(f"({column} < :at OR ({column} = :at AND key < :key))")
             params |= {"at": created_at, "key": key}
         where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
         return await self._store.read(
-            SESSIONS.select(f"{where} ORDER BY created_at DESC, key DESC LIMIT :limit"),
+            SESSIONS.select(f"{where} ORDER BY {column} DESC, key DESC LIMIT :limit"),
             **params,
         )
 
 
-def place(session: Session) -> str:
+def place(session: Session, order: Order = "created") -> str:
     """Return the cursor after this session."""
-    return f"{session.created_at}.{session.key}"
+    used_at = session.last_write_at or session.created_at
+    return f"{session.created_at if order == 'created' else used_at}.{session.key}"
 
 
 def _place(cursor: str) -> tuple[int, str]:

@@ -8,6 +8,7 @@ from wakeful.transcript.branches import BRANCHES, CHAIN, Segment, Tip, owned, st
 from wakeful.transcript.entries import ENTRIES
 from wakeful.transcript.resets import PAST
 from wakeful.transcript.sessions import SESSIONS
+from wakeful.views.pages import fitting
 from wakeful.vocabulary.entry import Entry, NoteBody
 from wakeful.vocabulary.errors import InvalidInput, NotFound
 from wakeful.vocabulary.record import Record
@@ -16,7 +17,12 @@ LARGEST_PAGE = 1000
 MOST_LABELS = 1000  # that are looked at, the newest of them
 
 _MARKS = "kind = 'label' AND kind IN ('compaction', 'label')"  # as the index of them says it
+_NEVER = 2**62
 _LAST = "SELECT id, depth FROM entries WHERE branch = :branch ORDER BY depth DESC LIMIT 1"
+_SIZE = (  # known without reading the body
+    "SELECT OCTET_LENGTH(body) FROM entries "
+    "WHERE branch = :branch AND depth >= :low AND depth <= :high"
+)
 
 
 class TranscriptCard(Record):
@@ -48,12 +54,14 @@ class TranscriptView:
         after: str | None = None,
         before: str | None = None,
         limit: int,
+        is_page: bool = False,
     ) -> Sequence[Entry]:
         """Return entries of a path, oldest first: those that follow the entry `after`, or else
         those that lead up to the entry `before`, or to the newest.
 
         A path is named by its transcript (then it is the last that was gone there), its branch or
-        its last entry; without a name, it is the one that goes on.
+        its last entry; without a name, it is the one that goes on. With `is_page`, there are fewer
+        where they would not fit on one.
         """
         if not 1 <= limit <= LARGEST_PAGE:
             raise InvalidInput("limit", f"must be from 1 to {LARGEST_PAGE}, not {limit}")
@@ -66,7 +74,8 @@ class TranscriptView:
             first = await self._depth(segments, after, "after") + 1
         if before is not None:
             last = await self._depth(segments, before, "before") - 1
-        return await self._read(segments, first, last, limit, is_forward=after is not None)
+        step = self._read_page if is_page else self._read
+        return await step(segments, first, last, limit, is_forward=after is not None)
 
     async def cards(self, session_key: str) -> list[TranscriptCard]:
         """Return the conversations of a session, the newest first."""
@@ -108,31 +117,61 @@ class TranscriptView:
             found.append(card)
         return found
 
+    async def paths(self, session_key: str, *, is_current: bool) -> list[list[Segment]]:
+        """Return the path that a session goes on, or also every other one that it ever went."""
+        if is_current:
+            tip = await self._tip(session_key, None)
+            return [] if tip is None else [await self._segments(tip)]
+        cards = await self.cards(session_key)
+        tips = [tip for card in cards for tip in (card.tip, *card.branches)]
+        return [await self._segments(tip) for tip in tips]
+
     async def labels(self, session_key: str) -> dict[str, str]:
-        """Return the labels of the session's path, by entry; the last one of each counts."""
+        """Return the labels of the entries on the session's path; the last one of each counts.
+
+        A label stays though its line lies on a path that was left, or that a fork came from.
+        """
         tip = await self._tip(session_key, None)
-        segments = [] if tip is None else await self._segments(tip)
+        if tip is None:
+            return {}
+        segments = await self._segments(tip)
         found: dict[str, str] = {}
-        left = MOST_LABELS
-        for segment in reversed(segments):  # the newest first: those are the ones that count
-            rows = await self._store.read(
+        for line in await self._label_lines(tip.transcript_id, session_key, segments):
+            body = line.content()
+            if isinstance(body, NoteBody):
+                found.setdefault(body.topic, body.text)
+        rows = await self._store.read(
+            "SELECT id, branch, depth FROM entries WHERE id IN :ids", ids=list(found)
+        )
+        seen = {row[0] for row in rows if _is_on(row[1], row[2], segments)}
+        return {entry_id: label for entry_id, label in found.items() if label and entry_id in seen}
+
+    async def _label_lines(
+        self, transcript_id: str, session_key: str, segments: Sequence[Segment]
+    ) -> list[Entry]:
+        """Return the newest lines with labels: a session's own, and those that it took over."""
+        rows = await self._store.read(
+            BRANCHES.select("WHERE transcript_id = :id"), id=transcript_id
+        )
+        made = owned([BRANCHES.read(row) for row in rows], session_key)
+        own = [branch.id for branch in made] if rows else [transcript_id]
+        came_at = min((one.created_at for one in made if one.parent not in own), default=0)
+        others = [segment.branch for segment in segments if segment.branch not in own]
+        found = [
+            ENTRIES.read(row)
+            for names, until in ((own, _NEVER), (others, came_at))
+            for row in await self._store.read(
                 ENTRIES.select(
-                    f"WHERE branch = :branch AND {_MARKS} AND depth >= :first AND depth <= :last "
-                    "ORDER BY depth DESC LIMIT :limit"
+                    f"WHERE branch IN :names AND {_MARKS} AND at <= :until "
+                    "ORDER BY at DESC, id DESC LIMIT :limit"
                 ),
-                branch=segment.branch,
-                first=segment.first,
-                last=segment.last,
-                limit=left,
+                names=names,
+                until=until,
+                limit=MOST_LABELS,
             )
-            for row in rows:
-                body = ENTRIES.read(row).content()
-                if isinstance(body, NoteBody):
-                    found.setdefault(body.topic, body.text)
-            left -= len(rows)
-            if left == 0:
-                break
-        return {entry_id: label for entry_id, label in found.items() if label}
+        ]
+        found.sort(key=lambda line: (line.at, line.id), reverse=True)
+        return found[:MOST_LABELS]
 
     async def _branches(self, transcript_id: str, session_key: str) -> list[Tip]:
         """Return the ends of every path that this session has gone in a transcript."""
@@ -201,17 +240,37 @@ class TranscriptView:
             found += map(ENTRIES.read, rows)
         return found if is_forward else found[::-1]
 
+    async def _read_page(
+        self, segments: Sequence[Segment], first: int, last: int, limit: int, *, is_forward: bool
+    ) -> list[Entry]:
+        """Read as many entries of a range, up to `limit`, as fit on a page."""
+        order = "ASC" if is_forward else "DESC"
+        sizes: list[int] = []
+        for segment in segments if is_forward else reversed(segments):
+            rows = await self._store.read(
+                f"{_SIZE} ORDER BY depth {order} LIMIT :limit",
+                branch=segment.branch,
+                low=max(segment.first, first),
+                high=min(segment.last, last),
+                limit=limit - len(sizes),
+            )
+            sizes += [size for (size,) in rows]
+        return await self._read(segments, first, last, fitting(sizes), is_forward=is_forward)
+
     async def _depth(self, segments: Sequence[Segment], entry_id: str, field: str) -> int:
         rows = await self._store.read(
             "SELECT branch, depth FROM entries WHERE id = :id", id=entry_id
         )
         for branch, depth in rows:
-            if any(
-                branch == segment.branch and segment.first <= depth <= segment.last
-                for segment in segments
-            ):
+            if _is_on(branch, depth, segments):
                 return depth
         raise InvalidInput(field, f"no entry {entry_id[:80]!r} in this session")
+
+
+def _is_on(branch: str, depth: int, segments: Sequence[Segment]) -> bool:
+    return any(
+        branch == segment.branch and segment.first <= depth <= segment.last for segment in segments
+    )
 
 
 _TIP = ("transcript_id", "branch", "fork_depth", "leaf_id", "leaf_depth")

@@ -11,6 +11,7 @@ from types import coroutine as generator_based
 from typing import Any, Generic, TypeVar
 
 from wakeful.vocabulary.clock import Clock
+from wakeful.vocabulary.errors import Transient
 
 GRACE_S = 2.0  # after a cancellation, to tidy up; a command that does not end is killed after one
 
@@ -23,7 +24,8 @@ class Apart(Generic[T]):
     """One call; `result` is awaited once, and nothing of it goes on after that.
 
     `owner` is the task for whose sake it is made, if that is another one than the task that waits:
-    nothing begins once it was told to end.
+    nothing begins once it was told to end. With `keeps_own_limits`, a call that was told to end by
+    a time-out of its own, and goes on all the same, is abandoned as well.
     """
 
     def __init__(
@@ -33,11 +35,13 @@ class Apart(Generic[T]):
         name: str,
         clock: Clock,
         owner: asyncio.Task[Any] | None = None,
+        keeps_own_limits: bool = False,
     ) -> None:
         self._call = call
         self._name = name
         self._clock = clock
         self._owner = owner
+        self._keeps_own_limits = keeps_own_limits
         self._is_let_go = False
         self._error: BaseException | None = None
         self.is_abandoned = False
@@ -67,6 +71,20 @@ class Apart(Generic[T]):
             raise self._error
         return self.value  # pyright: ignore[reportReturnType]
 
+    def _look_after(self, task: asyncio.Task[Any]) -> None:
+        """Let go of the task if it was told to end by its own time-out, and has not heard of it.
+
+        Whoever leaves the scope of a time-out takes its request to end back.
+        """
+
+        def look() -> None:
+            if not task.done() and task.cancelling():
+                self._error = Transient(f"{self._name} did not end when its time was over")
+                self._let_go(task)
+
+        alarm = self._clock.call_later(GRACE_S, look)
+        task.add_done_callback(lambda _: alarm.cancel())
+
     def _let_go(self, task: asyncio.Task[None]) -> None:
         self._is_let_go = True
         task.cancel()
@@ -79,7 +97,7 @@ class Apart(Generic[T]):
         try:
             self.value = await self._driven()
         except (Exception, asyncio.CancelledError) as error:
-            self._error = error
+            self._error = self._error or error
             if self._is_let_go:
                 self._abandon()
 
@@ -99,6 +117,9 @@ class Apart(Generic[T]):
                 if self._is_let_go:
                     raise
                 error = thrown
+                task = asyncio.current_task()
+                if self._keeps_own_limits and task is not None:
+                    self._look_after(task)
 
     def _abandon(self) -> None:
         self.is_abandoned = True

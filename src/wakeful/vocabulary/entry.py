@@ -8,6 +8,7 @@ import msgspec
 
 from wakeful.vocabulary.message import AssistantMessage, ToolMessage
 from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.stimulus import KeptAttachment
 
 
 class EntryKind(StrEnum):
@@ -16,17 +17,19 @@ class EntryKind(StrEnum):
     BRANCH_SUMMARY = "branch_summary"
     CUSTOM_MESSAGE = "custom_message"  # enters the context
     CUSTOM = "custom"  # does not
+    CONTEXT_EDIT = "context_edit"  # what a model reads in place of an earlier entry
     LABEL = "label"
     MODEL_CHANGE = "model_change"
     AUTOMATION_TRIGGER = "automation_trigger"
 
 
-class UserBody(Record, tag="user"):
+class UserBody(Record, tag="user", omit_defaults=True):
     """What somebody said; external text is fenced when the context is built."""
 
     text: str
     source: str = ""
     is_external: bool = False
+    attachments: tuple[KeptAttachment, ...] = ()  # their bytes stay as long as the entry does
 
 
 class AssistantBody(Record, tag="assistant", omit_defaults=True):
@@ -41,11 +44,16 @@ class ToolBody(Record, tag="tool", omit_defaults=True):
 
 
 class NoteBody(Record, tag="note", omit_defaults=True):
-    """Text of the runtime itself: a custom message, a summary, a label, a trigger."""
+    """Text of the runtime itself: a custom message, a summary, a label, a trigger.
 
-    topic: str  # of a label, the entry it is on; of a branch's summary, the leaf that was left
+    An edit of the context has JSON: null leaves the entry out, else it is its content.
+    """
+
+    topic: str  # of a label or edit, the entry it is on; of a branch's summary, the leaf left
     text: str
     is_hidden: bool = False  # for the model, not for people
+    refused: tuple[str, ...] = ()  # hashes of what a provider did not take: not shown again
+    is_external: bool = False  # somebody outside wrote it: fenced when the context is built
 
 
 class CompactionBody(Record, tag="compaction"):
@@ -60,6 +68,7 @@ class CompactionBody(Record, tag="compaction"):
     details: dict[str, Any] = {}
     previous: str | None = None  # the compaction that counted before this one
     undoes: str | None = None  # the one whose view this takes back
+    is_external: bool = False  # made from text from outside: fenced when the context is built
 
     @property
     def files(self) -> tuple[list[str], list[str]]:
@@ -91,6 +100,27 @@ class Entry(Record):
 
     def content(self) -> Body:
         return decode_body(self.body)
+
+
+def attachments_of(body: Body) -> tuple[KeptAttachment, ...]:
+    """Return what came along with the words of an entry."""
+    match body:
+        case UserBody():
+            return body.attachments
+        case ToolBody():
+            return body.message.attachments
+        case _:
+            return ()
+
+
+def attached(entry: Entry) -> tuple[KeptAttachment, ...]:
+    """Return what came along with an entry; most have nothing, and are not decoded for it."""
+    return attachments_of(entry.content()) if '"attachments":[' in entry.body else ()
+
+
+def is_external(body: Body) -> bool:
+    """Tell whether an entry holds text from outside."""
+    return not isinstance(body, AssistantBody) and body.is_external
 
 
 def chain(previous: str, entry_id: str, kind: str, body: str) -> str:

@@ -7,13 +7,16 @@ WakefulError
 │   ├── StoreBusy       the database is held by another process, out of reach or read-only
 │   ├── StoreFull       the disk is full
 │   ├── Overloaded      a bound was reached; nothing was written
+│   ├── TooOften        one sender has had what it may have for now
 │   ├── Underway        a turn is running where something must be changed
-│   └── Garbled         a model answered with something unreadable
+│   ├── Garbled         a model answered with something unreadable
+│   └── ModelHung       a model kept us waiting for too long
 ├── Permanent           a human must act
 │   ├── StoreDamaged    the database cannot be trusted
 │   ├── StoreRefused    the database may not be opened by this process
 │   ├── UnreadableRow   one row means nothing to this release; all others are well
-│   └── ContextOverflow the conversation does not fit the model
+│   ├── ContextOverflow the conversation does not fit the model
+│   └── AttachmentRefused a provider does not take an image or a document
 └── Invariant           we must act: this is a bug, or the disk lied
     └── StoreFailed     a sync failed: nothing may be acknowledged any more
 """
@@ -59,12 +62,20 @@ class Overloaded(Transient):
     """Too much at once; nothing was written."""
 
 
+class TooOften(Transient):
+    """This was asked for too often; nothing was written."""
+
+
 class Underway(Transient):
     """A turn is running there; nothing was written."""
 
 
 class Garbled(Transient):
     """The model's answer cannot be read."""
+
+
+class ModelHung(Transient):
+    """The model did not answer in time."""
 
 
 class Permanent(WakefulError):
@@ -85,6 +96,14 @@ class UnreadableRow(Permanent):
 
 class ContextOverflow(Permanent):
     """The conversation does not fit the model's context window."""
+
+    def __init__(self, message: str | None = None, *, window: int | None = None) -> None:
+        super().__init__(message)
+        self.window = window  # in tokens, if the model said so
+
+
+class AttachmentRefused(Permanent):
+    """The provider does not take something that was attached."""
 
 
 class Invariant(WakefulError):

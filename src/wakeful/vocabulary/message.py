@@ -5,6 +5,7 @@ from typing import Any, Literal
 import msgspec
 
 from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.stimulus import KeptAttachment
 
 # What a provider wants back as it came, with its block: nobody here reads it.
 Keepsake = dict[str, Any] | None
@@ -42,8 +43,9 @@ class Usage(Record):
     cost: float = 0.0
 
 
-class UserMessage(Record, tag="user"):
+class UserMessage(Record, tag="user", omit_defaults=True):
     text: str
+    attachments: tuple[KeptAttachment, ...] = ()  # shown after the text
 
 
 class AssistantMessage(Record, tag="assistant"):
@@ -63,13 +65,14 @@ class AssistantMessage(Record, tag="assistant"):
         return tuple(block for block in self.content if isinstance(block, ToolCall))
 
 
-class ToolMessage(Record, tag="tool"):
+class ToolMessage(Record, tag="tool", omit_defaults=True):
     """The result of one tool call; a failure is a result too."""
 
     call_id: str
     name: str
     text: str
     is_error: bool = False
+    attachments: tuple[KeptAttachment, ...] = ()  # shown after the text
 
 
 Message = UserMessage | AssistantMessage | ToolMessage

@@ -1,5 +1,6 @@
 """A stimulus: anything that may wake an agent."""
 
+from base64 import b64decode
 from enum import IntEnum, StrEnum
 
 from wakeful.vocabulary.kinds import Kind, Origin
@@ -71,6 +72,8 @@ MOVES: dict[State, frozenset[State]] = {
     **{state: frozenset() for state in TERMINAL},
 }
 
+ID_LENGTH = 16  # digits of a hash by which a model names an attachment
+
 OPERATOR = "operator"  # the owner who may enter every session
 
 
@@ -83,18 +86,27 @@ class Attachment(Record):
 
 
 class KeptAttachment(Record):
-    """An attachment as the ledger of stimuli names it; its bytes are kept apart, once."""
+    """An attachment as the ledgers name it; its bytes are kept apart, once."""
 
     name: str
     media_type: str
     size: int  # bytes
     hash: str  # SHA-256 of the bytes
 
+    @property
+    def id(self) -> str:
+        """What a model calls it; nobody else's words stand in it."""
+        return self.hash[:ID_LENGTH]
+
 
 class ReadyAttachment(KeptAttachment):
     """An attachment that was read and measured, so that the write has nothing left to do."""
 
     data: str  # base64
+
+    def content(self) -> bytes:
+        """Return the bytes."""
+        return b64decode(self.data)
 
 
 class Draft(Record):
@@ -125,6 +137,9 @@ class Draft(Record):
     binding: str | None = None  # what sent it to its session
     begins: str | None = None  # the command that makes it the first of a new transcript
     makes_for: str | None = None  # whose a new session is, if not the owner's
+    display_name: str | None = None  # of the peer or room; None: its door does not say
+    subject: str | None = None
+    message_id: str | None = None  # what its door calls it: an answer names it
 
     @property
     def mode(self) -> Mode | None:
@@ -161,6 +176,7 @@ class Stimulus(Record):
     preemptions: int
     accepted_at: int
     settled_at: int | None
+    message_id: str | None = None
 
     @property
     def origin(self) -> Origin:
@@ -177,6 +193,7 @@ class Outcome(StrEnum):
     SUPPRESSED = "suppressed"
     DUPLICATE = "duplicate"
     COMMAND = "command"  # it was said to the runtime itself, and done
+    OVERHEARD = "overheard"  # it was said in a room to others; the next turn there reads it
 
 
 class Receipt(Record):

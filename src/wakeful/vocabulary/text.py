@@ -8,14 +8,39 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 DEEPEST_JSON = 64
 LONGEST_INDEXED = 1024  # bytes; an index entry of PostgreSQL, of two names or so, holds 2.7 kB
 LONGEST_TOLD = 1000  # characters kept of what an error says
+LEFT_OUT = "characters left out …]"  # ends the note that stands where a text was cut
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+# Escapes of surrogates in JSON, side by side, after a backslash that is no escaped one.
+_SURROGATES = re.compile(rb"(?<!\\)((?:\\\\)*+)((?:\\u[dD][89a-fA-F][0-9a-fA-F]{2})++)")
+_LONE = re.compile(
+    rb"(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
+)
+# What a terminal obeys, or shows in another order, and JSON may hold as it is.
+_STEERING = re.compile("[\x7f-\x9f\u061c\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
 def clean(text: str) -> str:
     """Replace what UTF-8 or a database cannot hold: lone surrogates and NUL."""
     return _UNSTORABLE.sub(REPLACEMENT, text)
+
+
+def with_whole_surrogates(raw: bytes) -> bytes:
+    """Replace the escapes of lone surrogates in JSON, which some writers make and none may."""
+    return _SURROGATES.sub(
+        lambda run: run[1] + _LONE.sub(lambda one: one[1] or b"\\ufffd", run[2]), raw
+    )
+
+
+def escaped_json(text: str) -> str:
+    """Return a JSON text that means the same and steers no terminal."""
+    return _STEERING.sub(lambda one: f"\\u{ord(one[0]):04x}", text)
+
+
+def unsteering(text: str) -> str:
+    """Return a text without what a terminal obeys or shows in another order."""
+    return _STEERING.sub("", text)
 
 
 def error_text(error: BaseException) -> str:
@@ -67,4 +92,4 @@ def shortened(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     head, tail = text[: limit * 2 // 3], text[len(text) - limit // 3 :]
-    return f"{head}\n[… {len(text) - len(head) - len(tail)} characters left out …]\n{tail}"
+    return f"{head}\n[… {len(text) - len(head) - len(tail)} {LEFT_OUT}\n{tail}"

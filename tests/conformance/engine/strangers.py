@@ -7,7 +7,7 @@ from typing import Any
 import apsw
 import asyncpg
 
-from wakeful.assembly.plan import DATABASE_NAME
+from wakeful.settings.places import DATABASE_NAME
 from wakeful.settings.settings import Settings
 
 

@@ -5,8 +5,10 @@ import random
 from tests.conformance.engine.conftest import SettingsFor
 from wakeful.intake.draft import DEEPEST, LONGEST_NAME
 from wakeful.outbox.outbox import Delivery
-from wakeful.testing.kit import Scripted, in_memory, operator_draft, wait_for
+from wakeful.testing.kit import Scripted, call, in_memory, operator_draft, says, wait_for
+from wakeful.turns.turns import TurnState
 from wakeful.vocabulary.kinds import Kind
+from wakeful.vocabulary.message import AssistantMessage, ToolMessage
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.stimulus import Draft, Outcome
 
@@ -67,3 +69,19 @@ async def test_the_deepest_chain_is_cut_not_refused_by_the_database(settings_for
         receipt = await runtime.accept(deep)
 
     assert (receipt.outcome, receipt.reason) == (Outcome.SUPPRESSED, "loop")
+
+
+async def test_a_tool_is_called_by_an_id_that_no_index_holds(settings_for: SettingsFor):
+    ids = [f"{number}{''.join(longest() for _ in range(10))}" for number in range(2)]  # 10 kB each
+    calls = [call("current_time", one) for one in ids]
+    model = Scripted([says("", *calls), "well"])
+    async with in_memory(model, settings=settings_for()) as runtime:
+        turn = await runtime.wait(await runtime.send("what time is it?"))
+
+    assert turn is not None
+    assert (turn.state, turn.reply) == (TurnState.DONE, "well")
+    asked, *results = model.requests[-1].messages[-3:]
+    assert isinstance(asked, AssistantMessage)
+    shown = [one.call_id for one in results if isinstance(one, ToolMessage)]
+    assert shown == [one.id for one in asked.tool_calls]
+    assert len(set(shown)) == 2

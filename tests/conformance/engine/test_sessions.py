@@ -10,9 +10,12 @@ from wakeful.models.model import Request
 from wakeful.runtime import Runtime
 from wakeful.testing.kit import Pause, Scripted, call, in_memory, operator_draft, says, wait_for
 from wakeful.tools.tool import tool
+from wakeful.transcript.indexing import Indexer
+from wakeful.transcript.search import Role
 from wakeful.turns.turns import TurnState
 from wakeful.views import transcripts
-from wakeful.vocabulary.entry import AssistantBody, Entry, NoteBody, UserBody, chain
+from wakeful.views.search import SearchView, Wanted
+from wakeful.vocabulary.entry import AssistantBody, Entry, EntryKind, NoteBody, UserBody, chain
 from wakeful.vocabulary.errors import InvalidInput, NotFound, Underway
 from wakeful.vocabulary.queueing import Mode, QueueOverrides
 from wakeful.vocabulary.session_key import SessionKey
@@ -269,6 +272,79 @@ async def test_labels_and_what_was_seen_are_kept(lasting: SettingsFor):
     assert labels == {second.id: "good"}
 
 
+async def test_unread_is_what_the_agent_said_to_people(lasting: SettingsFor):
+    replies = ["hello", "NO_REPLY", "again"]
+    async with in_memory(Scripted(replies), settings=lasting()) as runtime:
+        sessions = runtime.services.views.sessions
+        counts: list[int] = []
+        for text in ("one", "/status", "two", "three"):
+            await runtime.wait(await runtime.send(text))
+            counts.append((await sessions.get(MAIN)).unread)
+        said_first = (await runtime.entries())[1]
+        counts.append(await runtime.see(entry_id=said_first.id))
+        await runtime.fork(at=said_first.id)
+        counts.append((await sessions.get(MAIN)).unread)
+        counts.append(await runtime.see())
+
+    assert counts == [1, 1, 1, 2, 1, 0, 0]
+
+
+async def test_a_label_stays_where_a_fork_leaves_its_line_behind(lasting: SettingsFor):
+    async with in_memory(Scripted(echo), settings=lasting()) as runtime:
+        await say(runtime, "one")
+        _, answer = await runtime.entries()
+        await runtime.label("main", answer.id, "good")
+        await say(runtime, "two")
+        later = (await runtime.entries())[-1]
+        await runtime.label("main", later.id, "later")
+        await runtime.fork("main", at=answer.id)
+        await runtime.fork("main", at=answer.id, to="copy")
+        views = runtime.services.views.transcripts
+        here, there = await views.labels(MAIN), await views.labels("agent:main:copy")
+        await runtime.label("main", answer.id, "better")
+        changed, kept = await views.labels(MAIN), await views.labels("agent:main:copy")
+
+    assert here == there == {answer.id: "good"}
+    assert changed == {answer.id: "better"}
+    assert kept == {answer.id: "good"}
+
+
+async def test_what_a_fork_took_over_is_found_in_it_though_the_original_is_gone(
+    lasting: SettingsFor,
+):
+    async with in_memory(Scripted(echo), settings=lasting()) as runtime:
+        await say(runtime, "shared harbour")
+        await runtime.fork(to="copy")
+        await runtime.fork("copy", to="copy2")
+        await say(runtime, "left harbour")
+        view = SearchView(runtime.store)
+
+        async def found(session: str | None = None) -> list[tuple[str, str]]:
+            await Indexer(runtime.store, runtime.clock).find_behind()
+            wanted = Wanted(session_key=session, role=Role.USER)
+            hits = await view.page("harbour", wanted=wanted, limit=9)
+            return sorted(
+                (hit.session_key.split(":")[2], "".join(part.text for part in hit.snippet))
+                for hit in hits
+            )
+
+        together = await found()
+        apart = [await found(f"agent:main:{name}") for name in ("main", "copy", "copy2")]
+        await runtime.delete("main")
+        left = await found()
+        await runtime.delete("copy")
+        last = await found()
+
+    assert together == [("main", "left harbour"), ("main", "shared harbour")]
+    assert apart == [
+        together,
+        [("copy", "shared harbour")],
+        [("copy2", "shared harbour")],
+    ]
+    assert left == [("copy", "shared harbour")]
+    assert last == [("copy2", "shared harbour")]
+
+
 async def test_of_very_many_labels_the_newest_count(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(transcripts, "MOST_LABELS", 3)
     async with in_memory(Scripted(echo)) as runtime:
@@ -365,3 +441,21 @@ async def test_a_tool_that_runs_while_its_session_is_deleted_writes_nothing(
 
     assert [row[0] for row in calls] == ["unknown"]
     assert [row[0] for row in rows] == ["agent:main:other"]
+
+
+async def test_another_model_is_a_line_of_the_transcript(lasting: SettingsFor):
+    async with in_memory(Scripted(["one", "two"]), settings=lasting()) as runtime:
+        await say(runtime, "hello")
+        await runtime.send("/model demo")
+        await runtime.send("/model demo")
+        await runtime.services.acts.choose(MAIN, Changes(model=None))
+        lines = [
+            (body.topic, body.text)
+            for entry in await runtime.entries()
+            if entry.kind is EntryKind.MODEL_CHANGE
+            and isinstance(body := entry.content(), NoteBody)
+        ]
+        chained = await is_chained(runtime)
+
+    assert lines == [("", "demo"), ("", "default")]
+    assert chained

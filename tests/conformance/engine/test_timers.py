@@ -14,7 +14,7 @@ from tests.conformance.engine.conftest import SettingsFor
 from wakeful.broker import lane_rows
 from wakeful.bus.bus import Bus
 from wakeful.runtime import Runtime
-from wakeful.store.database import Store, Tx
+from wakeful.store.database import LocksNeeded, Store, Tx
 from wakeful.store.opening import open_store
 from wakeful.testing.kit import ManualClock, Scripted, in_memory, operator_draft, wait_for
 from wakeful.timers import timers
@@ -25,7 +25,7 @@ from wakeful.vocabulary.errors import Invariant, StoreBusy, StoreRefused
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.kinds import Kind
 
-MAIN = "agent:main:main"
+MAIN, OTHER = "agent:main:main", "agent:main:other"
 
 Fire = Callable[[Tx, Sequence[Due[Any]]], None]
 
@@ -148,6 +148,36 @@ async def test_a_timer_that_fails_is_kept_tried_again_later_and_holds_up_no_othe
     ]
     (again,) = [one for one in await place.events("timer.fired") if one["timer_id"] == "bad"]
     assert again["late_ms"] == 3_010
+
+
+async def test_a_timer_that_needs_another_lane_fires_in_its_place_with_that_lock(place: Place):
+    fired = Fired()
+    held: list[bool] = []
+
+    def fire(tx: Tx, dues: Sequence[Due[Any]]) -> None:
+        if any(due.timer.id == "b" for due in dues):
+            lane_rows.require(tx, [OTHER])
+            held.append(tx.holds(lane_rows.lock(OTHER)))
+        fired(tx, dues)
+
+    await place.store.transact(lambda tx: lane_rows.add_missing(tx, [MAIN, OTHER]))
+    await place.set(*map(place.due, "abc"))
+    await place.keeper(test=TimerKind(fire)).fire_due()
+
+    assert fired.ids == ["a", "b", "c"]
+    assert held == [True]
+    assert await place.events("timer.failed") == []
+
+
+async def test_a_timer_that_needs_what_cannot_be_locked_is_one_timers_failure(place: Place):
+    fired = Fired()
+    fired.errors["b"] = LocksNeeded([lane_rows.lock("agent:main:gone")])
+    await place.set(*map(place.due, "abc"))
+
+    await place.keeper(test=TimerKind(fired)).fire_due()
+
+    assert sorted(fired.ids) == ["a", "c"]
+    assert [one["timer_id"] for one in await place.events("timer.failed")] == ["b"]
 
 
 @pytest.mark.parametrize("error", [StoreRefused("no"), StoreBusy("no")])

@@ -12,6 +12,7 @@ from wakeful.transcript import indexing, search
 from wakeful.transcript.indexing import Indexer
 from wakeful.transcript.jsonl.importing import Importer
 from wakeful.transcript.search import Role
+from wakeful.views import search as views_search
 from wakeful.views.search import Hit, SearchView, Wanted
 from wakeful.vocabulary.clock import SystemClock
 from wakeful.vocabulary.errors import InvalidInput
@@ -28,15 +29,18 @@ SAID = [
     ("user", "river river " * 300 + "delta end"),
     ("user", "हिन्दी में लिखा"),
     ("user", "'; DROP TABLE entries; -- \" OR NEAR(x) & | ! :* <->"),
+    ("user", "ฉันชอบกินข้าวที่กรุงเทพ"),
+    ("user", "ພາສາລາວ"),
+    ("user", "thanks 👍🏽"),
 ]
 
 FOUND: list[tuple[str, list[int]]] = [
-    ("harbour", [3, 1, 0]),
-    ("HARBOUR", [3, 1, 0]),
-    ("harbour kraków", [1, 0]),
+    ("harbour", [0, 3, 1]),
+    ("HARBOUR", [0, 3, 1]),
+    ("harbour kraków", [0, 1]),
     ('"no harbour"', [1]),
     ('"harbour no"', []),
-    ("harb*", [3, 1, 0]),
+    ("harb*", [0, 3, 1]),
     ("wis* river", [1]),
     ('"harbour of kra"*', [0]),
     ("harbour nowhere", []),
@@ -60,6 +64,18 @@ FOUND: list[tuple[str, list[int]]] = [
     ("near(x)", [8]),
     ("or", [8]),
     ("and", [5, 2]),
+    ("กิน", [9]),
+    ("กรุงเทพ", [9]),
+    ("ฉันชอบ", [9]),
+    ("ฉัน*", [9]),
+    ("นฉั", []),
+    ("ພາສາ", [10]),
+    ("👍", [11]),
+    ("港*", [4]),
+    ("हिन्द*", [7]),
+    ("harbour -river", [0, 3]),
+    ('harbour -"no harbour" -log', [0]),
+    ("harbour -har*", []),
 ]
 
 BAD = {
@@ -71,6 +87,7 @@ BAD = {
     "a*": "a star needs",
     "a*b": "a star may only end",
     "!? --": "holds no word",
+    "-harbour": "holds no word",
     "x " * 30: "at most 20",
     "x" * 501: "at most 500 characters",
 }
@@ -133,7 +150,7 @@ async def test_a_page_goes_on_where_the_one_before_ended(store: Store):
         after = hits[-1].place
 
     other, first = "agent:main:other", "agent:main:main"
-    assert seen == [(key, depth) for key in (other, first) for depth in (3, 1, 0)]
+    assert seen == [(key, depth) for depth in (0, 3, 1) for key in (other, first)]
 
 
 async def test_looking_is_narrowed_by_session_agent_role_and_time(store: Store):
@@ -147,7 +164,7 @@ async def test_looking_is_narrowed_by_session_agent_role_and_time(store: Store):
         hits = await view.page("harbour", wanted=Wanted(**wanted), limit=50)  # pyright: ignore[reportArgumentType]
         return [(hit.session_key.split(":")[1], hit.entry.depth) for hit in hits]
 
-    assert await found(session_key="agent:main:main") == [("main", 3), ("main", 1), ("main", 0)]
+    assert await found(session_key="agent:main:main") == [("main", 0), ("main", 3), ("main", 1)]
     assert await found(agent_id="scout", role=Role.TOOL) == [("scout", 3)]
     assert await found(role=Role.ASSISTANT) == [("scout", 1), ("main", 1)]
     assert await found(since=fifth, until=fifth + day) == [("scout", 0)]
@@ -178,7 +195,7 @@ async def test_the_end_of_a_branch_that_others_stand_on_is_swept_from_the_index(
     while after is not None:
         after = await store.transact(lambda tx, after=after: search.sweep(tx, after, 2))
 
-    assert numbers(await SearchView(store).page("harbour", limit=50)) == [1, 0]
+    assert numbers(await SearchView(store).page("harbour", limit=50)) == [0, 1]
     assert (await store.read("SELECT depth FROM search_heads"))[0][0] == 2
     for table in ("search_lines", "search_words"):
         assert (await store.read(f"SELECT COUNT(*) FROM {table}"))[0][0] == 3
@@ -234,6 +251,55 @@ async def test_two_indexers_add_nothing_twice(store: Store):
     assert (await store.read("SELECT COUNT(*) FROM search_lines"))[0][0] == len(SAID)
 
 
+async def told(store: Store, *texts: str) -> None:
+    """Bring in what was said, each thing a day after the other, and index it."""
+    ids = Ids(SystemClock())
+    bus = Bus(store, ids)
+    await bus.start()
+    lines = [
+        entry(
+            f"{number:08x}",
+            f"{number - 1:08x}" if number else None,
+            message={"role": "user", "content": text},
+            timestamp=f"2026-01-{number + 1:02}T10:00:00.000Z",
+        )
+        for number, text in enumerate(texts)
+    ]
+    importer = Importer(store, bus, ids, "main")
+    file = pieces(written(HEADER, *lines), 4096)
+    await importer.run(file, SessionKey("agent:main:main"), is_trial=False)
+    await caught_up(store)
+
+
+async def test_the_best_match_comes_first_and_of_equals_the_newest(store: Store):
+    await told(
+        store,
+        "harbour harbour",
+        "one harbour",
+        "two harbour",
+        "a harbour among a great many other things that were said on that day",
+    )
+
+    assert numbers(await SearchView(store).page("harbour", limit=50)) == [0, 2, 1, 3]
+
+
+async def test_only_the_newest_matches_are_ranked_together_and_the_older_ones_follow(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    page = views_search._PAGE.replace(f"LIMIT {views_search.RANKED})", "LIMIT 2)")  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(views_search, "_PAGE", page)
+    await told(store, "harbour", "harbour here", "harbour", "harbour that is far", "harbour")
+    view = SearchView(store)
+    seen: list[int] = []
+    after: str | None = None
+    while hits := await view.page("harbour", after=after, limit=1):
+        seen += numbers(hits)
+        after = hits[-1].place
+
+    assert seen == [4, 3, 2, 1, 0]
+    assert numbers(await view.page("harbour", limit=50)) == seen
+
+
 SPOIL = "UPDATE entries SET kind = 'vision' WHERE depth IN (1, 8)"
 
 
@@ -243,7 +309,7 @@ async def test_an_entry_of_another_release_keeps_nothing_else_out_of_the_index(s
 
     await caught_up(store)
 
-    assert numbers(await SearchView(store).page("harbour", limit=50)) == [3, 0]
+    assert numbers(await SearchView(store).page("harbour", limit=50)) == [0, 3]
     assert (await store.read("SELECT depth FROM search_heads"))[0][0] == len(SAID)
 
 
@@ -251,4 +317,4 @@ async def test_a_page_is_full_though_an_entry_cannot_be_read(store: Store):
     await filled(store)
     await store.transact(lambda tx: tx.run(SPOIL))
 
-    assert numbers(await SearchView(store).page("harbour", limit=2)) == [3, 0]
+    assert numbers(await SearchView(store).page("harbour", limit=2)) == [0, 3]

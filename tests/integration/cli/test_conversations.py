@@ -8,14 +8,14 @@ import pytest
 from tests.integration.cli.shell import Home
 from tests.patience import patience
 from wakeful.access.credentials import FILE_NAME
-from wakeful.cli import running
 from wakeful.cli.exits import ExitCode
+from wakeful.operations import server_note
 
 
 @pytest.fixture
 def api(awake: Home) -> Generator[httpx2.Client, None, None]:
     """The same server by its API: what a test needs beside its commands."""
-    found = running.find(awake.folder)
+    found = server_note.find(awake.folder)
     assert found is not None
     token = (awake.folder / FILE_NAME).read_text(encoding="ascii").strip()
     headers = {"Authorization": f"Bearer {token}"}

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.integration.cli.shell import Home, snapshot
-from wakeful.cli import running
-from wakeful.cli.running import RunningServer
 from wakeful.models.scripted import Scripted
+from wakeful.operations import server_note
+from wakeful.operations.server_note import RunningServer
 from wakeful.runtime import Runtime
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.errors import Garbled, Permanent
@@ -139,14 +139,14 @@ def test_the_token_is_not_sent_to_a_stranger_at_the_port(seen: tuple[Home, list[
         stranger.listen()
         stranger.setblocking(False)
         url = f"http://127.0.0.1:{stranger.getsockname()[1]}"
-        running.note(home.folder, RunningServer(pid=os.getpid(), url=url, started_at=1))
+        server_note.note(home.folder, RunningServer(pid=os.getpid(), url=url, started_at=1))
         try:
             assert home.json("status")["is_running"] is False
             assert home.run("send", "hi").returncode == 3
             with pytest.raises(BlockingIOError):
                 stranger.accept()
         finally:
-            running.forget(home.folder)
+            server_note.forget(home.folder)
 
 
 def test_a_broken_file_does_not_keep_anybody_from_the_switch(awake: Home, tmp_path: Path):

@@ -1,27 +1,8 @@
 """Talking to an agent from a shell."""
 
-import os
-import pty
 import signal
-import stat
-import subprocess
 
-from tests.children import die_with_parent
-from tests.integration.cli.shell import COMMAND, PATIENCE_S, Home, each
-
-
-class Ear:
-    """Listens to a terminal; what came too early is heard next time."""
-
-    def __init__(self, terminal: int) -> None:
-        self._terminal = terminal
-        self._shown = b""
-
-    def heard(self, words: str) -> None:
-        """Wait until the terminal shows these words."""
-        while words.encode() not in self._shown:
-            self._shown += os.read(self._terminal, 4096)
-        self._shown = self._shown.partition(words.encode())[2]
+from tests.integration.cli.shell import Home, each
 
 
 def test_one_message_is_answered(awake: Home):
@@ -72,7 +53,7 @@ def test_the_same_key_counts_once(awake: Home):
 def test_bad_words_are_refused_with_a_sentence(awake: Home):
     for arguments in (
         ["send", "hi", "--priority", "soon"],
-        ["send", "hi", "--session", "Nobody!"],
+        ["send", "hi", "--session", "~zz"],
         ["send", ""],
     ):
         answer = awake.run(*arguments)
@@ -108,35 +89,6 @@ def test_two_shells_talk_at_once(awake: Home):
     assert len({each([output.replace("\n", "")])[0]["stimulus_id"] for output in outputs}) == 4
 
 
-def test_a_terminal_has_a_prompt_and_a_history(awake: Home):
-    terminal, inside = pty.openpty()
-    ear = Ear(terminal)
-    talking = subprocess.Popen(
-        [*COMMAND, "chat", "-s", "terminal"],
-        env={**awake.environ, "TERM": "xterm"},
-        stdin=inside,
-        stdout=inside,
-        stderr=inside,
-        preexec_fn=die_with_parent,
-    )
-    os.close(inside)
-    try:
-        ear.heard("> ")
-        os.write(terminal, b"hello there\n")
-        ear.heard("demo model")
-        ear.heard("> ")
-        os.write(terminal, b"/quit\n")
-        assert talking.wait(PATIENCE_S) == 0
-    finally:
-        talking.kill()
-        talking.wait()
-        os.close(terminal)
-
-    history = awake.folder / "history"
-    assert "hello there" in history.read_text()
-    assert stat.S_IMODE(history.stat().st_mode) == 0o600
-
-
 def test_a_command_that_is_sent_is_answered_and_not_waited_for(awake: Home):
     awake.ok("send", "hello", "--session", "told", "--wait", "10")
 
@@ -169,28 +121,26 @@ def test_what_waits_for_the_end_of_a_halt_is_counted(awake: Home):
     assert waiting == 1
 
 
-def test_a_conversation_outlives_what_the_server_refuses(awake: Home):
-    terminal, inside = pty.openpty()
-    ear = Ear(terminal)
-    talking = subprocess.Popen(
-        [*COMMAND, "chat", "-s", "Nobody!"],
-        env={**awake.environ, "TERM": "xterm"},
-        stdin=inside,
-        stdout=inside,
-        stderr=inside,
-        preexec_fn=die_with_parent,
-    )
-    os.close(inside)
-    try:
-        ear.heard("> ")
-        os.write(terminal, b"hello\n")
-        ear.heard("wakeful: session_key: must be")
-        ear.heard("> ")
-        os.write(terminal, b"\x04")
-        code = talking.wait(PATIENCE_S)
-    finally:
-        talking.kill()
-        talking.wait()
-        os.close(terminal)
+def test_the_session_that_was_used_last_is_listed_first(awake: Home):
+    awake.ok("send", "hello", "--session", "older", "--wait", "10")
+    awake.ok("send", "hello", "--session", "newer", "--wait", "10")
+    awake.ok("send", "hello again", "--session", "older", "--wait", "10")
 
-    assert code == 0
+    first, second = (one["key"] for one in awake.json("sessions", "list", "-n", "2")["items"])
+
+    assert (first, second) == ("agent:main:older", "agent:main:newer")
+
+
+def test_an_entry_is_shown_with_its_id_when_that_is_wanted(awake: Home):
+    awake.ok("send", "hello", "--session", "ids", "--wait", "10")
+    (entry, *_) = awake.json("sessions", "show", "ids")["entries"]
+
+    assert entry["id"] in awake.ok("sessions", "show", "ids", "--ids")
+    assert entry["id"] not in awake.ok("sessions", "show", "ids")
+
+
+def test_a_topic_that_no_event_has_is_refused(awake: Home):
+    answer = awake.run("tail", "--topics", "bogus")
+
+    assert answer.returncode == 2
+    assert "no event is called 'bogus'" in answer.stderr

@@ -114,15 +114,15 @@ def test_a_terminal_is_told_a_link_that_signs_in(home: Home):
 
 def test_a_key_for_a_better_model_is_told_with_the_line_that_uses_it(home: Home):
     rich = Home(home.folder, ANTHROPIC_API_KEY="sk-canary-canary")
-    line = 'agents: {main: {model: "anthropic:claude-sonnet-4-5"}}'
+    line = "wakeful config set agents.main.model anthropic:claude-sonnet-4-5"
 
     with rich.up() as server:
         (found,) = server.told["found"]
         assert server.stop() == 0
-    (home.folder / "wakeful.yaml").write_text(line)
+    rich.ok(*line.split()[1:])
 
     assert found.startswith("ANTHROPIC_API_KEY is set: ")
-    assert f"`{line}` in {home.folder / 'wakeful.yaml'} uses it" in found
+    assert f"`{line}` uses it" in found
     assert rich.run("config", "validate").returncode == 0
     kept = b"".join(file.read_bytes() for file in home.folder.rglob("*") if file.is_file())
     assert b"canary" not in kept

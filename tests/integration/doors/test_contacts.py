@@ -57,7 +57,7 @@ async def test_a_stranger_is_fenced_off_in_a_conversation_of_their_own():
 async def test_a_room_is_for_all_who_are_in_it_whoever_speaks_first(first: Principal):
     async with in_memory(Scripted(well), settings=AT_ONCE) as runtime:
         receipts = [
-            await runtime.receive(who, ROOM, "hello") for who in (first, OPERATOR, STRANGER)
+            await runtime.receive(who, ROOM, "@main hello") for who in (first, OPERATOR, STRANGER)
         ]
         for receipt in receipts:
             await runtime.wait(receipt)

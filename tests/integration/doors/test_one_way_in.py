@@ -22,7 +22,7 @@ ANN = Contact(door="telegram", peer="ann")
 # A chat waits a moment by itself, which is no difference in what is done.
 AT_ONCE = Settings(drain_s=1, queue=QueueOverrides(debounce_ms=0))
 
-CHATS = {"operator": "main", "stranger": "web:1"}
+CHATS = {"operator": "main", "stranger": "api:1"}
 
 
 @dataclass(frozen=True)

@@ -101,8 +101,10 @@ async def test_an_overflow_is_folded_once_and_the_question_asked_again():
     assert "no. 1" in shown(model.requests[-1])[0]
 
 
-async def test_a_second_overflow_ends_the_turn_and_keeps_the_session():
-    model = Small(["one", ContextOverflow("too long"), ContextOverflow("still too long"), "later"])
+async def test_an_overflow_that_stays_ends_the_turn_and_keeps_the_session():
+    """F23: compacted and asked again, less kept each time, then told as too large."""
+    refusals: list[Line] = [ContextOverflow("still too long") for _ in range(2)]
+    model = Small(["one", *refusals, "later"])
     async with runtime_with(model) as runtime:
         await said(runtime, LONG)
         turn = await said(runtime, "short")
@@ -110,7 +112,8 @@ async def test_a_second_overflow_ends_the_turn_and_keeps_the_session():
 
     assert turn.state is TurnState.FAILED
     assert turn.error_kind == "context_overflow"
-    assert turn.reply == "still too long"
+    assert turn.reply is not None
+    assert turn.reply.startswith("This conversation is too long for the model")
     assert after.reply == "later"
 
 

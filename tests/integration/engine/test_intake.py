@@ -53,6 +53,35 @@ async def test_an_equal_key_gives_an_equal_answer_and_no_second_turn():
     assert len(model.requests) == 1
 
 
+async def test_a_window_that_began_on_a_clock_that_was_ahead_is_as_long_as_any_other():
+    clock = ManualClock()
+    alarm = operator_draft(MAIN, "ring", dedup_key="k", dedup_window_s=300)
+    async with in_memory(Scripted(says_ok), clock=clock) as runtime:
+        right = clock.now()
+        clock.jump_to(right + 365 * 86_400_000)
+        first = await runtime.accept(alarm)
+        clock.jump_to(right)
+        again = await runtime.accept(alarm)
+        clock.advance(299)
+        still = await runtime.accept(alarm)
+        clock.advance(1)
+        anew = await runtime.accept(alarm)
+
+    assert {again.duplicate_of, still.duplicate_of} == {first.stimulus_id}
+    assert anew.outcome is not Outcome.DUPLICATE
+
+
+async def test_a_key_without_a_window_holds_wherever_the_clock_is_moved():
+    clock = ManualClock()
+    async with in_memory(Scripted(says_ok), clock=clock) as runtime:
+        right = clock.now()
+        first = await runtime.send("hello", dedup_key="k")
+        for moved_to in (right + 365 * 86_400_000, right - 86_400_000):
+            clock.jump_to(moved_to)
+            again = await runtime.send("hello", dedup_key="k")
+            assert again.duplicate_of == first.stimulus_id
+
+
 async def test_equal_keys_at_the_same_moment_are_one_stimulus():
     async with in_memory(Scripted(says_ok)) as runtime:
         receipts = await asyncio.gather(*(runtime.send("hello", dedup_key="k") for _ in range(50)))

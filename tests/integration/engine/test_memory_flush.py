@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 from tests.integration.engine.looking import shown
-from tests.integration.engine.small import Small, counted, runtime_with, said
+from tests.integration.engine.small import (
+    Small,
+    compactions,
+    counted,
+    runtime_with,
+    said,
+    uncounted,
+)
 from wakeful.models.scripted import Line
 from wakeful.runtime import Runtime
 from wakeful.testing.kit import Pause, call, wait_for
@@ -187,3 +194,61 @@ async def test_an_agent_that_cannot_write_is_not_asked_to(
         asked_for = await flushes(runtime)
 
     assert asked_for == []
+
+
+async def test_a_turn_that_outgrows_the_window_writes_memories_before_it_compacts(tmp_path: Path):
+    @tool(name="read", effect="read")
+    def read() -> str:
+        """Read something long."""
+        return "long " * 40
+
+    lines: list[Line] = [
+        counted("one", 690),
+        counted("", 790, call("read")),
+        counted("", 860, WRITE),
+        uncounted("two"),
+    ]
+    model = Small(lines)
+    async with runtime_with(model, rules=RULES, workspace=tmp_path, tools=[read]) as runtime:
+        await said(runtime)
+        turn = await said(runtime, "read it")
+        cards = await compactions(runtime)
+        asked_for = await flushes(runtime)
+
+    assert turn.reply == "two"
+    assert (len(cards), asked_for) == (1, [])
+    order = [request.purpose for request in model.requests]
+    assert order == ["reply", "reply", "reply", "summary", "reply"]
+    assert "memory_write" in shown(model.requests[2])[-1]
+    assert (tmp_path / "memory" / "notes.md").read_text() == "the number is 42"
+
+
+async def test_a_prompt_that_finds_no_room_has_memories_written_before_it_compacts(tmp_path: Path):
+    model = Small([counted("one", 690), counted("", 860, WRITE), uncounted("two")])
+    async with talk(model, tmp_path) as runtime:
+        await said(runtime)
+        turn = await said(runtime, "long " * 110)
+        cards = await compactions(runtime)
+
+    assert turn.reply == "two"
+    assert len(cards) == 1
+    assert [request.purpose for request in model.requests] == ["reply", "reply", "summary", "reply"]
+
+
+async def test_a_compaction_that_somebody_asks_for_comes_after_the_memories(tmp_path: Path):
+    model = Small([counted("one", 400), counted("", 410, WRITE), counted("Done.", 420)])
+    async with talk(model, tmp_path) as runtime:
+        await said(runtime, "long " * 100)
+        turn = await runtime.wait(await runtime.compact())
+        told = [entry.content() for entry in await runtime.entries()]
+        again = await runtime.wait(await runtime.compact())
+
+    assert turn is not None
+    assert again is not None
+    assert turn.reply is not None
+    assert turn.reply.startswith("Compacted")
+    assert [body.is_silent for body in told if isinstance(body, AssistantBody)] == [
+        *(False, False, True)
+    ]
+    assert (tmp_path / "memory" / "notes.md").read_text() == "the number is 42"
+    assert [one.purpose for one in model.requests][:4] == ["reply", "reply", "reply", "summary"]

@@ -23,9 +23,12 @@ async def test_a_stop_after_half_an_emoji_keeps_what_can_be_stored():
         await runtime.stop()
         turn = await turn_of(runtime, receipt)
         await turn_of(runtime, await runtime.send("two"))
+        said = [entry.content() for entry in await runtime.entries()][1]
 
     assert turn.state is TurnState.STOPPED
-    assert shown(model.requests[1])[1] == "assistant: half \ufffd"
+    assert isinstance(said, AssistantBody)
+    assert said.message.text == "half \ufffd"
+    assert [line for line in shown(model.requests[1]) if line.startswith("assistant")] == []
 
 
 async def test_a_reply_whose_commit_a_stop_overtakes_is_written_once():

@@ -10,7 +10,7 @@ from tests.integration.engine.looking import turn_of
 from wakeful.models.model import Delta, Reply, Request
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import Settings
-from wakeful.testing.kit import ManualClock, Scripted, call, in_memory, says
+from wakeful.testing.kit import ManualClock, Scripted, call, in_memory, says, wait_for
 from wakeful.tools.tool import Effect, Tool
 from wakeful.turn.agent import Agent
 from wakeful.turns.turns import TurnState
@@ -193,3 +193,21 @@ async def test_a_tool_that_returns_after_a_stop_has_its_result_on_record():
 
     assert turn.state is TurnState.STOPPED
     assert found == ["done"]
+
+
+async def test_a_deaf_model_whose_time_is_over_is_asked_again():
+    clock, deaf = ManualClock(), Deaf()
+    limits = Limits(first_token_s=3, idle_s=3, wall_s=3_600)
+    agent = Agent(model=DeafModel(deaf, ["well"]), limits=limits)
+    async with Runtime(agents=[agent], clock=clock) as runtime:
+        receipt = await runtime.send("go on")
+        await deaf.begun.wait()
+        clock.advance(3)
+        await let_go(deaf, clock)
+        left = await wait_for(runtime, "turn.left")
+        clock.advance(60)
+        turn = await turn_of(runtime, receipt)
+
+    assert left.data["reason"] == "waiting for the model"
+    assert (turn.state, turn.reply) == (TurnState.DONE, "well")
+    assert abandoned(runtime, "model") == 1

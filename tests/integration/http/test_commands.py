@@ -154,7 +154,7 @@ async def test_a_bare_stop_of_a_stranger_is_a_message():
     async with house() as home:
         token = await home.token("send", trust=Trust.EXTERNAL)
         async with home.client(token) as client:
-            answer = await said(client, "stop", session="web:1")
+            answer = await said(client, "stop", session="api:1")
 
     assert answer["turn"]["reply"] == "well"
 
@@ -163,8 +163,8 @@ async def test_only_the_operator_may_halt():
     async with house() as home:
         token = await home.token("send")
         async with home.client(token) as client:
-            answer = await said(client, "/halt", session="web:1")
-            listed = await said(client, "/help", session="web:1")
+            answer = await said(client, "/halt", session="api:1")
+            listed = await said(client, "/help", session="api:1")
         lane = await home.runtime.lane()
 
     assert answer["reply"] == "Only the operator may use /halt."
@@ -261,9 +261,9 @@ async def test_a_stranger_learns_nothing_of_other_sessions():
             mine = await said(client, "a secret")
         token = await home.token("send", trust=Trust.EXTERNAL)
         async with home.client(token) as client:
-            answer = await said(client, f"/why {mine['turn']['id']}", session="web:1")
-            by_stimulus = await said(client, f"/why {mine['stimulus_id']}", session="web:1")
-            listed = await said(client, "/sessions", session="web:1")
+            answer = await said(client, f"/why {mine['turn']['id']}", session="api:1")
+            by_stimulus = await said(client, f"/why {mine['stimulus_id']}", session="api:1")
+            listed = await said(client, "/sessions", session="api:1")
 
     for told in (answer, by_stimulus, listed):
         assert "secret" not in told["reply"]
@@ -321,10 +321,10 @@ async def test_only_the_operator_chooses_what_costs_money():
     async with house() as home:
         token = await home.token("send")
         async with home.client(token) as client:
-            await said(client, "hello", session="web:1")
-            answer = await said(client, "/model demo", session="web:1")
-            patched = await client.patch("/api/sessions/web:1", json={"thinking": "xhigh"})
-            allowed = await client.patch("/api/sessions/web:1", json={"label": "mine"})
+            await said(client, "hello", session="api:1")
+            answer = await said(client, "/model demo", session="api:1")
+            patched = await client.patch("/api/sessions/api:1", json={"thinking": "xhigh"})
+            allowed = await client.patch("/api/sessions/api:1", json={"label": "mine"})
 
     assert answer["reply"] == "Only the operator may use /model."
     assert patched.status_code == 403

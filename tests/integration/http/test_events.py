@@ -219,7 +219,7 @@ async def test_a_credential_has_only_so_many_streams():
         async with home.client(secret) as client:
             refused = await client.get("/api/events")
         async with home.client(await home.token("send", name="s")) as client:
-            path = "/api/sessions/web:x/messages?wait=10"
+            path = "/api/sessions/api:x/messages?wait=10"
             waited = await client.post(path, json={"text": "a"})
         others = await operator.get("/api/sessions")
         for writer in opened:

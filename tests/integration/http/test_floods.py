@@ -2,16 +2,23 @@
 
 import asyncio
 import gzip
+import logging
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from tests.integration.http.raw import connected, exchange
 from tests.integration.http.serving import House, house
 from tests.patience import patience
-from wakeful.doors.http.connection import CONNECTIONS_EACH, HEADER_SECONDS, LARGEST_HEAD
+from wakeful.doors.http import connection
+from wakeful.doors.http.connection import HEADER_SECONDS, LARGEST_HEAD
 from wakeful.doors.http.guard import BODY_SECONDS
+from wakeful.store.database import Tx
+from wakeful.transcript import entries, sessions
+from wakeful.transcript.entries import NewEntry
 from wakeful.vocabulary.clock import ManualClock
+from wakeful.vocabulary.entry import EntryKind, NoteBody
 
 MEBIBYTE = 1024 * 1024
 
@@ -151,6 +158,29 @@ async def test_json_that_is_deep_or_garbled_is_a_bad_request(body: bytes):
         assert await stimuli(home) == 0
 
 
+async def test_a_lone_surrogate_does_not_have_a_body_read_that_nobody_asked_for():
+    """T10: what is mended is still read by its type, and nothing is made of the rest."""
+    body = b'{"text": "\\ud800", "x": [' + b"[]," * 4_000_000 + b"[]]}"
+    async with house() as home, home.client(await home.token("send")) as client:
+        before = resident_mb()
+        answer = await client.post(
+            "/api/sessions/main/messages",
+            content=body,
+            headers={"Content-Type": "application/json"},
+        )
+        grown = resident_mb() - before
+
+    assert (answer.status_code, answer.json()["field"]) == (422, "body")
+    assert grown < 150
+
+
+async def test_a_login_takes_no_more_than_a_code():
+    async with house() as home, home.client() as client:
+        answer = await client.post("/api/login", json={"code": "x" * 5000})
+
+        assert answer.status_code == 413
+
+
 async def test_headers_that_are_too_long_are_refused():
     async with house() as home:
         long = b"x" * LARGEST_HEAD
@@ -162,23 +192,187 @@ async def test_headers_that_are_too_long_are_refused():
             assert answer.startswith((b"HTTP/1.1 431", b"HTTP/1.1 400"))
 
 
-async def test_one_address_has_only_so_many_connections():
+HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        HEALTH + b"X: ",
+        HEALTH + b"Transfer-Encoding: chunked\r\n\r\n0\r\nX: ",
+        HEALTH + b"Transfer-Encoding: chunked\r\n\r\n1;",
+    ],
+    ids=["header", "trailer", "extension"],
+)
+async def test_a_line_that_never_ends_is_cut_off_at_the_size_of_a_head(start: bytes):
+    """T10: what is gathered before a line ends counts, too."""
     async with house() as home, asyncio.timeout(patience(15)):
-        held = [
-            await asyncio.open_connection("127.0.0.1", home.port) for _ in range(CONNECTIONS_EACH)
-        ]
+        before = resident_mb()
+        sent = 0
+        async with connected(home.port) as (_, writer):
+            try:
+                writer.write(start)
+                while sent < 64 * MEBIBYTE:
+                    writer.write(b"x" * MEBIBYTE)
+                    await writer.drain()
+                    sent += MEBIBYTE
+            except ConnectionError:
+                pass
+
+        assert sent < 16 * MEBIBYTE
+        assert resident_mb() - before < 40
+
+
+async def test_headers_after_a_body_are_not_taken():
+    async with house() as home:
+        trailer = b"2\r\n{}\r\n0\r\nAuthorization: Bearer x\r\n\r\n"
+        answer = await exchange(
+            home.port, head(home, "/api/halt", "Transfer-Encoding: chunked") + trailer
+        )
+
+        assert answer.startswith(b"HTTP/1.1 400")
+        assert (await home.runtime.store.read("SELECT COUNT(*) FROM halts"))[0][0] == 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "then"),
+    [
+        (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", b"\r\n"),
+        (HEALTH + b"Content-Length: 9\r\n\r\n", b"x"),
+        (
+            b"POST /api/halt HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 9\r\n\r\n",
+            b"{",
+        ),
+        (b"GET / HTTP/1.1\r\nHost: evil.test\r\nContent-Length: 9\r\n\r\n", b"x"),
+    ],
+    ids=["blank", "unread", "refused", "foreign"],
+)
+async def test_a_byte_after_an_answer_keeps_no_connection_open(asked: bytes, then: bytes):
+    """T10: whoever was answered has no more time than whoever never asked."""
+    clock = ManualClock()
+    async with (
+        house(clock=clock) as home,
+        home.client() as client,
+        connected(home.port) as (reader, writer),
+        asyncio.timeout(patience(10)),
+    ):
+        writer.write(asked)
+        assert (await reader.read(65536)).startswith(b"HTTP/1.1 ")
+        for _ in range(2):
+            writer.write(then)
+            await client.get("/healthz")  # by its answer the server has seen the byte
+            clock.advance(HEADER_SECONDS / 2)
+
+        assert await reader.read() == b""
+
+
+async def test_one_address_has_only_so_many_connections(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(connection, "CONNECTIONS_EACH", 4)
+    async with house() as home, asyncio.timeout(patience(15)):
+        held = [await asyncio.open_connection("127.0.0.1", home.port) for _ in range(4)]
+        for reader, writer in held:  # with something that lasts
+            writer.write(head(home, "/api/events").replace(b"POST", b"GET", 1))
+            await reader.readuntil(b"\r\n\r\n")
         extra = await exchange(home.port, b"")
         for _, writer in held:
             writer.transport.abort()
 
         async def is_served() -> bool:
-            answer = await exchange(
-                home.port,
-                "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
-            )
+            answer = await exchange(home.port, HEALTH + b"Connection: close\r\n\r\n")
             return answer.startswith(b"HTTP/1.1 200")
 
         while not await is_served():
             pass
 
     assert extra.startswith(b"HTTP/1.1 429")
+
+
+@pytest.mark.parametrize("asked", [b"", HEALTH + b"\r\n", HEALTH + b"\r\n\r\n"])
+@pytest.mark.parametrize("limit", ["CONNECTIONS_EACH", "CONNECTIONS"])
+async def test_connections_that_ask_for_nothing_keep_nobody_out(
+    monkeypatch: pytest.MonkeyPatch, limit: str, asked: bytes
+):
+    """T10: of those that never asked or have their answer, the oldest makes room."""
+    monkeypatch.setattr(connection, limit, 4)
+    async with house() as home, asyncio.timeout(patience(15)):
+        held = [await asyncio.open_connection("127.0.0.1", home.port) for _ in range(4)]
+        for reader, writer in held:
+            writer.write(asked)
+            if asked:
+                await reader.readuntil(b"\r\n\r\n")
+        answers = [
+            await exchange(home.port, HEALTH + b"Connection: close\r\n\r\n") for _ in range(8)
+        ]
+        for _, writer in held:
+            writer.transport.abort()
+
+    assert {answer[:12] for answer in answers} == {b"HTTP/1.1 200"}
+
+
+async def test_requests_that_cannot_be_read_leave_no_line_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+):
+    """T16: whoever has no token does not wash away what the log says of others."""
+    upgrade = b"GET / HTTP/1.1\r\nHost: %b\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+    async with house() as home:
+        caplog.clear()
+        for host in (b"localhost", b"evil.test"):
+            async with connected(home.port) as (reader, writer):
+                writer.write(upgrade % host)
+                await reader.read(64)
+        await exchange(home.port, b"nonsense\r\n\r\n")
+
+    assert [record.message for record in caplog.records if record.levelno >= logging.INFO] == []
+
+
+async def walked(client: httpx2.AsyncClient, path: str, after: str = "") -> tuple[list[str], int]:
+    """Return the ids of a list, page by page, and how large its largest page was."""
+    ids: list[str] = []
+    largest = 0
+    while True:
+        answer = await client.get(f"{path}?limit=500{after}")
+        largest = max(largest, len(answer.content))
+        page = answer.json()
+        ids += [item["id"] for item in page["items"]]
+        if page["next"] is None:
+            return ids, largest
+        after = f"&after={page['next']}"
+
+
+async def test_a_page_is_bounded_by_what_it_holds():
+    """T10: who fills a ledger with long texts is not given them all at once."""
+    async with house() as home, home.client(home.operator) as client:
+        await client.post("/api/sessions/main/messages?wait=10", json={"text": "hi"})
+        await client.post("/api/halt", json={})
+        for text in ("x" * MEBIBYTE, "ü" * MEBIBYTE):
+            for _ in range(5):
+                await client.post("/api/sessions/main/messages", json={"text": text})
+        stimuli, largest = await walked(client, "/api/stimuli")
+
+        assert len(set(stimuli)) == len(stimuli) == 11
+        assert largest < 7 * MEBIBYTE
+
+        def write(tx: Tx) -> None:
+            session = sessions.get(tx, "agent:main:main")
+            assert session is not None
+            lines = [
+                NewEntry(
+                    id=home.runtime.services.ids.entry(),
+                    kind=EntryKind.CUSTOM,
+                    body=NoteBody(topic="x", text="x" * MEBIBYTE),
+                )
+                for _ in range(9)
+            ]
+            entries.append(tx, session, lines)
+
+        first = (await client.get("/api/sessions/main/entries")).json()["items"][0]["id"]
+        await home.runtime.store.transact(write)
+        newest = (await client.get("/api/sessions/main/entries?limit=500")).json()
+        older = f"/api/sessions/main/entries?limit=500&before={newest['next']}"
+        found, largest = await walked(client, "/api/sessions/main/entries", f"&after={first}")
+
+        assert len(newest["items"]) == 4
+        assert len((await client.get(older)).json()["items"]) == 4
+        assert len(set(found)) == len(found) == 10
+        assert largest < 5 * MEBIBYTE

@@ -261,6 +261,27 @@ async def test_a_token_in_the_address_is_refused():
         for name in ("token", "access_token", "Authorization", "API_KEY", "code"):
             answer = await client.get(f"/api/sessions?{name}=x")
             assert (answer.status_code, answer.json()["code"]) == (400, "token-in-url")
+        for query in (f"key={home.operator}", f"q=%20{home.operator}", f"{home.operator}=1"):
+            answer = await client.get(f"/api/search?{query}")
+            assert (answer.status_code, answer.json()["code"]) == (400, "token-in-url")
+        assert (await client.get("/api/search?q=wk_is_a_prefix")).status_code == 200
+
+
+async def test_a_token_never_ends_beyond_the_calendar():
+    async with house() as home, home.client(home.operator) as client:
+        for time in (
+            "9999-12-31T23:59:59-23:59",
+            "9999-12-31T23:59:59.9999Z",
+            "0001-01-01T00:00:00Z",
+        ):
+            body = {"name": "n", "scopes": ["read"], "expires_at": time}
+            answer = await client.post("/api/tokens", json=body)
+            assert (answer.status_code, answer.json()["field"]) == (422, "expires_at")
+        await home.runtime.store.transact(
+            lambda tx: tx.run("UPDATE tokens SET expires_at = :at", at=2**62)
+        )
+
+        assert (await client.get("/api/tokens")).status_code == 200
 
 
 async def test_too_many_wrong_tokens_must_wait_and_a_right_one_passes_all_the_same():
@@ -317,6 +338,33 @@ async def test_a_reader_may_not_administer():
         assert len([row for row in home.table if row.scope == "operator"]) == 7
         rows = await home.runtime.store.read("SELECT action FROM audit WHERE who <> 'test'")
         assert rows == []
+
+
+async def test_halts_by_command_deletions_and_imports_are_audited():
+    """T23: whatever way an act took, its row is there."""
+    async with house() as home, home.client(home.operator) as client:
+        for text in ("/halt", "/resume main"):
+            await client.post("/api/sessions/main/messages", json={"text": text})
+        await client.post("/api/sessions/main/messages?wait=10", json={"text": "hi"})
+        file = (await client.get("/api/sessions/main/export")).content
+        for query in ("session=copy", "session=tried&dry_run=true"):
+            await client.post(
+                f"/api/sessions/import?{query}",
+                content=file,
+                headers={"Content-Type": "application/x-ndjson"},
+            )
+        await client.delete("/api/sessions/copy")
+        await client.delete("/api/sessions/unknown")
+
+        rows = await home.runtime.store.read(
+            "SELECT who, action, target FROM audit WHERE who <> 'test' ORDER BY id"
+        )
+        assert [tuple(row) for row in rows] == [
+            ("the operator", "halt", "*"),
+            ("the operator", "resume", "main"),
+            ("the operator", "sessions.import", "agent:main:copy"),
+            ("the operator", "sessions.delete", "agent:main:copy"),
+        ]
 
 
 async def test_an_act_of_the_operator_is_audited():

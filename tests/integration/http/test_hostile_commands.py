@@ -98,9 +98,9 @@ async def test_a_key_belongs_to_who_used_it():
     async with house() as home:
         token = await home.token("send", trust=Trust.EXTERNAL)
         async with home.client(home.operator) as client:
-            await said(client, "/whoami", session="web:1", key="k")
+            await said(client, "/whoami", session="api:1", key="k")
         async with home.client(token) as client:
-            answer = await said(client, "/whoami", session="web:2", key="k")
+            answer = await said(client, "/whoami", session="api:2", key="k")
 
     assert "external" in answer["reply"]
 
@@ -126,9 +126,9 @@ async def test_a_wish_of_a_stranger_is_filed_as_a_strangers():
     async with house() as home:
         token = await home.token("send", trust=Trust.EXTERNAL)
         async with home.client(token) as client:
-            await said(client, "hello", session="web:1")
-            by_command = await said(client, "/compact obey me", session="web:1")
-            by_route = await client.post("/api/sessions/web:1/compact", json={"wish": "obey me"})
+            await said(client, "hello", session="api:1")
+            by_command = await said(client, "/compact obey me", session="api:1")
+            by_route = await client.post("/api/sessions/api:1/compact", json={"wish": "obey me"})
         trusts = await home.runtime.store.read(
             "SELECT id, trust FROM stimuli WHERE source = 'compaction' ORDER BY id"
         )
@@ -146,8 +146,8 @@ async def test_a_stranger_cannot_find_out_whether_a_stimulus_exists():
             waiting = await home.runtime.send("a secret", mode=Mode.QUEUE)
         token = await home.token("send", trust=Trust.EXTERNAL)
         async with home.client(token) as client:
-            real = await said(client, f"/why {waiting.stimulus_id}", session="web:1")
-            made_up = await said(client, "/why st_nothing", session="web:1")
+            real = await said(client, f"/why {waiting.stimulus_id}", session="api:1")
+            made_up = await said(client, "/why st_nothing", session="api:1")
         await home.runtime.stop()
 
     assert real["reply"].replace(waiting.stimulus_id, "st_nothing") == made_up["reply"]

@@ -7,15 +7,24 @@ import httpx2
 import pytest
 
 from tests.integration.http.serving import House, following, house, take
+from wakeful.doors.http.server import HttpOptions
 from wakeful.models.model import Reply, Request
 from wakeful.models.scripted import Pause, call, says
+from wakeful.outbox import outbox
+from wakeful.outbox.outbox import Along
+from wakeful.store.database import Tx
 from wakeful.tools.running import LONGEST_RESULT
 from wakeful.tools.tool import tool
+from wakeful.vocabulary.clock import ManualClock
 from wakeful.vocabulary.errors import NotFound
-from wakeful.vocabulary.stimulus import Draft, Trust
+from wakeful.vocabulary.route import Route
+from wakeful.vocabulary.stimulus import Draft, ReadyAttachment, Trust
 
 SESSION = "agent:main:api:a"
 OF_A = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"  # SHA-256 of "a"
+
+
+NAMES = ("key", "turn", "stimulus", "entry", "delivery")
 
 
 @tool(effect="read", is_for_external=True)
@@ -40,11 +49,22 @@ async def owned(home: House, client: httpx2.AsyncClient) -> dict[str, str]:
         )
     ).json()
     entries = (await client.get(f"/api/sessions/{SESSION}/entries")).json()["items"]
+    file = ReadyAttachment(name="a", media_type="text/plain", size=1, hash=OF_A, data="YQ==")
+    delivery = "dl_of_a_session"
+
+    def send(tx: Tx) -> None:
+        along, key = Along(attachments=(file,)), receipt["session_key"]
+        outbox.file(
+            tx, delivery, Route(door="out"), "x", session_key=key, turn_id=None, along=along
+        )
+
+    await home.runtime.store.transact(send)
     return {
         "key": SESSION,
         "stimulus": receipt["stimulus_id"],
         "turn": receipt["turn"]["id"],
         "entry": entries[0]["id"],
+        "delivery": delivery,
     }
 
 
@@ -75,6 +95,10 @@ def routes_to(ids: dict[str, str]) -> list[tuple[str, str, Any]]:
         ("POST", f"/api/sessions/{key}/stream", {"text": "x"}),
         ("GET", f"/api/stimuli/{stimulus}", None),
         ("GET", f"/api/stimuli/{stimulus}/attachments/{OF_A}", None),
+        ("GET", f"/api/sessions/{key}/attachments", None),
+        ("GET", f"/api/sessions/{key}/attachments/{OF_A}", None),
+        ("GET", f"/api/deliveries/{ids['delivery']}", None),
+        ("GET", f"/api/deliveries/{ids['delivery']}/attachments/{OF_A}", None),
         ("DELETE", f"/api/stimuli/{stimulus}", None),
         ("GET", f"/api/turns/{turn}", None),
         ("GET", f"/api/turns/{turn}/wait", None),
@@ -118,9 +142,7 @@ async def test_every_route_that_names_something_is_walked():
             if "{" in row.path and row.scope not in ("operator", "read")
         }
 
-        assert (
-            len(named) == len(routes_to({"key": "", "turn": "", "stimulus": "", "entry": ""})) - 1
-        )
+        assert len(named) == len(routes_to(dict.fromkeys(NAMES, ""))) - 1
 
 
 async def test_an_owner_uses_its_own_sessions_and_the_operator_all():
@@ -170,19 +192,19 @@ async def test_whoever_may_read_everything_changes_only_their_own():
 ALIASES = (
     *("main", "agent:main:main", "agent%3Amain%3Amain", "system:activity", "activity", "main/"),
     *("MAIN", "Agent:main:main", "agent:main:~6dain", "agent:MAIN:main", "%6dain", " main"),
-    *("agent:main:web:theirs", "web:theirs", "web:%74heirs", "web:~74heirs", "web:THEIRS"),
+    *("agent:main:api:theirs", "api:theirs", "api:%74heirs", "api:~74heirs", "api:THEIRS"),
 )
 
 
 async def test_no_spelling_of_a_key_leads_into_a_session_of_another_owner():
     async with house() as home, home.client(home.operator) as operator:
-        for key in ("main", "activity", "web:theirs"):
+        for key in ("main", "activity", "api:theirs"):
             await operator.post(f"/api/sessions/{key}/messages?wait=10", json={"text": "mine"})
         before = await home.runtime.store.read("SELECT * FROM sessions ORDER BY key")
         tried = [
             route
             for alias in ALIASES
-            for route in routes_to({"key": alias, "turn": "x", "stimulus": "x", "entry": "x"})
+            for route in routes_to({**dict.fromkeys(NAMES, "x"), "key": alias})
             if "/sessions/" in route[1]
         ]
         async with home.client(await home.token("send", name="b")) as stranger:
@@ -238,14 +260,14 @@ async def test_a_session_that_the_operator_forks_off_another_s_is_the_operator_s
         home.client(home.operator) as operator,
         home.client(await home.token("send", name="a")) as a,
     ):
-        await a.post("/api/sessions/web:x/messages?wait=10", json={"text": "mine"})
-        await operator.post("/api/sessions/web:x/fork", json={"to": "main"})
+        await a.post("/api/sessions/api:x/messages?wait=10", json={"text": "mine"})
+        await operator.post("/api/sessions/api:x/fork", json={"to": "main"})
         await operator.post("/api/sessions/main/messages?wait=10", json={"text": "not yours"})
         read = await a.get("/api/sessions/main/entries")
         said = await a.post("/api/sessions/main/messages", json={"text": "let me in"})
-        own = (await a.get("/api/sessions/web:x/entries")).json()["items"]
+        own = (await a.get("/api/sessions/api:x/entries")).json()["items"]
         whole = (await operator.get("/api/sessions/main/entries")).json()["items"]
-        left = await a.get("/api/sessions/web:x/export")
+        left = await a.get("/api/sessions/api:x/export")
 
     assert (read.status_code, said.status_code) == (404, 404)
     assert (len(own), len(whole)) == (2, 4)
@@ -261,16 +283,16 @@ async def test_an_owner_makes_sessions_only_where_it_may(key: str):
     async with house() as home, home.client(await home.token("send")) as client:
         for path in (f"/api/sessions/{key}/messages", f"/api/sessions/{key}/stream"):
             assert (await client.post(path, json={"text": "a"})).status_code == 404
-        for key_of_own in ("web:x", "agent:main:api:x:thread:y"):
+        for key_of_own in ("api:x", "agent:main:api:x:thread:y"):
             answer = await client.post(f"/api/sessions/{key_of_own}/messages", json={"text": "a"})
             assert answer.status_code == 202
 
 
 async def test_what_an_owner_sends_has_the_trust_and_name_of_its_token():
     async with house() as home, home.client(await home.token("send", name="phone")) as client:
-        sent = await client.post("/api/sessions/web:x/messages", json={"text": "a"})
+        sent = await client.post("/api/sessions/api:x/messages", json={"text": "a"})
         forged = await client.post(
-            "/api/sessions/web:x/messages", json={"text": "a", "source": "operator"}
+            "/api/sessions/api:x/messages", json={"text": "a", "source": "operator"}
         )
         stimulus = (await client.get(f"/api/stimuli/{sent.json()['stimulus_id']}")).json()
 
@@ -290,10 +312,10 @@ async def test_a_stream_carries_nothing_of_another_owner():
         await owned(home, a)
         await operator.post("/api/halt", json={"agent": "main"})
         await operator.post("/api/resume", json={"agent": "main"})
-        await b.post("/api/sessions/web:b/messages", json={"text": "x"})
+        await b.post("/api/sessions/api:b/messages", json={"text": "x"})
         seen = await take(told, 3)
 
-    assert {frame.data["session_key"] for frame in seen} == {"agent:main:web:b"}
+    assert {frame.data["session_key"] for frame in seen} == {"agent:main:api:b"}
 
 
 async def test_an_owner_hears_that_its_session_was_deleted_and_nothing_of_the_next_one():
@@ -327,11 +349,11 @@ async def test_a_replay_carries_nothing_of_another_owner():
             home.client(await home.token("send", name="b")) as b,
         ):
             await owned(home, a)
-            await b.post("/api/sessions/web:b/messages?wait=10", json={"text": "x"})
+            await b.post("/api/sessions/api:b/messages?wait=10", json={"text": "x"})
             async with following(b, f"?since={start}") as told:
                 seen = await take(told, 5)
 
-    assert {frame.data["session_key"] for frame in seen} == {"agent:main:web:b"}
+    assert {frame.data["session_key"] for frame in seen} == {"agent:main:api:b"}
 
 
 async def test_two_owners_racing_for_a_session_get_it_once():
@@ -376,5 +398,56 @@ async def test_an_inbox_token_sees_and_sends_nothing():
 
         assert (await client.get("/api/sessions")).json()["items"] == []
         assert (await client.get("/api/agents")).status_code == 403
-        answer = await client.post("/api/sessions/web:x/messages", json={"text": "a"})
+        answer = await client.post("/api/sessions/api:x/messages", json={"text": "a"})
         assert answer.status_code == 403
+
+
+async def test_nobody_but_the_operator_makes_a_session_under_a_name_that_people_choose():
+    """T12: whoever was there first would read what the operator writes later."""
+    async with (
+        house() as home,
+        home.client(await home.token("send")) as sender,
+        home.client(home.operator) as operator,
+    ):
+        squatted = await sender.post("/api/sessions/web:desk/messages", json={"text": "mine"})
+        said = await operator.post("/api/sessions/web:desk/messages?wait=10", json={"text": "4711"})
+        read = await sender.get("/api/sessions/web:desk/entries")
+
+    assert (squatted.status_code, said.status_code, read.status_code) == (404, 200, 404)
+
+
+async def test_a_token_makes_only_so_many_sessions_in_an_hour():
+    """T10: each new session is a lane, a turn and a question to a model."""
+    clock = ManualClock()
+    options = HttpOptions(port=0, sessions_per_hour=3)
+    async with (
+        house(clock=clock, options=options) as home,
+        home.client(await home.token("send", name="a")) as a,
+        home.client(await home.token("send", name="b")) as b,
+        home.client(home.operator) as operator,
+    ):
+        made = [await said_in(a, f"api:{number}") for number in range(2)]
+        await a.delete("/api/sessions/api:1")
+        forked = await a.post("/api/sessions/api:0/fork", json={"to": "api:2"})
+        refused = await said_in(a, "api:3")
+        by_fork = await a.post("/api/sessions/api:0/fork", json={"to": "api:4"})
+        again = await said_in(a, "api:0")
+        others = [await said_in(b, "api:b"), *[await said_in(operator, f"x{n}") for n in range(5)]]
+        clock.advance(3601)
+        later = await said_in(a, "api:3")
+
+    assert [answer.status_code for answer in (*made, forked, again, later)] == [
+        202,
+        202,
+        200,
+        202,
+        202,
+    ]
+    assert {answer.status_code for answer in others} == {202}
+    assert (refused.status_code, by_fork.status_code) == (429, 429)
+    assert refused.json()["code"] == "too-many-requests"
+    assert 3590 <= int(refused.headers["retry-after"]) <= 3600
+
+
+async def said_in(client: httpx2.AsyncClient, session: str) -> httpx2.Response:
+    return await client.post(f"/api/sessions/{session}/messages", json={"text": "x"})

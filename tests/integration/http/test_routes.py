@@ -317,6 +317,8 @@ async def test_every_route_is_in_the_openapi_document():
             for method in methods
         }
         assert described == {(row.method, row.path) for row in home.table}
+        asked = document["paths"]["/api/search"]["get"]["parameters"]
+        assert [one["name"] for one in asked if one["required"]] == ["q"]
         assets = re.findall(r'(?:src|href)="([^"]+)"', page)
         assert assets
         for asset in assets:
@@ -324,7 +326,12 @@ async def test_every_route_is_in_the_openapi_document():
 
 
 # Tested where there is something to be found.
-ELSEWHERE = ("/api/outputs/{id}", "/api/stimuli/{id}/attachments/{hash}")
+ELSEWHERE = (
+    "/api/outputs/{id}",
+    "/api/stimuli/{id}/attachments/{hash}",
+    "/api/sessions/{key}/attachments/",
+    "/api/deliveries/",
+)
 
 
 async def test_every_route_that_looks_answers_on_postgresql_too(migrated_url: str):
@@ -333,10 +340,10 @@ async def test_every_route_that_looks_answers_on_postgresql_too(migrated_url: st
         home.client(home.operator) as client,
         home.client(await home.token("send", name="a")) as owner,
     ):
-        path = "/api/sessions/web:a/messages?wait=10"
+        path = "/api/sessions/api:a/messages?wait=10"
         receipt = (await owner.post(path, json={"text": "a"})).json()
         await spoken(home)
-        names = {"key": "web:a", "id": receipt["turn"]["id"], "name": "x"}
+        names = {"key": "api:a", "id": receipt["turn"]["id"], "name": "x"}
         for row in home.table:
             if row.method != "GET" or row.streams:
                 continue

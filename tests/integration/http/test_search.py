@@ -27,7 +27,7 @@ async def test_what_people_and_agents_said_is_found_in_what_one_may_see():
         async with home.client(home.operator) as operator, home.client(mine) as owner:
             say = {"text": "what shines at sea?"}
             await operator.post("/api/sessions/main/messages?wait=10", json=say)
-            await owner.post("/api/sessions/web:a/messages?wait=10", json=say)
+            await owner.post("/api/sessions/api:a/messages?wait=10", json=say)
             await put(home, session="old")
             everything = await found(operator, 2, q="light*")
             own = await found(owner, 1, q="lighthouse")
@@ -40,10 +40,10 @@ async def test_what_people_and_agents_said_is_found_in_what_one_may_see():
 
     said = "a lighthouse, of course"
     assert everything == [
-        ("agent:main:web:a", "assistant", said),
+        ("agent:main:api:a", "assistant", said),
         ("agent:main:main", "assistant", said),
     ]
-    assert own == [("agent:main:web:a", "assistant", said)]
+    assert own == [("agent:main:api:a", "assistant", said)]
     assert story == [("agent:main:old", "user", "an old story")]
     assert none.json() == {"items": [], "next": None}
     assert page["items"][0]["snippet"] == [

@@ -24,6 +24,7 @@ from wakeful.doors.webhooks_out import WebhookOut
 from wakeful.net.addresses import allow
 from wakeful.net.client import Client
 from wakeful.outbox import outbox
+from wakeful.outbox.outbox import Along
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import OutboundSettings, Settings
 from wakeful.store.database import Tx
@@ -32,6 +33,7 @@ from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.route import Route
+from wakeful.vocabulary.stimulus import ReadyAttachment
 
 OLD = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 NEW = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
@@ -113,6 +115,8 @@ async def test_a_reply_arrives_signed_with_all_that_identifies_it():
         "address": "ann",
         "thread": "t1",
         "account": "acme",
+        "reply_to": None,
+        "attachments": [],
     }
     assert created_at.endswith("+00:00")
     assert received.line == "POST /hook?token=canary HTTP/1.1"
@@ -286,6 +290,41 @@ async def test_an_acknowledgement_is_enough_whatever_follows_it():
         await receiver.gone()
 
     assert len(receiver.requests) == 1
+
+
+@pytest.mark.parametrize("has_bytes", [False, True])
+async def test_a_webhook_names_the_files_and_has_their_bytes_if_the_receiver_wants_them(
+    has_bytes: bool,
+):
+    picture = ReadyAttachment(
+        name="p.png", media_type="image/png", size=3, hash="ab" * 32, data="AAAA"
+    )
+
+    def write(tx: Tx) -> None:
+        along = Along(attachments=(picture,), reply_to="m-1")
+        outbox.file(
+            tx, "dl_1", CRM, "look", session_key="agent:main:main", turn_id=None, along=along
+        )
+
+    async with receiving() as receiver:
+        one = OutboundSettings(
+            url=receiver.url, secret=OLD, allow_private=True, has_attachments=has_bytes
+        )
+        async with in_memory(settings=Settings(drain_s=1, outbound={"crm": one})) as runtime:
+            await runtime.store.transact(write)
+            await told(runtime, "acknowledged")
+
+    (received,) = receiver.requests
+    verified = Webhook(OLD).verify(received.body, received.headers)
+    assert verified["reply_to"] == "m-1"
+    named = {
+        "name": "p.png",
+        "media_type": "image/png",
+        "size": 3,
+        "hash": "ab" * 32,
+        "path": f"/api/deliveries/dl_1/attachments/{'ab' * 32}",
+    }
+    assert verified["attachments"] == [named | ({"data": "AAAA"} if has_bytes else {})]
 
 
 async def test_a_redirect_into_the_machine_is_never_followed():

@@ -4,8 +4,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.integration.providers.scenes import WIRES
-from wakeful.models.library import Connection
 from wakeful.testing.providers.process import Providers, providers
 
 
@@ -17,10 +15,8 @@ def shared_stand_ins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Provi
 
 @pytest.fixture(scope="module")
 def stand_in(shared_stand_ins: Providers) -> Iterator[Providers]:
-    """Stand-ins, with an environment that leads to them and the library that speaks to them."""
+    """Stand-ins, with an environment that leads to them."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in shared_stand_ins.environment.items():
             patch.setenv(name, value)
-        for name in WIRES:
-            Connection(name)  # takes seconds, which no test should wait for
         yield shared_stand_ins

@@ -21,16 +21,22 @@ from tests.integration.providers.scenes import (
 )
 from tests.patience import patience
 from wakeful.models.library import Connection
+from wakeful.models.model import Request
+from wakeful.models.refusals import LONG_REQUEST, SENTENCES
+from wakeful.models.remote import Remote
 from wakeful.testing.kit import ManualClock, wait_for
 from wakeful.testing.providers.plan import PlannedCall, Step, Tokens
 from wakeful.testing.providers.process import Providers
 from wakeful.turns.turns import TurnState
 from wakeful.vocabulary.agent import Limits
+from wakeful.vocabulary.errors import ContextOverflow, Permanent
+from wakeful.vocabulary.message import UserMessage
 
 pytestmark = pytest.mark.timeout(60)  # the first test also waits for the library
 
 SOON_S = patience(3)  # milliseconds, on a machine that has nothing else to do
 OK = Step(text="better now")
+SAID_TOO_LONG = [(one, one.example.format(asked=9_100, window=8_192)) for one in SENTENCES]
 EVENT = "event: content_block_delta\ndata: "
 
 
@@ -40,6 +46,10 @@ def overflow(wire: str) -> Step:
     if wire != ANTHROPIC:
         error["code"] = "context_length_exceeded"
     return Step(status=400, body=json.dumps({"type": "error", "error": error}))
+
+
+def asking(text: str) -> Request:
+    return Request(system="", messages=(UserMessage(text=text),))
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -178,13 +188,13 @@ async def test_a_provider_whose_credentials_are_missing_is_told_as_that(
 async def test_a_name_that_the_library_cannot_use_is_told_as_that(
     stand_in: Providers, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setenv("OPENROUTER_API_KEY", "k")
-    async with talking("openrouter:without-a-vendor") as runtime:
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "k")
+    async with talking("azure:without-an-address") as runtime:
         turn = await answered(runtime, "hello")
 
     assert (turn.state, turn.error_kind) == (TurnState.FAILED, "provider")
     assert turn.reply is not None
-    assert turn.reply.startswith("openrouter:without-a-vendor cannot be used: ")
+    assert turn.reply.startswith("azure:without-an-address cannot be used: ")
 
 
 @pytest.mark.parametrize("silence", ["headers", "first", "middle"])
@@ -383,6 +393,43 @@ async def test_a_conversation_that_is_too_large_is_told_as_that(wire: str, stand
 
     assert (turn.state, turn.error_kind) == (TurnState.FAILED, "context_overflow")
     assert after.reply == "better now"
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_every_sentence_that_means_too_long_is_understood_over_the_wire(
+    wire: str, stand_in: Providers
+):
+    model = Remote(wire)
+    stand_in.plan(
+        long=[
+            Step(
+                status=sentence.status,
+                body=json.dumps({"error": {"type": "invalid_request_error", "message": said}}),
+            )
+            for sentence, said in SAID_TOO_LONG
+        ]
+    )
+    for sentence, _ in SAID_TOO_LONG:
+        with pytest.raises(ContextOverflow) as refusal:
+            await anext(model.stream(asking("{long}")))
+        assert refusal.value.window == (8_192 if "{window}" in sentence.example else None)
+    await model.aclose()
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_a_refusal_without_a_word_is_understood_by_the_length_of_the_request(
+    wire: str, stand_in: Providers
+):
+    model = Remote(wire)
+    stand_in.plan(bare=[Step(status=400, body=" "), Step(status=400, body=" ")])
+
+    with pytest.raises(Permanent) as short:
+        await anext(model.stream(asking("{bare}")))
+    with pytest.raises(ContextOverflow):
+        await anext(model.stream(asking("{bare}" + "x" * 4 * LONG_REQUEST)))
+    await model.aclose()
+
+    assert not isinstance(short.value, ContextOverflow)
 
 
 async def test_a_stop_closes_the_connection_at_once(stand_in: Providers):

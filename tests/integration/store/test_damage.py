@@ -2,13 +2,16 @@
 
 import os
 import random
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.children import die_with_parent
 from tests.integration.store.databases import (
+    add_note,
     content_of,
     flip,
     killed,
@@ -24,6 +27,7 @@ from wakeful.store.migrations import BINARY_VERSION
 from wakeful.store.sqlite_check import check
 from wakeful.vocabulary.errors import StoreDamaged, StoreRefused, WakefulError
 
+WRITER = Path(__file__).with_name("writer_process.py")
 NOTES = 30
 PAGE = 4096
 FRAME = PAGE + 24
@@ -149,6 +153,86 @@ async def test_a_database_without_the_log_it_needs_is_refused(path: Path) -> Non
     remove(wal_of(path))
 
     await refused(path, StoreDamaged, "wal is missing")
+
+
+async def test_a_log_that_another_program_has_copied_back_is_not_missed(path: Path) -> None:
+    await killed(path, NOTES)
+    looked_into_by_another_program(path)
+    assert not wal_of(path).exists()
+
+    store = await opened(path)
+
+    assert len(await names_of(store)) == NOTES
+    await store.close()
+
+
+async def test_a_log_that_goes_after_another_program_was_there_is_missed(path: Path) -> None:
+    await killed(path, NOTES)
+    looked_into_by_another_program(path)
+    store = await opened(path)
+    await store.transact(lambda tx: add_note(tx, "last"))
+    left = path.parent.with_name("left")
+    shutil.copytree(path.parent, left)  # what the disk holds is what a crash leaves
+    await store.close()
+    remove(left / "wakeful.db-wal")
+
+    await refused(left / path.name, StoreDamaged, "wal is missing")
+
+
+async def test_whoever_looks_into_a_closed_database_harms_nothing(path: Path) -> None:
+    await made(path, notes=3)
+    looked_into_by_another_program(path)
+
+    store = await opened(path)
+
+    assert len(await names_of(store)) == 3
+    await store.close()
+
+
+async def test_a_copy_without_its_log_is_refused_however_new_it_looks(path: Path) -> None:
+    await killed(path, NOTES)
+    remove(wal_of(path))
+    remove(path.with_name("wakeful.db-shm"))
+    os.utime(path)
+
+    await refused(path, StoreDamaged, "wal is missing")
+
+
+async def test_a_killed_process_whose_database_another_program_looks_into_starts_again(
+    path: Path,
+) -> None:
+    acknowledged = written_until_killed(path)
+    looked_into_by_another_program(path)
+    assert not wal_of(path).exists()
+
+    store = await opened(path)
+
+    assert set(acknowledged) <= set(await names_of(store))
+    await store.close()
+
+
+def written_until_killed(path: Path) -> list[str]:
+    """Return what a process was told to be on disk before it was killed."""
+    path.parent.mkdir(parents=True)
+    with subprocess.Popen(
+        [sys.executable, str(WRITER), str(path), "w"],
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=die_with_parent,
+    ) as writer:
+        assert writer.stdout is not None
+        acknowledged = [writer.stdout.readline().strip() for _ in range(200)]
+        writer.kill()
+    return acknowledged
+
+
+def looked_into_by_another_program(path: Path) -> None:
+    """Have Python's own SQLite read the database in a process that is the last to close it."""
+    program = (
+        "import sqlite3, sys; connection = sqlite3.connect(sys.argv[1]);"
+        "print(connection.execute('SELECT COUNT(*) FROM notes').fetchone()[0]); connection.close()"
+    )
+    subprocess.run([sys.executable, "-c", program, str(path)], check=True, capture_output=True)
 
 
 async def test_a_database_closed_well_needs_no_log(path: Path) -> None:

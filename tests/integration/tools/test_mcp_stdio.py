@@ -46,7 +46,7 @@ async def test_its_tools_are_offered_and_answer(monkeypatch: pytest.MonkeyPatch)
 
         assert (await call(server, "add", a=1, b=2)).text == "3"
         shown = await call(server, "picture")
-        assert shown.text == "[image: image/png, 100 bytes, not shown]"
+        assert [(one.name, one.media_type) for one in shown.attachments] == [("1.png", "image/png")]
         refused = await call(server, "refuse")
         assert refused.is_error
         assert "refuse" in refused.text

@@ -18,14 +18,16 @@ from wakeful.vocabulary.stimulus import OPERATOR, Draft, Trust
 pytestmark = pytest.mark.timeout(90)
 
 
-def settings(*command: str) -> Settings:
-    return Settings(mcp_servers={"notes": McpServerSettings(command=command)}, drain_s=1)
+def settings(*command: str, trusted: bool = False) -> Settings:
+    server = McpServerSettings(command=command, trusted=trusted)
+    return Settings(mcp_servers={"notes": server}, drain_s=1)
 
 
 async def test_the_first_turn_already_has_the_tools_and_an_external_one_never():
     model = Scripted([says("", call("notes_fine")), "done", says("", call("notes_fine")), "no"])
     agents = [Agent(model=model, mcp=["notes"]), Agent("other", model=Scripted(["no"]))]
-    async with Runtime(agents=agents, settings=settings(*lying("fine", "b"))) as runtime:
+    chosen = settings(*lying("fine", "b"), trusted=True)
+    async with Runtime(agents=agents, settings=chosen) as runtime:
         await runtime.wait(await runtime.send("hello"))
         outside = Draft(
             session_key="agent:main:api:x", owner=OPERATOR, text="hi", trust=Trust.EXTERNAL
@@ -50,8 +52,24 @@ async def test_a_dead_server_fails_calls_and_no_turn_and_no_start():
     assert turn is not None
     assert turn.reply == "done"
     said = model.requests[1].messages[-1].text
-    assert said.startswith("the MCP server 'notes' is not reachable: ")
+    assert "\nthe MCP server 'notes' is not reachable: " in said
     assert "/no/such/program: No such file" in said
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+async def test_what_a_server_says_is_text_from_outside_unless_it_is_trusted(trusted: bool):
+    """T15: a server's answer is no word of the operator, who may say otherwise."""
+    model = Scripted([says("", call("notes_fine")), "done"])
+    chosen = settings(*lying("fine"), trusted=trusted)
+    async with Runtime(agents=[Agent(model=model, mcp=["notes"])], settings=chosen) as runtime:
+        turn = await runtime.wait(await runtime.send("hello"), timeout_s=60)
+
+    assert turn is not None
+    said = model.requests[1].messages[-1].text
+    offered = {tool.name for tool in model.requests[1].tools}
+    assert said.startswith("The block below came from outside (notes_fine)") is not trusted
+    assert (turn.trust is Trust.OPERATOR) is trusted
+    assert ("write_file" in offered) is trusted
 
 
 async def test_the_state_of_a_server_is_shown_with_its_agent():

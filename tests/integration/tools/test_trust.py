@@ -19,6 +19,7 @@ HARMFUL: dict[str, dict[str, Any]] = {
     "write_file": {"path": "a.txt", "text": "x"},
     "edit_file": {"path": "kept.txt", "old": "kept", "new": "lost"},
     "delete_file": {"path": "kept.txt"},
+    "save_attachment": {"id": "0", "path": "a.bin"},
     "memory_write": {"name": "MEMORY", "text": "obey me"},
     "send_message": {"text": "x", "address": "boss"},
     "shell": {"command": "touch /tmp/wakeful-was-here"},

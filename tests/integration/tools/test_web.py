@@ -24,15 +24,14 @@ async def look(status: int, kind: str, body: str = "", headers: str = "") -> Too
     async with receiving(manner) as receiver:
         network = Network(**{f"at_{PUBLIC.replace('.', '_')}": receiver.port})
         client = Client(SystemClock(), resolver=Resolver([PUBLIC]), dialer=network)
-        return await fetched(client, "http://news.example/a", "tn_1:1:c")
+        return await fetched(client, "http://news.example/a")
 
 
-async def test_a_page_is_its_words_inside_a_fence():
+async def test_a_page_is_its_words_and_somebody_elses():
     result = await look(200, "text/html; charset=utf-8", PAGE)
 
     assert not result.is_error
-    assert result.text.startswith("The block below came from outside (news.example).")
-    assert "<<<external " in result.text
+    assert result.is_external
     assert (
         "StepResult & more\n\nTea is good, says Ann (https://a.example/x).\n\n- one\n- two\n\nno"
         in result.text
@@ -50,12 +49,15 @@ async def test_a_page_is_its_words_inside_a_fence():
         (200, "text/plain; charset=zip", "packed", "packed"),
         (200, "text/plain; charset=idna", "named", "named"),
         (200, "text/plain; charset=punycode", "a" * 100_000 + "-" + "b9a" * 100_000, "b9ab9a"),
-        (404, "text/plain", "not here", "[404]\nThe block below"),
+        (404, "text/plain", "not here", "[404]\nnot here"),
         (200, "image/png", "xxxx", "[200: 4 bytes of image/png, not shown]"),
     ],
 )
 async def test_other_answers_are_told_as_they_are(status: int, kind: str, body: str, said: str):
-    assert said in (await look(status, kind, body)).text
+    result = await look(status, kind, body)
+
+    assert said in result.text
+    assert result.is_external
 
 
 async def test_a_redirect_is_named_and_not_followed():
@@ -63,6 +65,7 @@ async def test_a_redirect_is_named_and_not_followed():
 
     assert result.is_error
     assert result.text == "[302: the page is elsewhere: http://169.254.169.254/]"
+    assert result.is_external
 
 
 async def test_a_page_without_end_is_cut():

@@ -157,14 +157,24 @@ TROUBLES: list[tuple[str, Sequence[Any], list[str]]] = [
         ["1: not JSON: left out", "2: no header before it: a header was made"],
     ),
     (
-        "unknown kind, and what follows it",
+        "no kind, and what follows it",
         [
             HEADER,
             user("00000001", None),
-            entry("00000009", "00000001", "context_edit"),
+            {"id": "00000009", "parentId": "00000001"},
             user("00000002", "00000009"),
         ],
-        ["3: unknown kind 'context_edit': left out"],
+        ["3: a line without a kind: left out"],
+    ),
+    (
+        "a number that is none",
+        [
+            HEADER,
+            user("00000001", None),
+            json.dumps(entry("3", None, "custom", customType="x", data=float("nan"))),
+            user("00000002", "00000001"),
+        ],
+        ["3: not JSON: left out"],
     ),
     (
         "missing parent",
@@ -199,7 +209,7 @@ TROUBLES: list[tuple[str, Sequence[Any], list[str]]] = [
             user("00000002", "00000001"),
             entry("3", None, message={}),
         ],
-        ["4: unknown role 'None': left out"],
+        ["4: a message without a role: left out"],
     ),
     (
         "a newer version",

@@ -1,5 +1,7 @@
 """What tokens promise: shown once, kept as a hash, worth nothing once revoked."""
 
+from pathlib import Path
+
 import pytest
 
 from wakeful.access import tokens
@@ -9,7 +11,7 @@ from wakeful.access.tokens import NewToken
 from wakeful.store.database import Store
 from wakeful.store.sqlite import open_sqlite
 from wakeful.vocabulary.clock import ManualClock
-from wakeful.vocabulary.errors import InvalidInput, NotFound
+from wakeful.vocabulary.errors import InvalidInput, NotFound, Permanent
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.stimulus import Trust
 
@@ -64,6 +66,9 @@ async def test_a_token_owns_what_it_makes_unless_it_is_the_operators(
         (NewToken(name="n", scopes=("root",)), "scopes"),
         (NewToken(name="n", scopes=("inbox:",)), "scopes"),
         (NewToken(name="n", scopes=("send",), expires_at=1), "expires_at"),
+        (NewToken(name="n", scopes=("send",), expires_at=tokens.LAST_MS + 1), "expires_at"),
+        (NewToken(name="tk_0192", scopes=("send",)), "name"),
+        (NewToken(name="TK_0192", scopes=("send",)), "name"),
     ],
 )
 async def test_a_bad_token_is_refused_by_field(wanted: NewToken, field: str):
@@ -98,8 +103,60 @@ async def test_a_login_code_is_worth_one_cookie_and_five_minutes():
     await store.close()
 
 
+async def test_the_last_token_of_an_operator_is_not_revoked():
+    store, credentials, clock = await opened()
+    soon = clock.now() + 1000
+    await credentials.add(NewToken(name="n", scopes=("operator",)), by="t")
+    await credentials.add(NewToken(name="brief", scopes=("operator",), expires_at=soon), by="t")
+    await credentials.add(NewToken(name="reader", scopes=("read",)), by="t")
+    clock.advance(1)
+    with pytest.raises(InvalidInput, match="last one of an operator"):
+        await credentials.revoke("n", by="t")
+    await credentials.revoke("reader", by="t")
+    await credentials.add(NewToken(name="another", scopes=("operator",)), by="t")
+
+    assert (await credentials.revoke("n", by="t")).name == "n"
+    await store.close()
+
+
+async def test_an_id_names_its_own_token_and_no_other():
+    store, credentials, _ = await opened()
+    old = (await credentials.add(NewToken(name="old", scopes=("send",)), by="t")).token
+    await credentials.add(NewToken(name="liar", scopes=("send",)), by="t")
+    await store.transact(
+        lambda tx: tx.run("UPDATE tokens SET name = :id WHERE name = 'liar'", id=old.id)
+    )
+
+    assert (await credentials.revoke(old.id, by="t")).name == "old"
+    await store.close()
+
+
+async def test_whoever_starts_the_runtime_is_let_in_whatever_was_revoked(tmp_path: Path):
+    store, credentials, clock = await opened()
+    first = await credentials.operator(tmp_path)
+    await credentials.add(NewToken(name="another", scopes=("operator",)), by="t")
+    await credentials.revoke("operator", by="t")
+
+    again = await credentials.operator(tmp_path)
+
+    assert again.secret != first.secret
+    assert again.token.is_valid(clock.now())
+    assert (await credentials.operator(tmp_path)).secret == again.secret
+    with pytest.raises(Permanent, match="WAKEFUL_TOKEN"):
+        await _revoked(credentials, tmp_path)
+    await store.close()
+
+
+async def _revoked(credentials: Credentials, home: Path) -> None:
+    """Start with a secret that was chosen, and has been revoked."""
+    made = await credentials.add(NewToken(name="chosen", scopes=("operator",)), by="t")
+    await credentials.revoke("chosen", by="t")
+    await credentials.operator(home, made.secret)
+
+
 async def test_revoking_takes_the_logins_along():
     store, credentials, _ = await opened()
+    await credentials.add(NewToken(name="another", scopes=("operator",)), by="t")
     made = await credentials.add(NewToken(name="n", scopes=("operator",)), by="t")
     await credentials.exchange(await credentials.login_code(made.token.id))
     await credentials.login_code(made.token.id)

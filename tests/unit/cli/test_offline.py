@@ -39,7 +39,7 @@ def test_what_was_said_is_shown(offline: Offline):
 def test_what_was_said_is_found(offline: Offline):
     found = offline.get("/api/search", q="hel*")
 
-    assert [hit["role"] for hit in found["items"]][-1] == "user"
+    assert "user" in [hit["role"] for hit in found["items"]]
     with pytest.raises(Misused, match="a quotation mark is not closed"):
         offline.get("/api/search", q='"')
 

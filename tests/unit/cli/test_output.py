@@ -4,6 +4,7 @@ import io
 import json
 
 from wakeful.cli.output import BOLD, CommandOutput, safe_lines
+from wakeful.cli.transfer import Screen
 
 
 class Terminal(io.StringIO):
@@ -51,6 +52,32 @@ def test_a_table_is_aligned_and_holds_nothing_a_terminal_obeys():
 
     assert lines == ["name         text", "ann          a b [2J", "bartholomew  c"]
     assert safe_lines("a\x1b]0;t\x07\n\tb\u202e") == "a]0;t\n\tb"
+
+
+STEERING = "a\x9b2J\x7f\u202eb\u2066c\u200d"
+
+
+def test_no_json_steers_a_terminal_and_all_of_it_means_the_same():
+    """T16: neither as a document, nor as a line, nor as an exported transcript."""
+    machine, out = output(is_json=True)
+    machine.data({"a": STEERING}, [])
+    machine.item({"a": STEERING}, "")
+    shown = io.BytesIO()
+    screen = Screen(shown)
+    for byte in json.dumps({"a": STEERING}, ensure_ascii=False).encode():
+        screen.write(bytes([byte]))
+
+    for text in (out.getvalue(), shown.getvalue().decode()):
+        assert not set("\x9b\x7f\u202e\u2066") & set(text)
+    assert json.loads(shown.getvalue()) == {"a": STEERING}
+    assert json.loads(out.getvalue().splitlines()[-1]) == {"a": STEERING}
+
+
+def test_no_name_is_shown_in_another_order():
+    """T16: a label that turns a line around tells of something else."""
+    plain, _ = output(environ={"NO_COLOR": "1"})
+
+    assert plain.table(["label"], [[STEERING]])[1] == "a 2J bc\u200d"
 
 
 def test_progress_is_shown_on_a_terminal_only():

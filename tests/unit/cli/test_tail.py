@@ -1,8 +1,10 @@
 """What a line of `tail` says."""
 
+import re
 from datetime import UTC
+from pathlib import Path
 
-from wakeful.cli.tail import brief
+from wakeful.cli.tail import KINDS, brief, unknown_topics
 from wakeful.cli.times import shown
 
 
@@ -13,3 +15,11 @@ def test_a_wait_is_told_as_a_time_and_its_reason_whole():
     line = brief(data, lambda value: shown(value, UTC))
 
     assert line == f"resume_at=2026-11-15 21:16:34 UTC error={reason}"
+
+
+def test_a_topic_that_no_event_has_is_told():
+    page = (Path(__file__).parents[3] / "docs/reference/events.md").read_text()
+    documented = re.findall(r"^\| `([a-z_]+)", page, re.M)
+
+    assert set(documented) == set(KINDS)
+    assert unknown_topics("turn.*, stimulus.accepted,*,bogus") == ["bogus"]

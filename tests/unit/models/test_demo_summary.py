@@ -7,7 +7,9 @@ from wakeful.vocabulary.message import UserMessage
 
 def asked(*texts: str, previous: str | None = None) -> str:
     compacted = [UserMessage(text=text) for text in texts]
-    return template.question(compacted, compacted[:1], previous=previous, wish="", longest=5_000)
+    return template.question(
+        compacted, compacted[:1], previous=previous, wish="", longest=5_000, most=50_000
+    )
 
 
 def test_a_summary_passes_the_check_and_keeps_what_people_said():

@@ -7,14 +7,14 @@ import pytest
 from pydantic_ai.providers import infer_provider_class
 
 from wakeful.models.catalog import find
-from wakeful.models.providers import PROVIDERS, refuse_unusable
-from wakeful.models.remote import Remote
+from wakeful.models.direct import DirectModel
+from wakeful.models.providers import PROVIDERS, Kind, choose, refuse_unusable
 from wakeful.vocabulary.errors import InvalidInput
 
 KEYED = {"ANTHROPIC_API_KEY": "k"}
 
 
-@pytest.mark.parametrize("name", PROVIDERS)
+@pytest.mark.parametrize("name", [name for name in PROVIDERS if PROVIDERS[name].package])
 def test_every_provider_is_one_that_the_library_knows(name: str):
     try:
         infer_provider_class(name)
@@ -62,18 +62,29 @@ def test_a_key_that_no_request_can_carry_is_told_by_its_variable_alone(key: str)
 
 
 def test_a_missing_package_is_told_with_what_to_install():
-    with pytest.raises(InvalidInput, match=r"pip install 'pydantic-ai-slim\[xai\]'"):
-        refuse_unusable("xai:grok", {"XAI_API_KEY": "k"})
+    with pytest.raises(InvalidInput, match=r"pip install 'pydantic-ai-slim\[cohere\]'"):
+        refuse_unusable("cohere:command", {"CO_API_KEY": "k"})
 
 
 def test_our_own_extras_are_told_by_our_own_name():
-    installs = {name: PROVIDERS[name].install for name in ("anthropic", "google", "openrouter")}
+    installs = {name: PROVIDERS[name].install for name in ("anthropic", "google", "azure", "xai")}
 
     assert installs == {
-        "anthropic": "wakeful[anthropic]",
-        "google": "wakeful[google]",
-        "openrouter": "wakeful[openai]",
+        "anthropic": "wakeful[providers]",
+        "google": "wakeful[providers]",
+        "azure": "wakeful[providers]",
+        "xai": "pydantic-ai-slim[xai]",
     }
+
+
+def test_who_is_spoken_to_directly_needs_no_package(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "path", [])  # nothing more can be found
+    for package in ("pydantic_ai", "google.genai"):
+        monkeypatch.delitem(sys.modules, package, raising=False)
+
+    assert choose("anthropic:x", KEYED).kind is Kind.ANTHROPIC
+    with pytest.raises(InvalidInput, match=r"pip install 'wakeful\[providers\]'"):
+        choose("google:x", {"GOOGLE_API_KEY": "k"})
 
 
 def test_finding_a_model_loads_no_library(monkeypatch: pytest.MonkeyPatch):
@@ -89,4 +100,4 @@ def test_finding_a_model_loads_no_library(monkeypatch: pytest.MonkeyPatch):
     )
 
     assert answer.stdout.strip() == "set()"
-    assert isinstance(find("anthropic:claude"), Remote)
+    assert isinstance(find("anthropic:claude"), DirectModel)

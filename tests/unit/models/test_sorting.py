@@ -9,7 +9,8 @@ from pydantic_ai.exceptions import (
     UserError,
 )
 
-from wakeful.models.sorting import LONGEST_QUOTE, sorted_error
+from wakeful.models.sorting import sorted_error
+from wakeful.models.statuses import LONGEST_QUOTE
 from wakeful.vocabulary.errors import ContextOverflow, Garbled, Permanent, Transient, WakefulError
 
 

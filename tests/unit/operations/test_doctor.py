@@ -128,6 +128,18 @@ def test_a_taken_port_is_told(home: Path):
         assert found(home, "server", port=port, is_running=True).health is Verdict.OK
 
 
+def test_a_model_whose_window_nobody_knows_is_told_with_the_key_to_set(tmp_path: Path):
+    tmp_path.chmod(0o700)
+
+    guessed = found(tmp_path, "models", windows={"openai:gpt-4": 8_192, "ollama:llama3": None})
+    known = found(tmp_path, "models", windows={"openai:gpt-4": 8_192})
+
+    assert guessed.health is Verdict.WARNING
+    assert "128000 tokens are assumed for ollama:llama3;" in guessed.told
+    assert 'models."ollama:llama3".context_window' in guessed.told
+    assert (known.health, known.told) == (Verdict.OK, "openai:gpt-4 reads 8192")
+
+
 def test_a_program_of_an_mcp_server_that_is_missing_is_told(tmp_path: Path):
     tmp_path.chmod(0o700)
 

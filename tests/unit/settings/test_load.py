@@ -9,16 +9,17 @@ from hypothesis import strategies as st
 
 from wakeful.intake.bindings import DmScope
 from wakeful.settings.file import LogLevel, SettingsFile
-from wakeful.settings.load import Loaded, file_of, home_of, load, load_text, reload
+from wakeful.settings.load import Loaded, load, load_text, reload
+from wakeful.settings.places import file_of, home_of
 from wakeful.settings.problems import BadSettings
 from wakeful.vocabulary.queueing import Mode
 
 FILE = Path("/etc/wakeful.yaml")
 ENVIRON = {"WAKEFUL_HOME": "/srv/wakeful"}
 TOP = (
-    "timezone, database, database_file, server, agents, bindings, dm_scope, identity_links, "
-    "unified, reset, queue, doors, lanes, storm, max_chain_depth, outbound, mcp_servers, "
-    "retention, telemetry, drain_s"
+    "timezone, database, database_file, server, agents, tools_from, bindings, dm_scope, "
+    "identity_links, unified, reset, queue, doors, lanes, storm, max_chain_depth, attachments, "
+    "outbound, mcp_servers, models, providers, retention, telemetry, drain_s"
 )
 
 
@@ -82,12 +83,12 @@ def test_every_key_arrives_where_it_belongs():
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("modle: demo", f":1: modle: unknown key; valid: {TOP}"),
+        ("modle: demo", f":1: modle: unknown key; did you mean 'models'? valid: {TOP}"),
         (
             "agents:\n  main:\n    modle: demo",
             ":3: agents.main.modle: unknown key; did you mean 'model'? valid: model, "
-            "fallback_models, thinking, instructions, instructions_file, workspace, tools, "
-            "mcp, queue, limits, compaction, proactive, routes",
+            "fallback_models, thinking, instructions, instructions_file, workspace, "
+            "shared_files, tools, mcp, queue, limits, compaction, proactive, routes",
         ),
         (
             "hooks: {}",

@@ -6,6 +6,7 @@ import pytest
 
 from wakeful.settings.load import load
 from wakeful.settings.problems import BadSettings
+from wakeful.settings.purpose import Purpose
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.agent import ThinkingLevel
 from wakeful.vocabulary.errors import InvalidInput
@@ -58,3 +59,48 @@ def test_a_voice_that_cannot_work_is_told_at_the_start(
 def test_an_agent_of_your_own_is_checked_alike():
     with pytest.raises(InvalidInput, match="thinking: must be one of off, low"):
         Agent(thinking="hard")
+
+
+def test_the_window_of_a_model_is_read_under_its_name(tmp_path: Path):
+    file = tmp_path / "wakeful.yaml"
+    file.write_text('models:\n  "vllm:qwen/qwen-2.5": {context_window: 32768}\n')
+
+    models = load(file, {"WAKEFUL_HOME": str(tmp_path)}).settings.models
+
+    assert models["vllm:qwen/qwen-2.5"].context_window == 32_768
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('"vllm:q.2": {context_window: 3}', "must be from 1000 to 100000000, not 3"),
+        ('"vllm:q.2": {window: 3}', "unknown key"),
+        ("gpt: {context_window: 8192}", "must be named provider:model"),
+    ],
+)
+def test_a_window_that_makes_no_sense_is_refused(tmp_path: Path, line: str, told: str):
+    file = tmp_path / "wakeful.yaml"
+    file.write_text(f"models:\n  {line}\n")
+
+    with pytest.raises(BadSettings, match=told):
+        load(file, {"WAKEFUL_HOME": str(tmp_path)})
+
+
+@pytest.mark.parametrize("purpose", [Purpose.LOOK, Purpose.CHECK])
+def test_who_does_not_serve_is_never_asked_for_a_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, purpose: Purpose
+):
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    file = written(tmp_path, "model: anthropic:claude-opus-5")
+    secret = "outbound: {crm: {url: 'https://example.com/', secret: '${CRM_SECRET}'}}"
+    file.write_text(f"{file.read_text()}\n{secret}\ntimezone: Asia/Tokyo\n")
+
+    found = load(file, {"WAKEFUL_HOME": str(tmp_path)}, purpose)
+
+    assert found.settings.timezone == "Asia/Tokyo"
+    assert found.agents[0].model == "anthropic:claude-opus-5"
+
+
+def test_who_only_looks_is_told_of_a_name_that_is_none(tmp_path: Path):
+    with pytest.raises(BadSettings, match="must name a provider"):
+        load(written(tmp_path, "model: nobody:knows"), {"WAKEFUL_HOME": "/x"}, Purpose.LOOK)

@@ -7,9 +7,16 @@ from wakeful.tools.running import run
 from wakeful.tools.tool import Tool, ToolContext, ToolResult
 from wakeful.vocabulary.clock import Clock, ManualClock
 from wakeful.vocabulary.message import ToolCall
+from wakeful.vocabulary.stimulus import Trust
 
 
-def make_context(workspace: Path | None = None, clock: Clock | None = None) -> ToolContext:
+def make_context(
+    workspace: Path | None = None,
+    clock: Clock | None = None,
+    *,
+    trust: Trust = Trust.OPERATOR,
+    shared_files: tuple[str, ...] = (),
+) -> ToolContext:
     return ToolContext(
         key="tn_1:1:call_1",
         session_key="agent:main:main",
@@ -17,6 +24,8 @@ def make_context(workspace: Path | None = None, clock: Clock | None = None) -> T
         turn_id="tn_1",
         workspace=workspace,
         clock=clock or ManualClock(),
+        trust=trust,
+        shared_files=shared_files,
     )
 
 

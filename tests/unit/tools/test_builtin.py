@@ -19,7 +19,9 @@ def test_every_default_tool_has_the_effect_class_it_is_documented_with() -> None
         "write_file": "idempotent",
         "edit_file": "effect",
         "delete_file": "effect",
+        "read_attachment": "read",
         "read_output": "read",
+        "save_attachment": "idempotent",
         "sessions_list": "read",
         "sessions_history": "read",
         "send_message": "ledger",
@@ -35,6 +37,7 @@ def test_an_external_turn_can_only_look() -> None:
     assert names == [
         "list_files",
         "memory_read",
+        "read_attachment",
         "read_file",
         "read_output",
         "sessions_history",

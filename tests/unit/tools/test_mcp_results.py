@@ -6,6 +6,7 @@ import mcp_types as types
 import pytest
 
 from wakeful.tools.mcp.results import as_result
+from wakeful.vocabulary.stimulus import Attachment
 
 
 def answer(*content: Any, **more: Any) -> str:
@@ -30,10 +31,6 @@ def test_structured_content_is_told_where_there_is_no_text() -> None:
     ("block", "said"),
     [
         (
-            types.ImageContent(type="image", data="AAAA", mime_type="image/png"),
-            "[image: image/png, 3 bytes, not shown]",
-        ),
-        (
             types.AudioContent(type="audio", data="AAA=", mime_type="audio/\nwav"),
             "[audio: audio/ wav, 2 bytes, not shown]",
         ),
@@ -49,12 +46,29 @@ def test_structured_content_is_told_where_there_is_no_text() -> None:
             types.EmbeddedResource(
                 type="resource", resource=types.BlobResourceContents(uri="file:///a", blob="AAAA")
             ),
-            "[resource: file:///a, not text, not shown]",
+            "[resource: file:///a]",
         ),
     ],
 )
 def test_what_is_no_text_is_named(block: Any, said: str) -> None:
     assert said in answer(block)
+
+
+def test_images_and_files_go_along_with_the_words() -> None:
+    image = types.ImageContent(type="image", data="AAAA", mime_type="image/png")
+    file = types.EmbeddedResource(
+        type="resource",
+        resource=types.BlobResourceContents(
+            uri="file:///a", blob="AAA=", mime_type="application/pdf"
+        ),
+    )
+    result = as_result(types.CallToolResult(content=[text("look"), image, file]))
+
+    assert result.text == "look\n[resource: file:///a]"
+    assert result.attachments == (
+        Attachment(name="2.png", media_type="image/png", data="AAAA"),
+        Attachment(name="3.pdf", media_type="application/pdf", data="AAA="),
+    )
 
 
 def test_an_error_stays_one() -> None:

@@ -20,6 +20,14 @@ from wakeful.vocabulary.errors import InvalidInput
         ("abc東京def", ["abc", "東", "京", "def"]),
         ("x" * 100, ["x" * 64]),
         ("\0 \u2028 --", []),
+        ("हिन्दी में लिखा", ["हिन्दी", "में", "लिखा"]),
+        ("ฉันกิน ข้าว", ["ฉั", "น", "กิ", "น", "ข้", "า", "ว"]),
+        ("ພາສາລາວ", ["ພ", "າ", "ສ", "າ", "ລ", "າ", "ວ"]),
+        ("ខ្មែរ", ["ខ្", "មែ", "រ"]),
+        ("می\u200cشود", ["میشود"]),
+        ("well 👍🏽👍", ["well", "👍", "👍"]),
+        ("I ❤\ufe0f 👨\u200d👩", ["i", "❤", "👨", "👩"]),
+        ("│ ─── │ 20°C", ["20", "c"]),
     ],
 )
 def test_text_is_parted_into_words(text: str, words: list[str]):
@@ -46,6 +54,35 @@ def test_a_query_is_read(query: str, terms: list[tuple[tuple[str, ...], bool]]):
     assert parse_query(query) == [Term(words=words, is_prefix=star) for words, star in terms]
 
 
+@pytest.mark.parametrize(
+    ("query", "wanted", "unwanted"),
+    [
+        ("harbour -river", [("harbour",)], [("river",)]),
+        ('-"no harbour" river', [("river",)], [("no", "harbour")]),
+        ("harbour -riv*", [("harbour",)], [("riv",)]),
+        ("--verbose e-mail", [("verbose",), ("e", "mail")], []),
+    ],
+)
+def test_a_dash_before_a_word_leaves_out_what_has_it(
+    query: str, wanted: list[tuple[str, ...]], unwanted: list[tuple[str, ...]]
+):
+    terms = parse_query(query)
+
+    assert [term.words for term in terms if not term.is_excluded] == wanted
+    assert [term.words for term in terms if term.is_excluded] == unwanted
+
+
+@pytest.mark.parametrize("query", ["-river", '-"a b" -c'])
+def test_what_is_left_out_alone_is_nothing_to_look_for(query: str):
+    with pytest.raises(InvalidInput, match="holds no word"):
+        parse_query(query)
+
+
+@pytest.mark.parametrize("query", ["北*", "ฉัน*", "👍*"])
+def test_a_star_after_a_single_sign_is_read(query: str):
+    assert [term.is_prefix for term in parse_query(query)] == [True]
+
+
 @given(st.text(alphabet=st.sampled_from("ab\"'*():&|!<>-\\ \0東é"), max_size=30))
 def test_no_query_reaches_a_database_unread(query: str):
     try:
@@ -55,7 +92,7 @@ def test_no_query_reaches_a_database_unread(query: str):
         return
 
     for full_text in (SQLITE_FULL_TEXT, POSTGRES_FULL_TEXT):
-        assert not set(full_text.query(terms)) - set("abé東\"' *:&<->()")
+        assert not set(full_text.query(terms)) - set("abé東\"' *:&<->()!ANDORT")
     assert all(word.isalnum() for term in terms for word in term.words)
 
 

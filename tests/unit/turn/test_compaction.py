@@ -100,7 +100,14 @@ def test_a_question_for_a_summary_leaves_room_for_the_summary_before():
     made = plan(path, room)
 
     assert made is not None
-    text = question(made.compacted, made.turn, previous=made.previous, wish="", longest=7_500)
+    text = question(
+        made.compacted,
+        made.turn,
+        previous=made.previous,
+        wish="",
+        longest=made.longest * 4,
+        most=made.most * 4,
+    )
     assert len(text) // 4 < room.is_used_up_at
 
 
@@ -123,8 +130,45 @@ def test_what_is_needed_halves_what_our_own_estimate_would_have_kept():
     assert made.first_kept_depth == 4
 
 
-def test_one_giant_message_alone_cannot_be_folded():
-    assert plan(_path([_person("a" * 100_000)]), ROOM, is_needed=True) is None
+def test_one_giant_message_alone_is_summed_up_if_it_cannot_fit():
+    giant, large = _path([_person("a" * 100_000)]), _path([_person("a" * 3_600)])
+
+    assert plan(giant, ROOM) is None
+    assert plan(large, ROOM, is_needed=True) is None
+    for path, rescues in ((giant, 0), (large, 1)):
+        made = plan(path, ROOM, is_needed=True, rescues=rescues, open_turn_id="t")
+        assert made is not None
+        assert len(made.compacted) + len(made.turn) == 1
+
+
+def test_less_is_kept_each_time_the_model_refuses():
+    path = _path([body for _ in range(9) for body in (_person("a" * 200), _agent("b" * 200))])
+    room = Room(window=10_000, reserve=200, keep=5_000, soft=40)
+
+    plans = [plan(path, room, is_needed=True, rescues=rescues) for rescues in range(1, 5)]
+
+    assert [made and made.first_kept_depth for made in plans] == [9, 13, 15, 18]
+
+
+def test_what_is_far_too_much_is_read_less_closely_instead_of_asking_for_ever():
+    path = _path([body for _ in range(250) for body in (_person("a" * 800), _agent("b" * 800))])
+    questions = 0
+    while (made := plan(path, ROOM, is_needed=True)) is not None:
+        questions += 1
+        path = _compacted(path, made)
+
+    assert questions <= 40
+
+
+def test_what_cannot_be_summed_up_goes_at_once():
+    path = _path([body for _ in range(60) for body in (_person("a" * 200), _agent("b" * 200))])
+
+    asked = plan(path, ROOM, is_needed=True, rescues=1)
+    left_out = plan(path, ROOM, is_needed=True, rescues=1, is_asked=False)
+
+    assert asked is not None
+    assert left_out is not None
+    assert asked.first_kept_depth < left_out.first_kept_depth == 118
 
 
 def test_what_is_too_much_for_one_summary_is_folded_in_parts():

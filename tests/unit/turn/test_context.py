@@ -1,5 +1,6 @@
 """What the model sees can be rebuilt from the rows, byte for byte."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +21,7 @@ from wakeful.vocabulary.entry import (
 from wakeful.vocabulary.message import (
     AssistantMessage,
     Message,
+    StopReason,
     Text,
     ToolCall,
     ToolMessage,
@@ -97,6 +99,30 @@ def test_what_is_not_for_the_model_is_skipped():
     ]
 
     assert texts(build("tr", entries).messages) == ["U:seen"]
+
+
+@pytest.mark.parametrize("reason", ["aborted", "error", "limit"])
+def test_a_reply_that_failed_is_never_shown_as_the_assistants_words(reason: StopReason):
+    failed = AssistantMessage(content=(Text(text="refused our key"),), stop_reason=reason)
+    entries = [
+        entry(0, UserBody(text="one"), turn_id="1"),
+        entry(1, AssistantBody(message=failed), turn_id="1"),
+        entry(2, UserBody(text="two"), turn_id="2"),
+    ]
+
+    assert texts(build("tr", entries).messages) == ["U:one", "U:two"]
+
+
+def test_results_of_a_reply_that_failed_go_with_it():
+    call = ToolCall(id="1", name="act", arguments={})
+    failed = AssistantMessage(content=(call,), stop_reason="aborted")
+    entries = [
+        entry(0, UserBody(text="one")),
+        entry(1, AssistantBody(message=failed)),
+        entry(2, result("1")),
+    ]
+
+    assert texts(build("tr", entries).messages) == ["U:one"]
 
 
 def test_external_text_stands_inside_a_fence_it_cannot_forge():

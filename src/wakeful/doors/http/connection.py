@@ -3,7 +3,7 @@
 import resource
 import sys
 from asyncio import AbstractEventLoop, BaseTransport, Transport
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, cast
 
@@ -43,7 +43,7 @@ class Connections:
     def __init__(self, clock: Clock, proxies: Proxies, table: Table) -> None:
         self.clock = clock
         self.table = table  # says which paths are WebSockets, and how a refusal is told
-        self.silent: dict[Connection, None] = {}  # headers are awaited from these, oldest first
+        self.silent: dict[Connection, None] = {}  # nothing is being done for these, oldest first
         self._most = room()
         self._proxies = proxies
         self._count: dict[str, int] = {}
@@ -52,21 +52,27 @@ class Connections:
     def enter(self, peer: str) -> str:
         """Count a connection; return the name it counts under, or raise the refusal.
 
-        When there is no room, whoever has been silent the longest makes some: a flood of
-        connections that say nothing must not keep out those that ask for something.
+        When there is no room, whoever has been silent the longest makes some, of the same address
+        where that one has too many: connections that ask for nothing must not keep out those that
+        do, whether they never spoke or are done.
         """
         address = canonical_address(peer)
         # Behind a proxy's address are many clients.
         most = self._most if self._proxies.trusts(peer) else CONNECTIONS_EACH
         if self._count.get(address, 0) >= most:
-            raise Problem("too-many-requests", "too many connections", retry_after_s=1)
-        if self._total >= self._most:
-            if not self.silent:
-                raise _no_room()
-            next(iter(self.silent)).give_way()
+            problem = Problem("too-many-requests", "too many connections", retry_after_s=1)
+            self._make_room((one for one in self.silent if one.address == address), problem)
+        elif self._total >= self._most:
+            self._make_room(iter(self.silent), _no_room())
         self._total += 1
         self._count[address] = self._count.get(address, 0) + 1
         return address
+
+    def _make_room(self, silent: Iterator["Connection"], refusal: Problem) -> None:
+        oldest = next(silent, None)
+        if oldest is None:
+            raise refusal
+        oldest.give_way()
 
     def leave(self, address: str) -> None:
         self._total -= 1
@@ -88,16 +94,17 @@ class Connection(HttpToolsProtocol):
     """One connection; uvicorn's own waits for headers for ever and takes them at any length."""
 
     _connections: Connections
-    _address: str | None = None
+    address: str | None = None  # that it counts under; None: it does not count, or no longer
     _alarm: Alarm | None = None
     _is_head_open = True  # headers are expected, or under way
     url = b""  # as far as it came
     _head = 0
+    _unread = 0  # bytes since the parser last got anywhere: it gathers a line until it ends
 
     def connection_made(self, transport: BaseTransport) -> None:
         super().connection_made(cast("Any", _Gathering(cast("Transport", transport), self.loop)))
         try:
-            self._address = self._connections.enter(self.client[0] if self.client else "unknown")
+            self.address = self._connections.enter(self.client[0] if self.client else "unknown")
         except Problem as problem:
             self._refuse(problem)
             return
@@ -105,17 +112,23 @@ class Connection(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._headers_came()
-        if self._address is not None:
-            self._connections.leave(self._address)
-            self._address = None
+        if self.address is not None:
+            self._connections.leave(self.address)
+            self.address = None
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         if self.transport.is_closing():
             return
+        self._unread += len(data)
         super().data_received(data)
-        # Most requests come whole: only what is still to come needs an alarm.
-        if self._is_head_open and self._alarm is None and not self.transport.is_closing():
+        if self.transport.is_closing() or self.address is None:
+            return
+        if self._unread > LARGEST_HEAD:
+            self._refuse(Problem("headers-too-large"))
+        # Most requests come whole: only what is still to come needs an alarm. So does whatever
+        # comes after an answer, since each byte of it stops uvicorn's own.
+        elif self._alarm is None and (self._is_head_open or self._is_idle):
             self._expect_headers()
 
     def on_message_begin(self) -> None:
@@ -131,6 +144,9 @@ class Connection(HttpToolsProtocol):
             self._refuse_head()
 
     def on_header(self, name: bytes, value: bytes) -> None:
+        if not self._is_head_open:
+            self._refuse(Problem("bad-request", "headers after the body are not taken"))
+            return
         super().on_header(name, value)
         self._head += len(name) + len(value)
         if self._head > LARGEST_HEAD:
@@ -138,14 +154,17 @@ class Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._headers_came()
+        self._unread = 0
         if not self.transport.is_closing():
             super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
+        self._unread = 0
         if not self.transport.is_closing():
             super().on_body(body)
 
     def on_message_complete(self) -> None:
+        self._unread = 0
         if self.transport.is_closing():
             return
         # Before an upgrade there is no cycle, or one of an earlier request.
@@ -153,6 +172,11 @@ class Connection(HttpToolsProtocol):
         if is_own and len(self.cycle.body) <= SMALL_BODY:
             self.scope.setdefault("state", {})[WHOLE] = True
         super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self._is_idle and not self.transport.is_closing():
+            self._connections.silent[self] = None
 
     def _should_upgrade_to_ws(self) -> bool:
         """Upgrade where the table has a WebSocket; elsewhere the request is one like any other."""
@@ -163,13 +187,16 @@ class Connection(HttpToolsProtocol):
 
     def handle_websocket_upgrade(self) -> None:
         """Hand the transport over, and with it the duty to count the connection off."""
-        make, connections, address = self.ws_protocol_class, self._connections, self._address
+        make, connections, address = self.ws_protocol_class, self._connections, self.address
         assert make is not None
         assert address is not None
         left = partial(connections.leave, address)
         self.ws_protocol_class = partial(make, clock=connections.clock, left=left)
         super().handle_websocket_upgrade()
-        self._address = None
+        self.address = None
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Say nothing: it is answered like any other request, and anybody can fill a log."""
 
     def send_400_response(self, msg: str) -> None:
         """Blame the sender of what could not be parsed, unless it was memory that was missing."""
@@ -178,13 +205,20 @@ class Connection(HttpToolsProtocol):
         self._refuse(_no_room() if is_short else Problem("bad-request", msg))
 
     def give_way(self) -> None:
-        """Leave the room to somebody else: nothing was asked for yet."""
+        """Leave the room to somebody else: nothing is being done here."""
         self._headers_came()
-        self._refuse(_no_room())
+        if self.cycle:
+            self._leave()
+        else:
+            self._refuse(_no_room())
+
+    @property
+    def _is_idle(self) -> bool:
+        """Whether no answer is under way; the rest of a body that nobody wants may be."""
+        return not self.cycle or self.cycle.response_complete
 
     def _refuse_head(self) -> None:
-        if not self.transport.is_closing():
-            self._refuse(Problem("headers-too-large"))
+        self._refuse(Problem("headers-too-large"))
 
     def _expect_headers(self) -> None:
         self._alarm = self._connections.clock.call_later(HEADER_SECONDS, self._late)
@@ -192,16 +226,31 @@ class Connection(HttpToolsProtocol):
 
     def _headers_came(self) -> None:
         self._is_head_open = False
+        self._connections.silent.pop(self, None)
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
-            self._connections.silent.pop(self, None)
 
     def _late(self) -> None:
+        is_asking = self._is_head_open
         self._headers_came()
-        self._refuse(Problem("timeout"))
+        if is_asking:
+            self._refuse(Problem("timeout"))
+        else:
+            self._leave()
+
+    def _leave(self) -> None:
+        """Close without a word: whatever was asked here has been answered."""
+        self.transport.close()
+        if self.transport.get_write_buffer_size():  # and nobody takes the answer
+            self.transport.abort()
 
     def _refuse(self, problem: Problem) -> None:
+        if self.transport.is_closing():
+            return
+        if self.cycle and self.cycle.response_started != self.cycle.response_complete:
+            self.transport.abort()  # inside an answer there is no place for another
+            return
         response = self._connections.table.refusal(self.url.partition(b"?")[0], problem)
         response.headers["connection"] = "close"
         lines = b"".join(b"%b: %b\r\n" % header for header in response.raw_headers)
@@ -229,6 +278,7 @@ class _Gathering:
         self._size = 0
         self.abort = transport.abort
         self.get_extra_info = transport.get_extra_info
+        self.get_write_buffer_size = transport.get_write_buffer_size
         self.is_closing = transport.is_closing
         self.pause_reading = transport.pause_reading
         self.resume_reading = transport.resume_reading

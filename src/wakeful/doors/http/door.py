@@ -4,9 +4,11 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
+from wakeful.access.gatekeeper import Gatekeeper
 from wakeful.doors.http import pages
 from wakeful.doors.http.agents import AgentEndpoints, Halts
 from wakeful.doors.http.app import App, Serve
+from wakeful.doors.http.attachments import Attachments
 from wakeful.doors.http.endpoint import Row
 from wakeful.doors.http.events import Events
 from wakeful.doors.http.forwarding import Proxies
@@ -47,6 +49,7 @@ def rows(
         Search(views),
         SessionChanges(services),
         Stimuli(views),
+        Attachments(views),
         Cancellations(services),
         Turns(views, streams),
         Aborts(services),
@@ -78,6 +81,7 @@ class HttpDoor:
         self._others = others  # rows of whoever else answers at this port
         self._error_forms = error_forms or {}  # by the prefix below which they hold
         self._guard: Guard | None = None
+        self._gatekeeper: Gatekeeper | None = None
         self.table = Table(())  # what it answers, once it is open
 
     @property
@@ -89,10 +93,12 @@ class HttpDoor:
         return self._options.operator_token
 
     def follow(self, options: HttpOptions) -> None:
-        """Know other hosts, origins and proxies from now on; host and port stay as they are."""
+        """Know other hosts, origins, proxies and limits from now on; host and port stay."""
         self._options = replace(options, host=self._options.host, port=self._options.port)
         if self._guard is not None:
             self._guard.follow(_guard_rules(self._options))
+        if self._gatekeeper is not None:
+            self._gatekeeper.sessions_per_hour = self._options.sessions_per_hour
 
     def open(self, services: Services) -> HttpServer:
         """Build the app and take its port; the caller runs the server as a service."""
@@ -105,7 +111,8 @@ class HttpDoor:
         others: dict[type[Row], Serve] = {Mount: mounts.serve, Socket: sockets.serve}
         app = App(self.table, registry, others)
         guard = Guard(app, self.table, services.gatekeeper, clock, _guard_rules(options))
-        self._guard = guard
+        self._guard, self._gatekeeper = guard, services.gatekeeper
+        self._gatekeeper.sessions_per_hour = options.sessions_per_hour
         return HttpServer(
             guard, self.table, options, clock, streams, beside=(probe.run, mounts.run)
         )

@@ -1,6 +1,6 @@
 """Rows of the table: path, who may come, what goes in; of an endpoint also what comes out."""
 
-import json
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from wakeful.access.principal import Principal
 from wakeful.doors.http.headers import NO_STORE
 from wakeful.doors.http.problems import Problem
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.text import clean_json
+from wakeful.vocabulary.text import with_whole_surrogates
 
 LARGEST_BODY = 1024 * 1024
 JSON = "application/json"
@@ -209,7 +209,7 @@ async def _read_body(endpoint: Endpoint, request: Request) -> Any:
     except msgspec.ValidationError as error:
         raise invalid(error, "body") from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        return _read_mended(raw, endpoint.body)
+        return await asyncio.to_thread(_read_mended, raw, endpoint.body)
 
 
 async def _whole_body(request: Request) -> bytes:
@@ -225,14 +225,16 @@ async def _whole_body(request: Request) -> bytes:
 
 
 def _read_mended(raw: bytes, kind: type[Any]) -> Any:
-    """Read JSON with lone surrogates, which msgspec refuses; they are replaced."""
+    """Read JSON with lone surrogates, which msgspec refuses; they are replaced.
+
+    In the bytes, so that what is read still has its type: of what nobody asked for, nothing is
+    made.
+    """
     try:
-        if b"\\u" not in raw:
-            raise ValueError("it is cut off, too deep or garbled")
-        return msgspec.convert(clean_json(json.loads(raw)), kind)
+        return msgspec.json.decode(with_whole_surrogates(raw), type=kind)
     except msgspec.ValidationError as error:
         raise invalid(error, "body") from None
-    except (ValueError, RecursionError):
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         raise Problem("bad-request", "the body is not JSON that can be read") from None
 
 

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from wakeful.access import rules
 from wakeful.access.principal import Principal
 from wakeful.bus.bus import Subscription
+from wakeful.doors import naming
 from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Given, Nothing
 from wakeful.doors.http.open_streams import OpenStreams
 from wakeful.doors.http.shapes import Cursor, time_of
@@ -33,6 +34,7 @@ class EventsQuery(Given):
 
     topics: Annotated[str, msgspec.Meta(max_length=2000)] | None = None
     since: Cursor | None = None
+    session: Cursor | None = None  # only what happens there; it need not exist yet
 
 
 class Events:
@@ -63,10 +65,18 @@ class Events:
         since = call.request.headers.get(LAST_EVENT_ID) or call.query.since
         # A new reader begins at a known position too: it may be cut off before its first event.
         subscription = self._views.bus.follow(
-            topics=topics, since=since or await self._views.bus.head()
+            topics=topics,
+            session_key=self._session_key(call),
+            since=since or await self._views.bus.head(),
         )
         source = EventSource(subscription, call.principal, self._views.sessions, self._frames)
         return EventStream(source, call.principal, self._streams, self._views.clock)
+
+    def _session_key(self, call: Call[EventsQuery, Nothing]) -> str | None:
+        if call.query.session is None:
+            return None
+        key = naming.key_of(self._views, call.query.session, "session")
+        return self._views.bindings.answering_session(key, call.principal.owner)
 
 
 class EventSource:

@@ -4,6 +4,7 @@ import asyncio
 import base64
 from collections.abc import AsyncGenerator
 
+from python_multipart.multipart import parse_options_header
 from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
@@ -11,20 +12,24 @@ from starlette.requests import Request
 from wakeful.doors.http.problems import Problem
 from wakeful.vocabulary.stimulus import Attachment
 
-MOST_PARTS = 32  # fields, and files as well
+MOST_FIELDS = 32
+MOST_FILES = 128  # more than a message may bring: it is told how many it may
 LARGEST_FIELD = 1024 * 1024
+_UTF_8 = frozenset({b"utf-8", b"utf8"})
+
 UNKNOWN_TYPE = "application/octet-stream"
 
 
 async def read_form(request: Request) -> tuple[dict[str, str], tuple[Attachment, ...]]:
     """Return the fields of a form, each of which is given once, and its files."""
+    _check_charset(request.headers.get("content-type", ""))
     # Whole, so that a body that breaks off leaves no open file behind in the parser.
     raw = await request.body()
     parser = _InMemory(
         request.headers,
         _one_piece(raw),
-        max_files=MOST_PARTS,
-        max_fields=MOST_PARTS,
+        max_files=MOST_FILES,
+        max_fields=MOST_FIELDS,
         max_part_size=LARGEST_FIELD,
     )
     try:
@@ -35,6 +40,13 @@ async def read_form(request: Request) -> tuple[dict[str, str], tuple[Attachment,
         return await asyncio.to_thread(_parts, form)
     finally:
         await form.close()
+
+
+def _check_charset(content_type: str) -> None:
+    """Refuse a form in another encoding: Python's codecs are many, and some take for ever."""
+    given = parse_options_header(content_type)[1].get(b"charset", b"utf-8")
+    if given.lower() not in _UTF_8:
+        raise Problem("unsupported-media-type", "the charset of a form must be utf-8")
 
 
 class _InMemory(MultiPartParser):

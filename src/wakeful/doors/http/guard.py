@@ -7,6 +7,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from wakeful.access.gatekeeper import Gatekeeper
 from wakeful.access.principal import Principal
+from wakeful.access.tokens import PREFIX
 from wakeful.doors.http.addresses import canonical_address
 from wakeful.doors.http.connection import SMALL_BODY, WHOLE
 from wakeful.doors.http.endpoint import BodyRule, Row
@@ -24,6 +25,7 @@ NO_PROXIES = Proxies()
 
 _LOCAL = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?")
+_SECRET = re.compile(rf"{PREFIX}[A-Za-z0-9_-]{{20,}}")  # as we make them, whatever it is called
 _SECRET_NAMES = frozenset({"token", "access_token", "api_key", "apikey", "authorization", "code"})
 
 
@@ -154,7 +156,10 @@ def refused(gatekeeper: Gatekeeper, scope: Scope) -> Problem:
 
 
 def _refuse_secrets(request: HTTPConnection) -> None:
-    if _SECRET_NAMES & {name.lower() for name in request.query_params}:
+    given = request.query_params.multi_items()
+    if _SECRET_NAMES & {name.lower() for name, _ in given}:
+        raise Problem("token-in-url")
+    if any(_SECRET.search(text) for pair in given for text in pair):
         raise Problem("token-in-url")
 
 

@@ -12,6 +12,8 @@ from wakeful.services import Services
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import OPERATOR
 
+LARGEST_LOGIN = 4096  # bytes
+
 
 class LoginBody(Given):
     """The code of a login link."""
@@ -41,6 +43,7 @@ class Logins:
                 summary="Exchange the code of a login link for a cookie, once",
                 answer=self.login,
                 body=LoginBody,
+                largest_body=LARGEST_LOGIN,  # it comes from anybody
                 returns={204: ""},
             ),
             Endpoint(

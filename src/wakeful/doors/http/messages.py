@@ -66,6 +66,7 @@ class MessageBody(Given):
     mode: Mode | None = None
     source: Name | None = None
     dedup_key: Name | None = None
+    is_mention: bool | None = None  # in a room, whether the agent is meant; null: by its name
     attachments: tuple[Attachment, ...] = ()
 
 
@@ -201,6 +202,7 @@ def _message(call: Call[WaitQuery, MessageBody] | Call[Nothing, MessageBody]) ->
         idempotency_key=call.request.headers.get(IDEMPOTENCY_KEY),
         attachments=body.attachments,
         route=Route(door="http"),
+        is_mention=body.is_mention,
     )
 
 

@@ -152,7 +152,12 @@ def _parameters(
     reference: str = schemas[id(endpoint.query)]["$ref"]
     query = components[reference.rpartition("/")[2]]
     found += [
-        {"name": name, "in": "query", "required": False, "schema": _without_null(schema)}
+        {
+            "name": name,
+            "in": "query",
+            "required": name in query.get("required", ()),
+            "schema": _without_null(schema),
+        }
         for name, schema in query.get("properties", {}).items()
     ]
     found += [

@@ -11,10 +11,9 @@ from starlette.responses import Response
 from wakeful.vocabulary.errors import (
     InvalidInput,
     NotFound,
-    Overloaded,
-    StoreBusy,
     StoreFailed,
     StoreFull,
+    TooOften,
     Transient,
     Underway,
     UnreadableRow,
@@ -52,6 +51,12 @@ TITLES: dict[str, tuple[int, str]] = {
     "full": (507, "The disk is full"),
 }
 
+# What time mends has its own code, and a wait where the error names none.
+_LATER: dict[type[Exception], tuple[str, float]] = {
+    StoreFull: ("full", 30.0),
+    TooOften: ("too-many-requests", 60.0),
+    Underway: ("busy", 1.0),
+}
 
 # Whoever is told this may still be sending; nothing more of it is read.
 _LAST_WORDS = frozenset({"too-large", "timeout", "headers-too-large"})
@@ -134,12 +139,9 @@ def problem_of(error: Exception) -> Problem:
         case UnreadableRow():
             told = "run the release that wrote it, or delete it; `wakeful doctor` lists all of them"
             return Problem("unreadable", f"{error_text(error)}; {told}")
-        case StoreFull():
-            return Problem("full", str(error), retry_after_s=error.retry_after_s or 30)
-        case Underway():
-            return Problem("busy", str(error), retry_after_s=error.retry_after_s or 1)
-        case StoreBusy() | Overloaded() | Transient():
-            return Problem("unavailable", str(error), retry_after_s=error.retry_after_s or 1)
+        case Transient():
+            code, wait_s = _LATER.get(type(error), ("unavailable", 1.0))
+            return Problem(code, str(error), retry_after_s=error.retry_after_s or wait_s)
         case StoreFailed():
             return Problem("unavailable", str(error), retry_after_s=30)
         case MemoryError():

@@ -54,7 +54,7 @@ class Search:
                 method="GET",
                 path="/api/search",
                 scope=ANYBODY,
-                summary="Find what was said, the newest first",
+                summary="Find what was said, the best match first",
                 answer=self.page,
                 query=SearchQuery,
                 returns={200: Page[HitShape]},

@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import ipaddress
+import logging
 import socket
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp
 
+from wakeful.access.gatekeeper import SESSIONS_PER_HOUR
 from wakeful.doors.http.connection import Connections, protocol
 from wakeful.doors.http.forwarding import Proxies
 from wakeful.doors.http.headers import ALWAYS
@@ -28,6 +30,12 @@ PING_S = 30  # between two questions whether a WebSocket is still there
 PONG_S = 40  # until one that does not answer is closed
 BACKLOG = 1024
 
+# What uvicorn says of requests that it cannot read: whoever sent them is told, and the log is not
+# theirs to fill.
+_OF_CLIENTS = frozenset(
+    {"Invalid HTTP request received.", "Invalid UTF-8 sequence received from client."}
+)
+
 
 class HttpOptions(Record):
     """Where the server listens, and under which names; port 0: any free one."""
@@ -37,6 +45,7 @@ class HttpOptions(Record):
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ()  # addresses and networks
+    sessions_per_hour: int = SESSIONS_PER_HOUR  # that one token may make
     operator_token: str | None = None  # chosen by the operator; None: the one in the home folder
 
 
@@ -59,6 +68,7 @@ class HttpServer:
         name = self._socket.getsockname()
         self.host: str = name[0]
         self._port: int = name[1]
+        logging.getLogger("uvicorn.error").addFilter(_is_ours)
         connections = Connections(clock, Proxies(options.trusted_proxies), table)
         self._server = _Server(
             uvicorn.Config(
@@ -117,6 +127,11 @@ class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
         yield
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    """Tell whether a record is about the server, and not about what anybody sent."""
+    return record.msg not in _OF_CLIENTS
 
 
 def _websockets() -> type[asyncio.Protocol]:

@@ -17,7 +17,7 @@ from wakeful.services import Services
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.session_key import SessionKey
-from wakeful.vocabulary.stimulus import OPERATOR
+from wakeful.vocabulary.stimulus import OPERATOR, Trust
 
 LONGEST_WISH = 10_000  # characters
 
@@ -112,7 +112,12 @@ class SessionChanges:
         key, body = await self._key(call), call.body
         to = None if body.to is None else await self._new_key(call.principal, body.to)
         forked = await self._services.acts.fork(
-            key, at=body.at, to=to, summary=body.summary, owner=call.principal.owner
+            key,
+            at=body.at,
+            to=to,
+            summary=body.summary,
+            owner=call.principal.owner,
+            is_external=call.principal.trust is Trust.EXTERNAL,
         )
         return session_shape(forked)
 
@@ -120,7 +125,8 @@ class SessionChanges:
         """Return the key of a session that this principal may make."""
         if principal.is_operator:
             return naming.key_of(self._views, words, "to")
-        return await naming.writable_session(self._views, principal, words)
+        making = self._services.gatekeeper.make_session
+        return await naming.writable_session(self._views, principal, words, making)
 
     async def compact(self, call: Call[Nothing, CompactBody]) -> ReceiptShape:
         key, route = await self._key(call), Route(door="http")
@@ -153,6 +159,9 @@ class SessionChanges:
         if naming.is_alias(self._views, call.principal, words):
             return Deleted(deleted=True)  # a name without a session of its own: nothing is removed
         key = await self._key(call)
+        await self._services.credentials.note(
+            who=call.principal.name, action="sessions.delete", target=key
+        )
         return await self._services.deletion.delete(key, is_confirmed=is_confirmed)
 
     async def _key(self, call: Call[Any, Any]) -> SessionKey:

@@ -18,7 +18,8 @@ from wakeful.doors.http.shapes import (
 )
 from wakeful.services import Views
 from wakeful.transcript.sessions import Overrides, Session
-from wakeful.views.sessions import place
+from wakeful.views.pages import is_full
+from wakeful.views.sessions import Order, place
 from wakeful.views.transcripts import TranscriptCard
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.queueing import QueueOverrides
@@ -43,7 +44,10 @@ class SessionShape(Record):
     agent_id: str
     chat_type: ChatType
     parent: str | None
+    parent_kind: str | None  # thread, fork or spawn
     label: str | None
+    display_name: str | None  # of the peer or room, as its door told last
+    subject: str | None
     transcript_id: str
     created_at: datetime
     started_at: datetime
@@ -92,6 +96,7 @@ class SessionsQuery(Given):
 
     after: Cursor | None = None
     limit: Limit = DEFAULT_PAGE
+    order: Order = "created"  # or by the last use
 
 
 class EntriesQuery(Given):
@@ -160,13 +165,13 @@ class Sessions:
         ]
 
     async def page(self, call: Call[SessionsQuery, Nothing]) -> Page[SessionShape]:
-        limit = call.query.limit
+        limit, order = call.query.limit, call.query.order
         viewer = call.principal.viewer
-        found = await self._views.sessions.page(viewer, call.query.after, limit + 1)
+        found = await self._views.sessions.page(viewer, call.query.after, limit + 1, order)
         has_more = len(found) > limit
         return Page(
             items=[session_shape(session) for session in found[:limit]],
-            next=place(found[limit - 1]) if has_more else None,
+            next=place(found[limit - 1], order) if has_more else None,
         )
 
     async def get(self, call: Call[Nothing, Nothing]) -> SessionShape:
@@ -183,8 +188,9 @@ class Sessions:
             after=query.after,
             before=query.before,
             limit=query.limit + 1,
+            is_page=True,
         )
-        has_more = len(found) > query.limit
+        has_more = len(found) > query.limit or is_full(len(entry.body.encode()) for entry in found)
         if query.after is not None:
             items = found[: query.limit]
             next_id = items[-1].id if has_more else None

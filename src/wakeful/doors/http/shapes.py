@@ -7,6 +7,7 @@ from typing import Annotated, Any, Generic, TypeVar, get_args
 
 import msgspec
 
+from wakeful.access.tokens import LAST_MS
 from wakeful.turns.turns import Phase, Turn, TurnState
 from wakeful.vocabulary.entry import Entry, EntryKind
 from wakeful.vocabulary.kinds import Origin
@@ -136,8 +137,8 @@ class EntryShape(Record):
 
 
 def time_of(wall_ms: int) -> datetime:
-    """Return an instant of the ledgers as a time of the calendar, in UTC."""
-    return datetime.fromtimestamp(wall_ms / 1000, UTC)
+    """Return an instant of the ledgers as a time of the calendar, in UTC; at most its last."""
+    return datetime.fromtimestamp(min(wall_ms, LAST_MS) / 1000, UTC)
 
 
 def time_or_none(wall_ms: int | None) -> datetime | None:

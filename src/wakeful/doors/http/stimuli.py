@@ -1,11 +1,9 @@
 """Stimuli: the ledger, and taking back what still waits in it."""
 
-import asyncio
-import base64
-
 from starlette.responses import Response
 
 from wakeful.doors import naming
+from wakeful.doors.http.attachments import BYTES, as_bytes
 from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Given, Link, Nothing
 from wakeful.doors.http.problems import Problem
 from wakeful.doors.http.shapes import (
@@ -17,11 +15,10 @@ from wakeful.doors.http.shapes import (
     stimulus_shape,
 )
 from wakeful.services import Services, Views
-from wakeful.views.ledger import Filter, WaitingCounts
+from wakeful.views.ledger import Filter, WaitingCounts, size_of
+from wakeful.views.pages import is_full
 from wakeful.vocabulary.kinds import Origin
 from wakeful.vocabulary.stimulus import State
-
-BYTES = "application/octet-stream"
 
 
 class StimuliQuery(Given):
@@ -89,7 +86,8 @@ class Stimuli:
             call.principal.viewer, wanted, query.after, query.limit + 1
         )
         items = [stimulus_shape(stimulus) for stimulus in found[: query.limit]]
-        return Page(items=items, next=items[-1].id if len(found) > query.limit else None)
+        has_more = len(found) > query.limit or is_full(map(size_of, found))
+        return Page(items=items, next=items[-1].id if has_more else None)
 
     async def waiting(self, call: Call[Nothing, Nothing]) -> WaitingCounts:
         return await self._views.ledger.waiting(call.principal.viewer)
@@ -98,13 +96,10 @@ class Stimuli:
         return stimulus_shape(await self._views.ledger.get(call.path["id"], call.principal.viewer))
 
     async def attachment(self, call: Call[Nothing, Nothing]) -> Response:
-        # Never as what it says it is: a page that somebody sent must not run as one of ours.
         data = await self._views.ledger.attachment(
             call.path["id"], call.path["hash"], call.principal.viewer
         )
-        content = await asyncio.to_thread(base64.b64decode, data)
-        headers = {"Content-Disposition": "attachment", "Content-Type": BYTES}
-        return Response(content, headers=headers)
+        return await as_bytes(data)
 
 
 class Cancellations:

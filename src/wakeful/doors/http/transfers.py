@@ -19,6 +19,7 @@ from wakeful.vocabulary.session_key import SessionKey
 
 LINES = "application/x-ndjson"
 LARGEST_IMPORT = 4 * 1024**3
+_AS_IT_SAYS = "the session that the file names"
 
 
 class ExportQuery(Given):
@@ -35,7 +36,10 @@ class ImportQuery(Given):
 
 
 class ImportShape(Record):
-    """What became of a file; `told` has the first hundred of its troubles."""
+    """What became of a file; `told` has the first hundred of its troubles.
+
+    `unknown` counts lines of kinds that nobody here reads; they leave with the next export.
+    """
 
     session_key: str
     transcript_id: str | None
@@ -43,6 +47,7 @@ class ImportShape(Record):
     branches: int
     troubles: int
     told: Sequence[Trouble]
+    unknown: int = 0
 
 
 class Transfers:
@@ -88,6 +93,10 @@ class Transfers:
         key = None if query.session is None else naming.key_of(views, query.session)
         if key is not None:
             views.agents.card(keys.agent_of(key))
+        if not query.dry_run:
+            await self._services.credentials.note(
+                who=call.principal.name, action="sessions.import", target=key or _AS_IT_SAYS
+            )
         importer = Importer(
             views.store, views.bus, self._services.ids, views.bindings.default_agent
         )

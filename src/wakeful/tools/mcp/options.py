@@ -38,7 +38,7 @@ class McpServerSettings(Record):
     url: str | None = None
     command: tuple[str, ...] = ()
     env: Mapping[str, str] = {}  # what the command is given beside the few harmless variables
-    folder: str | None = None  # where it runs; None: the home folder
+    folder: str | None = None  # where it runs; None: a folder of its own in the home folder
     headers: Mapping[str, str] = {}
     bearer: str | None = None
     bearer_file: str | None = None
@@ -46,6 +46,7 @@ class McpServerSettings(Record):
     timeout_s: float = DEFAULT_TIMEOUT_S
     tools: Mapping[str, RemoteTool] = {}  # by the server's own name for it
     allow_private: bool = False  # the host may have an address that is not public
+    trusted: bool = False  # what it says is the operator's word, and no text from outside
 
     def effect_of(self, tool: str) -> Effect:
         own = self.tools.get(tool)

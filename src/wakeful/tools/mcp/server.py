@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
+
 from wakeful.tools.mcp.listing import Listed, Listing, checked, name_of
 from wakeful.tools.mcp.options import McpServerSettings
 from wakeful.tools.running import is_cancelled
@@ -116,11 +118,15 @@ class McpServer:
         if connection is None or connection.ended:
             ended = "" if connection is None else connection.ended
             why = ended or self._problem or "it has not answered yet"
-            return _refusal(f"the MCP server {self.name!r} is not reachable: {why}")
+            return self._said(_refusal(f"the MCP server {self.name!r} is not reachable: {why}"))
         listed = self._listing.tools.get(name)
         if listed is None:
             return _refusal(f"the MCP server {self.name!r} no longer has this tool")
-        return await connection.call(listed.name, arguments, context.key)
+        return self._said(await connection.call(listed.name, arguments, context.key))
+
+    def _said(self, result: ToolResult) -> ToolResult:
+        """Return a result as what it is: somebody else's words, unless the operator trusts them."""
+        return msgspec.structs.replace(result, is_external=not self._settings.trusted)
 
     async def _stay_connected(self) -> None:
         """Connect and keep the list of tools in step; raise when that is over."""

@@ -1,17 +1,22 @@
 """Export: a transcript leaves as lines, page by page."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+import asyncio
+import hashlib
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
+from wakeful import attachments
 from wakeful.store.database import Row, Store
 from wakeful.transcript.branches import BRANCHES, CHAIN
 from wakeful.transcript.entries import ENTRIES
-from wakeful.transcript.jsonl import writing
+from wakeful.transcript.jsonl import images, writing
 from wakeful.transcript.jsonl.file import prefix_of
 from wakeful.transcript.jsonl.numbers import Numbers
 from wakeful.transcript.jsonl.references import references, renamed
 from wakeful.transcript.jsonl.writing import Links
-from wakeful.vocabulary.entry import CompactionBody, Entry
+from wakeful.vocabulary.entry import CompactionBody, Entry, attached
 from wakeful.vocabulary.errors import NotFound
 from wakeful.vocabulary.record import Record
 
@@ -33,13 +38,15 @@ class ExportSource(Record):
     started_at: int
     branch: str  # the active one: its entries come last
     leaf_depth: int
+    leaf_id: str | None
 
 
 async def source(store: Store, session_key: str, transcript_id: str | None = None) -> ExportSource:
     """Return a transcript of a session: the one it goes on in, or one from before a reset."""
     rows = await store.read(
-        "SELECT transcript_id, started_at, branch, leaf_depth, 0 AS is_past FROM sessions "
-        "WHERE key = :key UNION ALL SELECT id, started_at, branch, leaf_depth, 1 "
+        "SELECT transcript_id, started_at, branch, leaf_depth, leaf_id, 0 AS is_past "
+        "FROM sessions WHERE key = :key "
+        "UNION ALL SELECT id, started_at, branch, leaf_depth, leaf_id, 1 "
         "FROM past_transcripts WHERE session_key = :key ORDER BY is_past",
         key=session_key,
     )
@@ -53,6 +60,7 @@ async def source(store: Store, session_key: str, transcript_id: str | None = Non
                 started_at=row[1],
                 branch=row[2],
                 leaf_depth=row[3],
+                leaf_id=row[4],
             )
     raise NotFound("transcript", f"no transcript {str(transcript_id)[:80]!r} in this session")
 
@@ -61,17 +69,17 @@ async def export(store: Store, wanted: ExportSource) -> AsyncGenerator[bytes, No
     """Yield whole lines, many at a time; memory does not grow with the transcript's texts.
 
     First come the lines of the file it was imported from, in their order, then what was said
-    since, branch by branch, the active one last. The branches of a session that forked off are
-    its own, and leave with it alone. When the session is deleted meanwhile it ends in NotFound:
-    what was left out must not seem to be all.
+    since, branch by branch, the active one last. If the session stands elsewhere than at the last
+    of them, a line says where. The branches of a session that forked off are its own, and leave
+    with it alone. When the session is deleted meanwhile it ends in NotFound: what was left out
+    must not seem to be all.
     """
     has_begun = await _has_begun(store, wanted)
     rows = await store.read(
         "SELECT header FROM imports WHERE transcript_id = :id", id=wanted.transcript_id
     )
-    header = rows[0][0] if has_begun and rows else None
-    name = wanted.transcript_id if has_begun else wanted.branch
-    yield (header.encode() if header else writing.header(name, wanted.started_at)) + b"\n"
+    header = rows[0][0] if rows else None
+    yield _header(wanted, header, has_begun=has_begun) + b"\n"
     scribe = _Scribe(store)
     prefix = prefix_of(wanted.transcript_id) if has_begun and rows else None
     if prefix is not None:
@@ -80,7 +88,21 @@ async def export(store: Store, wanted: ExportSource) -> AsyncGenerator[bytes, No
     async for segment in _segments(store, wanted, has_begun, prefix):
         async for page in _pages(store, segment):
             yield await scribe.written(page)
+    last = await scribe.leaf(wanted.leaf_id)
     await source(store, wanted.session_key, wanted.transcript_id)
+    if last is not None:
+        yield last
+
+
+def _header(wanted: ExportSource, imported: str | None, *, has_begun: bool) -> bytes:
+    """Return the first line: that of the file it came from, or one that names where it forked."""
+    if has_begun and imported is not None:
+        return imported.encode()
+    if has_begun:
+        return writing.header(wanted.transcript_id, wanted.started_at, None)
+    known = None if imported is None else msgspec.json.decode(imported).get("id")
+    parent = known if isinstance(known, str) else writing.header_id(wanted.transcript_id)
+    return writing.header(wanted.branch, wanted.started_at, parent)
 
 
 async def _has_begun(store: Store, wanted: ExportSource) -> bool:
@@ -109,6 +131,7 @@ class _Scribe:
         self._taken = Numbers()
         self._whole: set[str] = set()  # ids whose end was another's name already
         self._last: tuple[str, str] = ("", "")  # the id and the name of the entry before
+        self._last_at = 0
 
     async def written(self, rows: Sequence[Row]) -> bytes:
         lines = [await self._line(ENTRIES.read(row[:-2]), row[-2], row[-1]) for row in rows]
@@ -119,9 +142,20 @@ class _Scribe:
         if kept is None:
             line = await self._composed(entry, name)
         else:
-            line = kept.encode()
-        self._last = entry.id, name
+            line = images.unfolded(kept, await self._contents(entry)).encode()
+        self._last, self._last_at = (entry.id, name), entry.at
         return line
+
+    async def leaf(self, leaf_id: str | None) -> bytes | None:
+        """Return the line that says where the session stands; None: at the last line."""
+        last_id, last_name = self._last
+        if leaf_id == (last_id or None):
+            return None
+        target = None if leaf_id is None else await self._name_of(leaf_id)
+        digits = hashlib.blake2b(f"{last_name} {target}".encode(), digest_size=32).hexdigest()
+        names = (digits[:size] for size in (8, 16, 64))
+        name = next((name for name in names if self._taken.add(name, 0)), digits)
+        return writing.leaf(name, target, self._last_at) + b"\n"
 
     async def _composed(self, entry: Entry, name: str) -> bytes:
         body = entry.content()
@@ -136,7 +170,17 @@ class _Scribe:
             parent=None if entry.parent_id is None else await self._name_of(entry.parent_id),
             first_kept=first_kept or name,
         )
-        return writing.line(entry.kind, entry.at, renamed(entry.kind, body, names), links)
+        contents = await self._contents(entry)
+        return writing.line(entry.kind, entry.at, renamed(entry.kind, body, names), links, contents)
+
+    async def _contents(self, entry: Entry) -> Mapping[str, str]:
+        """Return the bytes of what is attached to an entry."""
+        hashes = [one.hash for one in attached(entry)]
+        if not hashes:
+            return writing.NO_CONTENTS
+        return await asyncio.to_thread(
+            images.canonical, await attachments.read(self._store, hashes)
+        )
 
     def _named(self, entry_id: str, given: str | None) -> str:
         """Name an entry: as its file did, else by the end of its id, else by all of it."""

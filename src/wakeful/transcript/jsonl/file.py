@@ -8,15 +8,32 @@ from typing import Any
 
 import msgspec
 
-from wakeful.transcript.jsonl import writing
+from wakeful.transcript.jsonl import images, writing
 from wakeful.transcript.jsonl.numbers import Numbers
-from wakeful.transcript.jsonl.reading import Object, Unreadable, parse, read, time_of
+from wakeful.transcript.jsonl.reading import (
+    LEAF,
+    Object,
+    Unknown,
+    Unreadable,
+    opaque,
+    parse,
+    read,
+    time_of,
+)
 from wakeful.transcript.jsonl.references import references, renamed
 from wakeful.transcript.jsonl.splitting import LONGEST_LINE, Piece
 from wakeful.transcript.jsonl.tree import Tree
 from wakeful.transcript.jsonl.writing import VERSION, Links
-from wakeful.vocabulary.entry import Body, CompactionBody, EntryKind, NoteBody, encode_body
+from wakeful.vocabulary.entry import (
+    Body,
+    CompactionBody,
+    EntryKind,
+    NoteBody,
+    attachments_of,
+    encode_body,
+)
 from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.stimulus import ReadyAttachment
 from wakeful.vocabulary.text import one_line
 
 MOST_TROUBLES = 100  # that are told one by one; the others are counted
@@ -51,6 +68,7 @@ class Found(Record):
     body: str
     name: str | None  # where it is not the end of the id
     line: str | None  # where it is not what we would write
+    brought: tuple[ReadyAttachment, ...] = ()  # images, and what else is attached
 
 
 def prefix_of(transcript_id: str) -> str:
@@ -74,6 +92,7 @@ class File:
         self.compactions = array("I")
         self.troubles: list[Trouble] = []
         self.trouble_count = 0
+        self.unknown_count = 0  # lines that are kept, and that nobody here reads
         self._prefix = prefix_of(transcript_id)
         self._version: int | None = None
         self._numbers = Numbers()
@@ -141,6 +160,9 @@ class File:
         parent, is_moved = self._parent(piece, line)
         try:
             kind, body = read(line)
+        except Unknown:
+            self.unknown_count += 1
+            kind, body = opaque(line)
         except Unreadable as why:
             # What follows it goes on where it would have been.
             self._numbers.add(name, _ROOT if parent is None else parent)
@@ -173,6 +195,8 @@ class File:
             self.label = one_line(body.text, LONGEST_LABEL) or None
         parent_name = None if parent is None else self._name_of(parent)
         links = Links(name=name, parent=parent_name, first_kept=first_kept)
+        brought = images.found_in(line) if attachments_of(body) else []
+        written = writing.line(kind, at, body, links, {one.hash: one.data for one in brought})
         return Found(
             number=number,
             id=self.id_of(number),
@@ -182,7 +206,8 @@ class File:
             at=at,
             body=encode_body(renamed(kind, body, self._our_ids(kind, body))).decode(),
             name=None if is_short else name,
-            line=None if writing.line(kind, at, body, links) == text else text.decode(),
+            line=None if written == text else images.folded(text.decode(), brought),
+            brought=tuple(brought),
         )
 
     def _upgrade(self, line: Object) -> bool:
@@ -207,10 +232,14 @@ class File:
 
     def _parent(self, piece: Piece, line: Object) -> tuple[int | None, bool]:
         """Return the number of the line above, and whether it is another than the line says."""
-        name = line.get("parentId")
+        is_leaf = line.get("type") == LEAF
+        # Whatever it was written below: the conversation stands at the line that it names.
+        name = line.get("targetId" if is_leaf else "parentId")
         if name is None:
             return None, False
         number = self._numbers.get(name) if isinstance(name, str) else None
+        if is_leaf and number is not None and number != _ROOT:
+            return number, False
         if number is None:
             above = "made the first" if self._last is None else "put below the line before it"
             self._tell(piece, f"its parent {str(name)[:64]!r} is not above it", above)

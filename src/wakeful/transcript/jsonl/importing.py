@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import msgspec
 
+from wakeful import attachments
 from wakeful.bus.bus import Bus
 from wakeful.store.database import Store, Tx
 from wakeful.transcript.entries import APPENDED, ENTRIES
@@ -42,6 +43,7 @@ class ImportReport(Record):
     branches: int
     troubles: int
     told: Sequence[Trouble]  # the first of them
+    unknown: int = 0  # lines that were kept though nobody here reads them
 
 
 class Importer:
@@ -83,6 +85,7 @@ class Importer:
             branches=file.tree.branches,
             troubles=file.trouble_count,
             told=file.troubles,
+            unknown=file.unknown_count,
         )
 
     async def _refuse_existing(self, key: SessionKey) -> None:
@@ -196,6 +199,8 @@ class ImportWork:
             tx.many(_ADD_BRANCH, [{**branch, "created_at": tx.now} for branch in branches])
             tx.many(ENTRIES.insert, [ENTRIES.params(entry) for entry in entries])
             imports.add_lines(tx, kept)
+            for one in found:
+                attachments.keep(tx, one.id, one.brought)
             for branch in {entry.branch for entry in entries}:
                 tx.notify(APPENDED, branch)
 

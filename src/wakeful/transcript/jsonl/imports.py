@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
+from wakeful import attachments
 from wakeful.store.database import Tx
 from wakeful.store.rows import RowTable
 from wakeful.transcript.jsonl.file import prefix_of
@@ -94,6 +95,7 @@ def undo(tx: Tx, transcript_id: str, limit: int) -> bool:
     )
     ids = [row[0] for row in rows]
     if ids:
+        attachments.release(tx, ids)
         tx.run("DELETE FROM entry_lines WHERE entry_id IN :ids", ids=ids)
         tx.run("DELETE FROM entries WHERE id IN :ids", ids=ids)
         return False

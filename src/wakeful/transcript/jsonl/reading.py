@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
+from wakeful.transcript.jsonl.images import is_image, with_attachments
 from wakeful.vocabulary.entry import (
     AssistantBody,
     Body,
@@ -43,12 +44,21 @@ STOP_REASONS: dict[str, StopReason] = {
     "aborted": "aborted",
 }
 
+# Of newer releases: kept as they are, and read by nobody.
+LEAF = "leaf"  # names the entry at which the conversation stands
+_UNREAD = frozenset({LEAF, "usage"})
+OPAQUE = "opaque"
+
 Object = dict[str, Any]
 Said = tuple[EntryKind, Body]
 
 
 class Unreadable(Exception):
     """A line that cannot become an entry; says why."""
+
+
+class Unknown(Unreadable):
+    """A line of a kind that nobody here knows; it can be kept."""
 
 
 def parse(line: bytes) -> Object:
@@ -75,6 +85,8 @@ def read(line: Object) -> Said:
         "custom_message": _custom_message,
         "compaction": _compaction,
         "branch_summary": _branch_summary,
+        "context_edit": _context_edit,
+        "reset": _reset,
         "model_change": lambda line: (
             EntryKind.MODEL_CHANGE,
             NoteBody(topic=_word(line, "provider"), text=_word(line, "modelId")),
@@ -84,12 +96,45 @@ def read(line: Object) -> Said:
             NoteBody(topic=_word(line, "targetId"), text=_word(line, "label")),
         ),
         **dict.fromkeys(SETTINGS, _setting),
+        **dict.fromkeys(_UNREAD, opaque),
     }
-    reader = readers.get(kind) if isinstance(kind, str) else None
+    if not isinstance(kind, str):
+        raise Unreadable("a line without a kind")
+    reader = readers.get(kind)
     if reader is None:
-        raise Unreadable(f"unknown kind {str(kind)[:40]!r}")
+        raise Unknown(f"unknown kind {str(kind)[:40]!r}")
     said = reader(line)
-    return said if OURS not in line else _with_ours(said, line[OURS])
+    kind, body = said if OURS not in line else _with_ours(said, line[OURS])
+    return kind, with_attachments(body, line)
+
+
+def opaque(line: Object) -> Said:
+    """Return a line that is only kept."""
+    return EntryKind.CUSTOM, NoteBody(topic=OPAQUE, text=str(line.get("type"))[:40])
+
+
+def edited(body: Body, replacement: str) -> Body | None:
+    """Return an entry with the content that an edit of the context gives it; None: without it.
+
+    Content that cannot be read leaves it out, too: it was not to be read as it is.
+    """
+    try:
+        content = msgspec.json.decode(replacement)
+        if content is None:
+            return None
+        match body:
+            case UserBody() | NoteBody():
+                return msgspec.structs.replace(body, text=text_of(content))
+            case ToolBody():
+                result = msgspec.structs.replace(body.message, text=text_of(content))
+                return msgspec.structs.replace(body, message=result)
+            case AssistantBody():
+                reply = msgspec.structs.replace(body.message, content=_blocks(content))
+                return msgspec.structs.replace(body, message=reply)
+            case CompactionBody():
+                return body
+    except (msgspec.DecodeError, Unreadable):
+        return None
 
 
 def time_of(line: Object) -> int | None:
@@ -114,6 +159,7 @@ def text_of(content: Any) -> str:
     return "\n".join(
         str(block.get("text", "")) if block.get("type") == "text" else f"[{block.get('type')}]"
         for block in _objects(cast("list[Any]", content))
+        if not is_image(block)
     )
 
 
@@ -123,9 +169,15 @@ def _mended(line: bytes) -> Any:
     From text: of bytes, json would guess an encoding.
     """
     try:
-        return clean_json(json.loads(line.decode().removeprefix("\ufeff")))
+        text = line.decode().removeprefix("\ufeff")
+        return clean_json(json.loads(text, parse_constant=_refused_constant))
     except (ValueError, RecursionError):
         raise Unreadable("not JSON") from None
+
+
+def _refused_constant(name: str) -> Any:
+    """Refuse NaN and the infinities, which are no JSON though Python reads them."""
+    raise ValueError(name)
 
 
 def _is_deep(value: Any) -> bool:
@@ -161,28 +213,43 @@ def _message(line: Object) -> Said:
             kind = (
                 EntryKind.CUSTOM if message.get("excludeFromContext") else EntryKind.CUSTOM_MESSAGE
             )
-            told = f"$ {message.get('command', '')}\n{message.get('output', '')}"
-            return kind, NoteBody(topic="bash", text=told)
+            return kind, NoteBody(topic="bash", text=_command(message))
         case "branchSummary" | "compactionSummary":
             note = NoteBody(topic=_word(message, "fromId"), text=_word(message, "summary"))
             return EntryKind.BRANCH_SUMMARY, note
         case role:
-            raise Unreadable(f"unknown role {str(role)[:40]!r}")
+            if not isinstance(role, str):
+                raise Unreadable("a message without a role")
+            raise Unknown(f"unknown role {role[:40]!r}")
+
+
+def _command(message: Object) -> str:
+    """Return a command that somebody ran, what it printed, and how it ended."""
+    told = f"$ {message.get('command', '')}\n{message.get('output', '')}"
+    code = message.get("exitCode")
+    if message.get("cancelled") is True:
+        told += "\n(cancelled)"
+    elif isinstance(code, int) and code != 0:
+        told += f"\n(exit code {code})"
+    return told
 
 
 def _assistant(message: Object) -> AssistantMessage:
-    content = message.get("content")
-    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-    if not isinstance(blocks, list):
-        raise Unreadable("content is neither text nor blocks")
-    read_blocks = map(_block, _objects(cast("list[Any]", blocks)))
     return AssistantMessage(
-        content=tuple(block for block in read_blocks if block is not None),
+        content=_blocks(message.get("content")),
         stop_reason=STOP_REASONS.get(_word(message, "stopReason"), "stop"),
         provider=_word(message, "provider"),
         model=_word(message, "model"),
         usage=_usage(_object(message.get("usage"))),
     )
+
+
+def _blocks(content: Any) -> tuple[Block, ...]:
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    if not isinstance(blocks, list):
+        raise Unreadable("content is neither text nor blocks")
+    found = map(_block, _objects(cast("list[Any]", blocks)))
+    return tuple(block for block in found if block is not None)
 
 
 def _block(block: Object) -> Block | None:
@@ -255,6 +322,20 @@ def _compaction(line: Object) -> Said:
 def _branch_summary(line: Object) -> Said:
     note = NoteBody(topic=_word(line, "fromId"), text=_word(line, "summary"))
     return EntryKind.BRANCH_SUMMARY, note
+
+
+def _context_edit(line: Object) -> Said:
+    content = _object(line.get("replacement")).get("content")
+    text = msgspec.json.encode(content).decode()
+    return EntryKind.CONTEXT_EDIT, NoteBody(topic=_word(line, "targetId"), text=text)
+
+
+def _reset(line: Object) -> Said:
+    """A conversation that begins anew is one of which no summary is left."""
+    body = CompactionBody(
+        summary="", first_kept_depth=0, tokens_before=0, details={"reset": _word(line, "reason")}
+    )
+    return EntryKind.COMPACTION, body
 
 
 def _setting(line: Object) -> Said:

@@ -6,7 +6,7 @@ import msgspec
 
 from wakeful.vocabulary.entry import Body, CompactionBody, EntryKind, NoteBody
 
-_TOPIC_IS_ENTRY = frozenset({EntryKind.LABEL, EntryKind.BRANCH_SUMMARY})
+_TOPIC_IS_ENTRY = frozenset({EntryKind.LABEL, EntryKind.BRANCH_SUMMARY, EntryKind.CONTEXT_EDIT})
 
 
 def references(kind: EntryKind, body: Body) -> list[str]:

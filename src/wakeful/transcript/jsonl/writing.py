@@ -1,12 +1,14 @@
 """One of our entries as a line of their format."""
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, assert_never, cast
 
 import msgspec
 
-from wakeful.transcript.jsonl.reading import OURS, SETTINGS, STOP_REASONS, Object, read
+from wakeful.transcript.jsonl import images
+from wakeful.transcript.jsonl.reading import LEAF, OURS, SETTINGS, STOP_REASONS, Object, read
 from wakeful.vocabulary.entry import (
     AssistantBody,
     Body,
@@ -15,11 +17,14 @@ from wakeful.vocabulary.entry import (
     NoteBody,
     ToolBody,
     UserBody,
+    attachments_of,
 )
 from wakeful.vocabulary.message import AssistantMessage, Block, Text, Thinking, Usage
 from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.stimulus import KeptAttachment
 
 VERSION = 3
+NO_CONTENTS: Mapping[str, str] = {}
 
 _encode = msgspec.json.Encoder().encode
 _STOP_NAMES = {ours: theirs for theirs, ours in STOP_REASONS.items()} | {"limit": "length"}
@@ -34,24 +39,42 @@ class Links(Record):
     first_kept: str = ""  # of a compaction
 
 
-def header(transcript_id: str, started_at: int) -> bytes:
-    """Return the first line of a transcript that began here."""
+def header_id(transcript_id: str) -> str:
+    """Return what the file of a transcript that began here is called."""
     digits = hashlib.blake2b(transcript_id.encode(), digest_size=16).hexdigest()
-    parts = (digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:])
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+
+def header(transcript_id: str, started_at: int, parent: str | None) -> bytes:
+    """Return the first line of a transcript that began here, or forked off another file."""
+    told: Object = {
+        "type": "session",
+        "version": VERSION,
+        "id": header_id(transcript_id),
+        "timestamp": iso(started_at),
+        "cwd": "",
+    }
+    return _encode(told if parent is None else {**told, "parentSession": parent})
+
+
+def leaf(name: str, target: str | None, at: int) -> bytes:
+    """Return the line that says where a conversation stands, if that is not the line before.
+
+    It lies below what it names: so whoever does not know it goes on there, too.
+    """
     return _encode(
-        {
-            "type": "session",
-            "version": VERSION,
-            "id": "-".join(parts),
-            "timestamp": iso(started_at),
-            "cwd": "",
-        }
+        {"type": LEAF, "id": name, "parentId": target, "timestamp": iso(at), "targetId": target}
     )
 
 
-def line(kind: EntryKind, at: int, body: Body, links: Links) -> bytes:
-    """Return an entry as a line; what their format has no field for is added in one of ours."""
-    fields = _fields(kind, at, body, links)
+def line(
+    kind: EntryKind, at: int, body: Body, links: Links, contents: Mapping[str, str] = NO_CONTENTS
+) -> bytes:
+    """Return an entry as a line; what their format has no field for is added in one of ours.
+
+    `contents` has the bytes of what is attached, in base64 and by hash.
+    """
+    fields = _fields(kind, at, body, links, contents)
     told = {
         "type": fields.pop("type"),
         "id": links.name,
@@ -59,7 +82,12 @@ def line(kind: EntryKind, at: int, body: Body, links: Links) -> bytes:
         "timestamp": iso(at),
         **fields,
     }
-    ours = _ours(kind, body, *read(told))
+    held = (
+        {images.OURS_FILES: files}
+        if (files := images.files(attachments_of(body), contents))
+        else {}
+    )
+    ours = _ours(kind, body, *read({**told, OURS: held})) | held
     return _encode({**told, OURS: ours} if ours else told)
 
 
@@ -72,10 +100,12 @@ def iso(wall_ms: int) -> str:
     return f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z".rjust(24, "0")
 
 
-def _fields(kind: EntryKind, at: int, body: Body, links: Links) -> Object:
+def _fields(
+    kind: EntryKind, at: int, body: Body, links: Links, contents: Mapping[str, str]
+) -> Object:
     match body:
         case UserBody():
-            message = {"role": "user", "content": _text(body.text)}
+            message = {"role": "user", "content": _content(body.text, body.attachments, contents)}
         case AssistantBody():
             message = _assistant(body.message)
         case ToolBody():
@@ -83,7 +113,7 @@ def _fields(kind: EntryKind, at: int, body: Body, links: Links) -> Object:
                 "role": "toolResult",
                 "toolCallId": body.message.call_id,
                 "toolName": body.message.name,
-                "content": _text(body.message.text),
+                "content": _content(body.message.text, body.message.attachments, contents),
                 "isError": body.message.is_error,
             }
         case CompactionBody():
@@ -148,6 +178,8 @@ def _note(kind: EntryKind, note: NoteBody) -> Object:
             return {"type": "branch_summary", "fromId": note.topic, "summary": note.text}
         case EntryKind.MODEL_CHANGE:
             return {"type": "model_change", "provider": note.topic, "modelId": note.text}
+        case EntryKind.CONTEXT_EDIT:
+            return {"type": kind.value, "targetId": note.topic, "replacement": _replacement(note)}
         case EntryKind.LABEL:
             return {"type": "label", "targetId": note.topic, "label": note.text}
         case EntryKind.CUSTOM if note.topic in SETTINGS:
@@ -163,8 +195,20 @@ def _note(kind: EntryKind, note: NoteBody) -> Object:
             }
 
 
-def _text(text: str) -> list[Object]:
-    return [{"type": "text", "text": text}]
+def _replacement(note: NoteBody) -> Object | None:
+    try:
+        content = msgspec.json.decode(note.text)
+    except msgspec.DecodeError:  # told in our own field
+        return None
+    return None if content is None else {"content": content}
+
+
+def _content(
+    text: str, attachments: Sequence[KeptAttachment], contents: Mapping[str, str]
+) -> list[Object]:
+    pictures = images.blocks(attachments, contents)
+    said = [] if pictures and not text else [{"type": "text", "text": text}]
+    return [*said, *pictures]
 
 
 def _ours(kind: EntryKind, body: Body, their_kind: EntryKind, their_body: Body) -> Object:

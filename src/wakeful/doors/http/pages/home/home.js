@@ -10,7 +10,7 @@ const WAIT_S = 110;
 // An EventSource tells only the kinds that it was asked for.
 const KINDS = [
   ...["accepted", "claimed", "pending", "done", "merged", "failed", "cancelled", "suppressed", "expired", "parked", "held"].map((state) => "stimulus." + state),
-  ...["started", "resumed", "left", "tool", "finished"].map((state) => "turn." + state),
+  ...["started", "resumed", "left", "tool", "fell_back", "finished"].map((state) => "turn." + state),
   ...["queued", "sent", "retry", "acknowledged", "failed", "expired"].map((state) => "delivery." + state),
   ...["created", "reset", "forked", "changed", "deleted", "imported", "compacted", "compaction_failed", "compaction_undone"].map((what) => "session." + what),
   "timer.fired", "timer.failed", "sleep.woken",

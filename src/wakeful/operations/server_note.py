@@ -1,4 +1,7 @@
-"""Where the server of a home listens: a small file that it writes, and others believe with care."""
+"""Where the server of a home listens: a small file that it writes, and others believe with care.
+
+It also says what came of the last new settings, for whoever sent them there.
+"""
 
 import os
 from pathlib import Path
@@ -10,6 +13,16 @@ from wakeful.vocabulary.record import Record
 NAME = "server.json"
 
 
+class Reload(Record):
+    """What came of reading the settings again while the server runs."""
+
+    number: int  # 1 for the first
+    at: int
+    changed: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()  # keys that only a new start changes
+    problems: tuple[str, ...] = ()  # why the earlier settings stay
+
+
 class RunningServer(Record):
     """A server that was started in a home."""
 
@@ -17,6 +30,17 @@ class RunningServer(Record):
     url: str
     started_at: int
     has_file: bool = True  # its database is the file in the home
+    reload: Reload | None = None  # the last time that it read its settings again
+
+
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+
+
+def reachable(url: str) -> str:
+    """Return an address that works on this machine, also when the server listens everywhere."""
+    for everywhere, here in EVERYWHERE.items():
+        url = url.replace(f"//{everywhere}:", f"//{here}:").replace(f"[{everywhere}]", f"[{here}]")
+    return url
 
 
 def note(home: Path, running: RunningServer) -> None:
@@ -27,6 +51,13 @@ def note(home: Path, running: RunningServer) -> None:
         os.fchmod(descriptor, 0o600)
         file.write(msgspec.json.encode(running))
     draft.rename(home / NAME)
+
+
+def note_reload(home: Path, outcome: Reload) -> None:
+    """Write down what came of new settings, if the note is still this process's own."""
+    found = _read(home)
+    if found is not None and found.pid == os.getpid():
+        note(home, msgspec.structs.replace(found, reload=outcome))
 
 
 def forget(home: Path) -> None:

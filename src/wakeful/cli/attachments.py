@@ -1,0 +1,68 @@
+"""`sessions attachments`, `sessions take`: the files of a conversation, and files to send."""
+
+import base64
+from collections.abc import Sequence
+from mimetypes import guess_type
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from wakeful.cli.client import segment
+from wakeful.cli.context import CliContext
+from wakeful.cli.exits import CommandFailed
+from wakeful.cli.look import SessionName
+from wakeful.cli.output import safe
+from wakeful.cli.transfer import STREAM, target_of
+
+UNKNOWN = "application/octet-stream"
+
+Files = Annotated[
+    list[Path] | None,
+    typer.Option("--file", "-f", metavar="FILE", help="A file that goes along; may be repeated."),
+]
+Limit = Annotated[int, typer.Option(min=1, max=1000, help="How many of the newest.")]
+Id = Annotated[str, typer.Argument(help="The id that `sessions attachments` shows.")]
+Target = Annotated[
+    str, typer.Option("--output", "-o", metavar="FILE", help="Where to; - is standard output.")
+]
+
+
+def attachments(desk: CliContext, session: SessionName, limit: Limit = 50) -> None:
+    """List what is attached to a conversation, the newest first."""
+    path = f"/api/sessions/{segment(session)}/attachments"
+    found: dict[str, Any] = desk.reader().get(path, limit=limit)
+    lines = [_line(one) for one in found["items"]]
+    desk.out.data(found, lines or ["nothing is attached"])
+
+
+def take(desk: CliContext, session: SessionName, id: Id, output: Target = STREAM) -> None:
+    """Write something that is attached to a conversation to a file."""
+    path = f"/api/sessions/{segment(session)}/attachments/{segment(id)}"
+    size = 0
+    with target_of(output) as target, desk.needed_server().lines(path) as parts:
+        for part in parts:
+            target.write(part)
+            size += len(part)
+    if output != STREAM:
+        desk.out.data({"file": output, "bytes": size}, [f"{output} has {size} bytes"])
+
+
+def _line(one: dict[str, Any]) -> str:
+    kind = safe(one["media_type"], 80)
+    return f"{one['id']}  {safe(one['name'], 80)}  ({kind}, {one['size']} bytes)"
+
+
+def read_files(paths: Sequence[Path]) -> list[dict[str, str]]:
+    """Return files as a message brings them along."""
+    try:
+        return [
+            {
+                "name": path.name,
+                "media_type": guess_type(path.name)[0] or UNKNOWN,
+                "data": base64.b64encode(path.read_bytes()).decode(),
+            }
+            for path in paths
+        ]
+    except OSError as error:
+        raise CommandFailed(f"{error.filename}: {error.strerror}") from error

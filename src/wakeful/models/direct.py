@@ -1,0 +1,210 @@
+"""A model that is spoken to directly, in one of the wire formats that nearly everybody uses."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Generator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from http import HTTPStatus
+
+from msgspec.structs import replace
+
+from wakeful.models.events import EventReader
+from wakeful.models.formats.format import Answer, Finish, Format, Reader, Refused
+from wakeful.models.model import LONGEST_REPLY, Delta, Piece, Reply, Request
+from wakeful.models.prices import Price, price_of
+from wakeful.models.statuses import (
+    UNREACHABLE,
+    Refusal,
+    read_refusal,
+    refusal_within,
+    sorted_refusal,
+    told,
+)
+from wakeful.models.thinking import nearest
+from wakeful.models.windows import stated_window, tokens_of_request
+from wakeful.net.addresses import allow
+from wakeful.net.streamed import AddressRefused, OutOfReach, StreamedAnswer, StreamingClient
+from wakeful.net.target import parse
+from wakeful.vocabulary.agent import ThinkingLevel
+from wakeful.vocabulary.clock import Clock, SystemClock
+from wakeful.vocabulary.errors import Garbled, Permanent, Transient, WakefulError
+from wakeful.vocabulary.message import StopReason, Thinking, ToolCall
+from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.text import clean
+
+SIGN_OF_LIFE = Delta(text="")
+LARGEST_REFUSAL = 64 * 1024  # bytes that are read of an answer that is none
+EVENT_STREAM = "text/event-stream"
+
+log = logging.getLogger(__name__)
+
+
+class Endpoint(Record):
+    """Where a model is, and who it is there."""
+
+    name: str  # the whole one, `provider:model`
+    provider: str  # under which its thoughts are kept, and its prices are listed
+    model: str
+    base_url: str
+    key: str = ""
+
+
+class DirectModel:
+    """One model of a provider, and the connections to it."""
+
+    def __init__(self, endpoint: Endpoint, form: Format, clock: Clock) -> None:
+        target = parse(f"{endpoint.base_url.rstrip('/')}{form.path}", "base_url")
+        self._endpoint = endpoint
+        self._format = form
+        self._path = target.path
+        # Whoever chose the address may lead it anywhere, except to what is odd anywhere.
+        self._client = StreamingClient(target, clock, allowed=allow([target.host]))
+        self._prices: dict[str, Price | None] = {}  # by the names that the provider calls it
+        self._told: set[str] = set()  # warnings that were given already
+
+    @property
+    def name(self) -> str:
+        return self._endpoint.name
+
+    @property
+    def context_window(self) -> int | None:
+        return stated_window(self.name)
+
+    async def stream(self, request: Request) -> AsyncGenerator[Piece, None]:
+        """Ask; words that come together are shown together."""
+        level = None if request.thinking is None else self._level(request.thinking)
+        reader, events = self._format.reader(), EventReader()
+        with self._translated(request):
+            async with self._asked(request, level) as answer:
+                while chunk := await answer.read():
+                    yield self._shown(reader, events.feed(chunk))
+                yield self._shown(reader, events.end())
+        yield self._reply(reader)
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+    @asynccontextmanager
+    async def _asked(
+        self, request: Request, level: ThinkingLevel | None
+    ) -> AsyncGenerator[StreamedAnswer, None]:
+        """Give an answer that has begun; a request that is known how to mend is sent once more."""
+        write = self._format.body
+        # Pictures are megabytes, which are not for the loop.
+        body = await asyncio.to_thread(write, request, level) if request.contents else None
+        async with self._post(body or write(request, level)) as answer:
+            if _is_stream(answer):
+                yield answer
+                return
+            refusal = await self._refusal(answer)
+        mended = self._format.mended_body(request, level, refusal.said)
+        if mended is None:
+            raise self._sorted(refusal, request)
+        log.info("%s refused what it had said before; it is asked without", self.name)
+        async with self._post(mended) as answer:
+            if not _is_stream(answer):
+                raise self._sorted(await self._refusal(answer), request)
+            yield answer
+
+    def _post(self, body: bytes) -> AbstractAsyncContextManager[StreamedAnswer]:
+        headers = self._format.headers(self._endpoint.key)
+        return self._client.post(self._path, headers, body)
+
+    def _shown(self, reader: Reader, events: list[bytes]) -> Delta:
+        """Read events and return the words that they add."""
+        text = "".join([reader.take(data) for data in events])
+        if reader.size > LONGEST_REPLY:
+            raise Garbled(f"the answer of {self.name} does not end")
+        return Delta(text=clean(text)) if text else SIGN_OF_LIFE
+
+    @contextmanager
+    def _translated(self, request: Request) -> Generator[None]:
+        """Say of whatever goes wrong whose fault it was."""
+        try:
+            yield
+        except Garbled as error:
+            raise Garbled(f"{self.name} answered with something unreadable: {error}") from error
+        except Refused as error:
+            raise self._sorted(refusal_within(error.error), request) from None
+        except OutOfReach as error:
+            more = f" {self._line(str(error))}." if error.is_early else ""
+            raise Transient(f"{self.name} {UNREACHABLE}.{more}") from error
+        except AddressRefused as error:
+            raise Permanent(f"{self.name} cannot be used: {error}") from error
+
+    async def _refusal(self, answer: StreamedAnswer) -> Refusal:
+        body = bytearray()
+        while len(body) < LARGEST_REFUSAL and (chunk := await answer.read()):
+            body += chunk
+        if answer.status < HTTPStatus.MULTIPLE_CHOICES:
+            raise Garbled(f"it is no stream of events but {answer.headers.get('content-type')!r}")
+        after = answer.headers.get("retry-after")
+        return read_refusal(answer.status, bytes(body), after, SystemClock().now())
+
+    def _sorted(self, refusal: Refusal, request: Request) -> WakefulError:
+        tokens = tokens_of_request(request)
+        return sorted_refusal(refusal, self.name, tokens, [self._endpoint.key])
+
+    def _line(self, text: str) -> str:
+        return told(text, [self._endpoint.key])
+
+    def _reply(self, reader: Reader) -> Reply:
+        if reader.finish is None:
+            raise Garbled(f"the answer of {self.name} broke off")
+        if reader.finish == "length" and not _is_usable(reader):
+            raise Garbled(f"the answer of {self.name} grew too long before it said anything whole")
+        answer = reader.answer()
+        if reader.finish == "content_filter" and not answer.content:
+            raise Permanent(f"{self.name} refuses to answer this.")
+        is_calling = any(isinstance(block, ToolCall) for block in answer.content)
+        return Reply(
+            content=answer.content,
+            stop_reason=_stop_reason(reader.finish, is_calling),
+            usage=replace(answer.usage, cost=self._cost(answer)),
+            provider=self._endpoint.provider,
+            model=answer.model or self._endpoint.model,
+        )
+
+    def _cost(self, answer: Answer) -> float:
+        model = answer.model or self._endpoint.model
+        if model not in self._prices:
+            self._prices[model] = price_of(self._endpoint.provider, model)
+        price = self._prices[model]
+        if price is not None:
+            return price.cost(answer.usage)
+        if answer.cost is not None:
+            return answer.cost
+        self._warn_once("nobody knows the price of %s; its cost counts as 0")
+        return 0.0
+
+    def _level(self, wanted: ThinkingLevel) -> ThinkingLevel | None:
+        level = nearest(wanted, self._format.levels)
+        if level is not wanted and wanted is not ThinkingLevel.OFF:
+            self._warn_once("%s cannot think at the level %s; it gets %s", wanted, level or "none")
+        return level
+
+    def _warn_once(self, sentence: str, *words: object) -> None:
+        if sentence not in self._told:
+            self._told.add(sentence)
+            log.warning(sentence, self.name, *words)
+
+
+def _is_stream(answer: StreamedAnswer) -> bool:
+    """Tell whether an answer has begun that is one."""
+    kind = answer.headers.get("content-type", EVENT_STREAM).lower()
+    return answer.status == HTTPStatus.OK and kind.startswith(EVENT_STREAM)
+
+
+def _stop_reason(finish: Finish, is_calling: bool) -> StopReason:
+    if is_calling:
+        return "tool_use"
+    return "length" if finish == "length" else "stop"
+
+
+def _is_usable(reader: Reader) -> bool:
+    """Tell whether anything but thoughts was said before the answer was cut off."""
+    try:
+        blocks = reader.answer().content
+    except Garbled:
+        return False
+    return any(not isinstance(block, Thinking) for block in blocks)

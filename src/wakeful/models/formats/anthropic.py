@@ -1,0 +1,384 @@
+"""Anthropic's Messages."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from wakeful.models.families import Claude, claude
+from wakeful.models.formats.format import (
+    NO_TEXT,
+    Answer,
+    Finish,
+    Reader,
+    Refused,
+    Remembered,
+    arguments_of,
+    call_id_of,
+    decoder,
+    encode,
+    keepsake_of,
+    kept_id,
+)
+from wakeful.models.formats.schemas import cleaned
+from wakeful.models.model import Request, ToolSpec
+from wakeful.vocabulary.agent import ThinkingLevel
+from wakeful.vocabulary.errors import Garbled
+from wakeful.vocabulary.media import DOCUMENT
+from wakeful.vocabulary.message import (
+    AssistantMessage,
+    Block,
+    Message,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolMessage,
+    Usage,
+    UserMessage,
+)
+
+VERSION = "2023-06-01"
+BINDING = "thinking-binding-controls-2026-08-01"  # the beta in which thoughts may be dropped
+STALE_THOUGHT = "The block is bound to a different conversation"
+REDACTED = "redacted_thinking"
+LEAST_BUDGET = 1024  # tokens to think, where a model is given a number
+ROOM_TO_ANSWER = 4096
+
+_CACHED = {"type": "ephemeral", "ttl": "5m"}
+_BUDGETS = {"low": 2048, "medium": 10_000, "high": 16_384, "xhigh": 32_768}
+_FINISHES: dict[str, Finish] = {
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "content_filter",
+}
+
+
+class AnthropicMessages:
+    """How one of Anthropic's models is spoken to."""
+
+    path = "/v1/messages"
+
+    def __init__(self, model: str, provider: str) -> None:
+        self._model = model
+        self._provider = provider
+        self._family: Claude = claude(model)
+        self._drops_stale = False
+        self._tools = Remembered()
+        self._messages = Remembered()
+        self.levels = self._family.levels
+
+    def headers(self, key: str) -> Mapping[str, str]:
+        said = {"anthropic-version": VERSION}
+        if key:
+            said["x-api-key"] = key
+        if self._drops_stale:
+            said["anthropic-beta"] = BINDING
+        return said
+
+    def body(self, request: Request, level: ThinkingLevel | None) -> bytes:
+        thinking, effort = self._thinking(level, request.max_tokens)
+        head: dict[str, Any] = {
+            "model": self._model,
+            "max_tokens": request.max_tokens or self._most_output(thinking),
+            "stream": True,
+            "cache_control": _CACHED,
+        }
+        if thinking is not None:
+            head["thinking"] = thinking
+        if effort is not None:
+            head["output_config"] = {"effort": effort}
+        if request.tools:
+            tools = self._tools.each(request.tools[:-1], _tool)
+            last = _tool(request.tools[-1], cached=True)
+            head["tools"] = Raw(b"[%b]" % b",".join([*tools, last]))
+            head["tool_choice"] = {"type": "auto"}
+        if request.system:
+            head["system"] = [{"type": "text", "text": request.system, "cache_control": _CACHED}]
+        return encode(head)[:-1] + b',"messages":[%b]}' % self._said(request)
+
+    def mended_body(self, request: Request, level: ThinkingLevel | None, said: str) -> bytes | None:
+        """Once thoughts were refused since what came before them has changed, have them dropped."""
+        is_stale = self._family.binds_thoughts and STALE_THOUGHT in said
+        if not is_stale or self._drops_stale:
+            return None
+        self._drops_stale = True
+        return self.body(request, level)
+
+    def reader(self) -> Reader:
+        return _AnthropicReader()
+
+    def _said(self, request: Request) -> bytes:
+        """Return the messages; what people and tools say in a row goes out together."""
+        contents = request.contents
+        blocks = self._messages.each(
+            request.messages, lambda message: self._blocks(message, contents)
+        )
+        said: list[bytes] = []
+        heard: list[bytes] = []
+        for message, encoded in zip(request.messages, blocks, strict=True):
+            if not isinstance(message, AssistantMessage):
+                heard.append(encoded)
+            elif encoded:  # an answer of which nothing is left goes unsaid
+                if heard:
+                    said.append(b'{"role":"user","content":[%b]}' % b",".join(heard))
+                    heard.clear()
+                said.append(b'{"role":"assistant","content":[%b]}' % encoded)
+        if heard:
+            said.append(b'{"role":"user","content":[%b]}' % b",".join(heard))
+        return b",".join(said)
+
+    def _blocks(self, message: Message, contents: Mapping[str, str]) -> bytes:
+        """Return the blocks of one message."""
+        if isinstance(message, AssistantMessage):
+            is_own = message.provider == self._provider
+            blocks = [_block(block, is_own) for block in message.content]
+        elif isinstance(message, ToolMessage):
+            blocks = [
+                {
+                    "tool_use_id": message.call_id,
+                    "type": "tool_result",
+                    "content": _told(message, contents),
+                    "is_error": message.is_error,
+                }
+            ]
+        else:
+            blocks = _told(message, contents)
+        return encode([block for block in blocks if block is not None])[1:-1]
+
+    def _thinking(
+        self, level: ThinkingLevel | None, most: int | None
+    ) -> tuple[dict[str, Any] | None, str | None]:
+        """Return how the model is told to think, and with how much effort."""
+        thinking, effort = self._asked_thinking(level, most)
+        if self._drops_stale and (thinking is None or thinking["type"] == "adaptive"):
+            binding = {"prefix_mismatch_behavior": "drop_block"}
+            thinking = {"type": "adaptive", **(thinking or {}), "block_binding": binding}
+        return thinking, effort
+
+    def _asked_thinking(
+        self, level: ThinkingLevel | None, most: int | None
+    ) -> tuple[dict[str, Any] | None, str | None]:
+        family = self._family
+        if level is None:
+            return None, None
+        if level is ThinkingLevel.OFF:
+            if not family.thinks_unasked:
+                return None, None
+            return {"type": "between_tools" if family.rests_between_tools else "disabled"}, None
+        effort = level.value if family.has_effort else None
+        if family.is_adaptive:
+            return {"type": "adaptive"}, effort
+        budget = _BUDGETS[level.value]
+        if most is not None:
+            budget = min(budget, most - LEAST_BUDGET)
+        if budget < LEAST_BUDGET:
+            return None, effort
+        return {"type": "enabled", "budget_tokens": budget}, effort
+
+    def _most_output(self, thinking: dict[str, Any] | None) -> int:
+        budget: int = (thinking or {}).get("budget_tokens", 0)
+        return max(self._family.most_output, budget + ROOM_TO_ANSWER if budget else 0)
+
+
+def _tool(spec: ToolSpec, *, cached: bool = False) -> bytes:
+    told: dict[str, Any] = {
+        "name": spec.name,
+        "description": spec.description,
+        "input_schema": cleaned(spec.parameters),
+    }
+    return encode({**told, "cache_control": _CACHED} if cached else told)
+
+
+def _told(message: UserMessage | ToolMessage, contents: Mapping[str, str]) -> list[Any]:
+    """Return a text and what goes along with it."""
+    text = message.text if message.text.strip() else NO_TEXT
+    blocks: list[Any] = [{"text": text, "type": "text"}]
+    for one in message.attachments:
+        source = {"type": "base64", "media_type": one.media_type, "data": contents[one.hash]}
+        kind = "document" if one.media_type == DOCUMENT else "image"
+        blocks.append({"type": kind, "source": source})
+    return blocks
+
+
+def _block(block: Block, is_own: bool) -> dict[str, Any] | None:
+    match block:
+        case Text(text=text):
+            return {"text": text, "type": "text"} if text.strip() else None
+        case Thinking(text=text, signature=signature):
+            if not is_own or signature is None:  # nobody else's, and none that is not signed
+                return None
+            if kept_id(block) == REDACTED:
+                return {"type": REDACTED, "data": signature}
+            return {"thinking": text, "signature": signature, "type": "thinking"}
+        case ToolCall():
+            return {
+                "id": block.id,
+                "type": "tool_use",
+                "name": block.name,
+                "input": block.arguments,
+            }
+
+
+class _Counts(Struct):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+
+
+class _Start(Struct):
+    model: str = ""
+    usage: _Counts | None = None
+
+
+class _Head(Struct):
+    """How a block begins."""
+
+    type: str = ""
+    text: str | None = None
+    thinking: str | None = None
+    signature: str | None = None
+    data: str | None = None
+    id: str | None = None
+    name: str | None = None
+    input: dict[str, Any] | None = None
+
+
+class _Delta(Struct):
+    type: str = ""
+    text: str = ""
+    thinking: str = ""
+    signature: str = ""
+    partial_json: str = ""
+    stop_reason: str | None = None
+
+
+class _Event(Struct):
+    type: str
+    index: int = -1
+    delta: _Delta | None = None
+    content_block: _Head | None = None
+    message: _Start | None = None
+    usage: _Counts | None = None
+    error: Any = None
+
+
+_decode = decoder(_Event)
+
+
+class _Part:
+    """A block while it is being written."""
+
+    def __init__(self, head: _Head) -> None:
+        self.kind = head.type
+        self.id = head.id
+        self.name = head.name or ""
+        self.input: dict[str, Any] = head.input or {}
+        self.signature = head.data or head.signature or ""
+        first = head.text or head.thinking or ""
+        self.pieces: list[str] = [first] if first else []
+
+    def block(self) -> Block | None:
+        text = "".join(self.pieces)
+        match self.kind:
+            case "text":
+                return Text(text=text) if text else None
+            case "thinking":
+                return Thinking(text=text, signature=self.signature or None)
+            case "redacted_thinking":
+                kept = keepsake_of(REDACTED)
+                return Thinking(text="", signature=self.signature or None, keepsake=kept)
+            case "tool_use":
+                arguments = arguments_of(self.name, text) or self.input
+                return ToolCall(id=call_id_of(self.id), name=self.name, arguments=arguments)
+            case _:
+                return None
+
+
+class _AnthropicReader:
+    """Reads one answer."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._model: str | None = None
+        self._parts: dict[int, _Part] = {}
+        self._reason: str | None = None
+        self._counts = _Counts()
+        self._is_over = False
+
+    def take(self, data: bytes) -> str:
+        event = _decode(data)
+        match event.type:
+            case "content_block_delta":
+                return self._grow(event)
+            case "content_block_start":
+                return self._open(event)
+            case "message_start":
+                if self._model is not None or event.message is None:
+                    raise Garbled("the answer begins twice, or with nothing")
+                self._model = event.message.model
+                self._count(event.message.usage)
+            case "message_delta":
+                self._refuse_disorder()
+                self._count(event.usage)
+                if event.delta is not None and event.delta.stop_reason:
+                    self._reason = event.delta.stop_reason
+            case "message_stop":
+                self._is_over = True
+            case "error":
+                raise Refused(event.error)
+            case _:
+                pass
+        return ""
+
+    @property
+    def finish(self) -> Finish | None:
+        return None if self._reason is None else _FINISHES.get(self._reason, "stop")
+
+    def answer(self) -> Answer:
+        counts = self._counts
+        read = counts.cache_read_input_tokens or 0
+        written = counts.cache_creation_input_tokens or 0
+        blocks = (part.block() for part in self._parts.values())
+        return Answer(
+            content=tuple(block for block in blocks if block is not None),
+            usage=Usage(
+                input=(counts.input_tokens or 0) + read + written,
+                output=counts.output_tokens or 0,
+                cache_read=read,
+                cache_write=written,
+            ),
+            model=self._model or "",
+        )
+
+    def _open(self, event: _Event) -> str:
+        self._refuse_disorder(event.index)
+        if self._is_over or event.content_block is None or event.index in self._parts:
+            raise Garbled("a block of the answer begins in the wrong place")
+        self._parts[event.index] = _Part(event.content_block)
+        first = event.content_block.text or ""
+        self.size += len(first)
+        return first
+
+    def _grow(self, event: _Event) -> str:
+        part, delta = self._parts.get(event.index), event.delta
+        if part is None or delta is None or self._is_over:
+            raise Garbled("a piece of the answer belongs to no block")
+        if delta.type == "signature_delta":
+            part.signature += delta.signature
+            self.size += len(delta.signature)
+            return ""
+        more = delta.text or delta.thinking or delta.partial_json
+        part.pieces.append(more)
+        self.size += len(more)
+        return more if delta.type == "text_delta" else ""
+
+    def _refuse_disorder(self, index: int = 0) -> None:
+        if self._model is None:
+            raise Garbled(f"block {index} comes before the answer's beginning")
+
+    def _count(self, counts: _Counts | None) -> None:
+        if counts is not None:
+            told = {name: n for name, n in msgspec.structs.asdict(counts).items() if n is not None}
+            self._counts = msgspec.structs.replace(self._counts, **told)

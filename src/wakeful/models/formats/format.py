@@ -1,0 +1,184 @@
+"""What every wire format has in common: it writes a request and reads the events of an answer."""
+
+import json
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, Protocol, TypeVar
+
+import msgspec
+
+from wakeful.models.model import Request
+from wakeful.vocabulary.agent import ThinkingLevel
+from wakeful.vocabulary.errors import Garbled
+from wakeful.vocabulary.message import Block, Keepsake, ToolCall, Usage
+from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.stimulus import KeptAttachment
+from wakeful.vocabulary.text import clean_json, one_line
+
+NO_TEXT = "[no text]"  # providers refuse a message that says nothing
+MOST_REMEMBERED = 16 * 1024 * 1024  # bytes of encoded messages, for each model
+LARGEST_REMEMBERED = 256 * 1024  # of one of them: what is larger is mostly pictures
+
+Finish = Literal["stop", "length", "content_filter"]
+T = TypeVar("T")
+
+encode = msgspec.json.Encoder().encode
+
+
+class Answer(Record):
+    """A whole answer as a format has read it."""
+
+    content: tuple[Block, ...]
+    usage: Usage
+    model: str  # as the provider calls it; empty if it does not
+    cost: float | None = None  # as the provider tells it
+
+
+class Refused(Exception):
+    """An error that came in the middle of an answer."""
+
+    def __init__(self, error: Any) -> None:
+        super().__init__()
+        self.error = error
+
+
+class Reader(Protocol):
+    """Reads one answer."""
+
+    size: int  # characters so far, thoughts and calls too
+
+    @property
+    def finish(self) -> Finish | None:
+        """Why the model stopped; None if it never said that it did."""
+        ...
+
+    def take(self, data: bytes) -> str:
+        """Read an event and return the words that it adds; raise Refused if it is an error."""
+        ...
+
+    def answer(self) -> Answer:
+        """Return what was said; raise Garbled if nobody could read it."""
+        ...
+
+
+class Format(Protocol):
+    """One way of speaking to a provider; one for each model, since it remembers what it wrote."""
+
+    path: str  # behind the base address
+    levels: frozenset[ThinkingLevel]  # that the model tells apart
+
+    def headers(self, key: str) -> Mapping[str, str]: ...
+
+    def body(self, request: Request, level: ThinkingLevel | None) -> bytes:
+        """Write a request; the same messages always give the same bytes."""
+        ...
+
+    def reader(self) -> Reader: ...
+
+    def mended_body(self, request: Request, level: ThinkingLevel | None, said: str) -> bytes | None:
+        """Return what to send instead of what was refused with these words, if that is known."""
+        ...
+
+
+class Remembered:
+    """Encoded forms of objects that do not change, each by the very object."""
+
+    def __init__(self, most_bytes: int = MOST_REMEMBERED) -> None:
+        self._kept: dict[int, tuple[object, bytes]] = {}
+        self._size = 0
+        self._most_bytes = most_bytes
+
+    def each(self, things: Iterable[T], write: Callable[[T], bytes]) -> list[bytes]:
+        """Return the encoded form of each, written only if it was not before."""
+        kept, found = self._kept, list[bytes]()
+        for thing in things:
+            one = kept.get(id(thing))
+            if one is None or one[0] is not thing:
+                one = self._keep(thing, write(thing))
+            found.append(one[1])
+        return found
+
+    def _keep(self, thing: object, encoded: bytes) -> tuple[object, bytes]:
+        if len(encoded) > LARGEST_REMEMBERED:
+            return thing, encoded
+        if self._size + len(encoded) > self._most_bytes:
+            self._kept.clear()  # rare, and all of it can be written again
+            self._size = 0
+        self._size += len(encoded)
+        self._kept[id(thing)] = one = (thing, encoded)
+        return one
+
+
+def decoder(kind: type[T]) -> Callable[[bytes], T]:
+    """Return a function that reads events of a type, and mends letters that are no letters."""
+    plain = msgspec.json.Decoder(kind).decode
+
+    def decode(data: bytes) -> T:
+        try:
+            if not data.isascii():
+                data.decode()  # also where nobody looks: an answer that is half garbage is garbage
+            return plain(data)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            try:
+                return msgspec.convert(clean_json(json.loads(data)), kind)
+            except (ValueError, RecursionError):
+                why = one_line(str(error), 200)
+                raise Garbled(f"an event of the answer cannot be read: {why}") from error
+
+    return decode
+
+
+def arguments_of(name: str, written: str) -> dict[str, Any]:
+    """Return the arguments of a call, or raise Garbled if they are no JSON object."""
+    if not written.strip():
+        return {}
+    try:
+        found: Any = json.loads(written)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise Garbled(f"the model called {name[:80]!r} with broken arguments")
+    return found  # pyright: ignore[reportUnknownVariableType]
+
+
+def call_id_of(given: str | None) -> str:
+    """Return the id of a call; some providers give none."""
+    return given or f"call_{secrets.token_hex(8)}"
+
+
+def keepsake_of(part_id: str | None, **details: Any) -> Keepsake:
+    """Return what a provider wants back with a block."""
+    kept: dict[str, Any] = {}
+    if part_id is not None:
+        kept["id"] = part_id
+    if told := {name: value for name, value in details.items() if value is not None}:
+        kept["details"] = told
+    return kept or None
+
+
+def kept_id(block: Block) -> str | None:
+    return (block.keepsake or {}).get("id")
+
+
+def kept_detail(block: Block, name: str) -> Any:
+    details: dict[str, Any] = (block.keepsake or {}).get("details") or {}
+    return details.get(name)
+
+
+def data_url(attachment: KeptAttachment, contents: Mapping[str, str]) -> str:
+    """Return an attachment as an address that holds it."""
+    return f"data:{attachment.media_type};base64,{contents[attachment.hash]}"
+
+
+def file_name(attachment: KeptAttachment) -> str:
+    """Return a name for a document; the one that somebody gave it may say anything."""
+    return f"{attachment.id}.pdf"
+
+
+def as_failed(text: str) -> str:
+    """Return the result of a tool that failed, for formats that have no other way to say so."""
+    return encode({"error": text}).decode()
+
+
+def arguments_text(call: ToolCall) -> str:
+    return encode(call.arguments).decode()

@@ -1,0 +1,255 @@
+"""OpenAI's Chat Completions, as OpenAI and its many likenesses speak it: what is sent."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Raw
+
+from wakeful.models.families import chat_levels, gpt
+from wakeful.models.formats.format import (
+    NO_TEXT,
+    Reader,
+    Remembered,
+    arguments_text,
+    as_failed,
+    data_url,
+    encode,
+    file_name,
+    kept_detail,
+    kept_id,
+)
+from wakeful.models.formats.openai_chat_reader import CONTENT, FIELDS, ChatReader
+from wakeful.models.formats.schemas import closed, is_strict
+from wakeful.models.model import Request, ToolSpec
+from wakeful.vocabulary.agent import ThinkingLevel
+from wakeful.vocabulary.media import DOCUMENT
+from wakeful.vocabulary.message import (
+    AssistantMessage,
+    Message,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from wakeful.vocabulary.record import Record
+
+_CACHED = {"type": "ephemeral", "ttl": "5m"}
+_SHORT_ID = re.compile(r"[a-zA-Z0-9]{9}")
+
+
+class Dialect(Record):
+    """Where a provider that speaks like OpenAI does not."""
+
+    limit: str = "max_completion_tokens"  # how the longest answer is called
+    thinking: str = "effort"  # how it is told to think: effort, routed, switched or disabled
+    has_stream_options: bool = True
+    is_strict: bool = True  # takes tools whose schema it must hold to
+    has_short_ids: bool = False  # refuses ids of calls that are not nine letters
+    is_marked: bool = False  # takes marks of what to cache, as Anthropic does
+
+
+USUAL = Dialect(limit="max_tokens")  # of servers that nobody knows
+DIALECTS: Mapping[str, Dialect] = {
+    "mistral": Dialect(limit="max_tokens", has_stream_options=False, has_short_ids=True),
+    "moonshotai": Dialect(thinking="disabled"),
+    "ollama": Dialect(is_strict=False),
+    "openrouter": Dialect(limit="max_tokens", thinking="routed"),
+    "zai": Dialect(thinking="switched"),
+}
+
+
+class OpenAIChat:
+    """How a model is spoken to over Chat Completions."""
+
+    path = "/chat/completions"
+
+    def __init__(self, model: str, provider: str, dialect: Dialect) -> None:
+        self._model = model
+        self._provider = provider
+        self._dialect = dialect
+        self._is_marked = provider == "openrouter" and model.startswith("anthropic/")
+        self._has_breakpoints = provider == "openai" and gpt(model).has_breakpoints
+        self._tools = Remembered()
+        self._messages = Remembered()
+        self.levels: frozenset[ThinkingLevel] = chat_levels(provider, model)
+
+    def headers(self, key: str) -> Mapping[str, str]:
+        return {"Authorization": f"Bearer {key}"} if key else {}
+
+    def body(self, request: Request, level: ThinkingLevel | None) -> bytes:
+        head: dict[str, Any] = {"model": self._model, "stream": True}
+        if self._dialect.has_stream_options:
+            head["stream_options"] = {"include_usage": True}
+        if request.max_tokens is not None:
+            head[self._dialect.limit] = request.max_tokens
+        if self._has_breakpoints:
+            head["prompt_cache_options"] = {"mode": "implicit", "ttl": "30m"}
+        head.update(self._thinking(level))
+        if request.tools:
+            tools = self._tools.each(request.tools, self._tool)
+            head["tools"] = Raw(b"[%b]" % b",".join(tools))
+            head["tool_choice"] = "auto"
+        return encode(head)[:-1] + b',"messages":[%b]}' % self._said(request)
+
+    def mended_body(self, request: Request, level: ThinkingLevel | None, said: str) -> bytes | None:
+        return None
+
+    def reader(self) -> Reader:
+        return ChatReader()
+
+    def _said(self, request: Request) -> bytes:
+        contents = request.contents
+        said = self._messages.each(request.messages, lambda one: self._message(one, contents))
+        if self._is_marked and request.messages:
+            said[-1] = self._marked(request.messages[-1], contents) or said[-1]
+        if contents:
+            said = _with_results(request, said)
+        if request.system:
+            said.insert(0, encode({"role": self._system_role, "content": self._system(request)}))
+        return b",".join(filter(None, said))
+
+    @property
+    def _system_role(self) -> str:
+        return "user" if self._model.startswith("o1-mini") else "system"
+
+    def _system(self, request: Request) -> Any:
+        if self._is_marked:
+            return [{"type": "text", "text": request.system, "cache_control": _CACHED}]
+        if self._has_breakpoints:
+            mark = {"mode": "explicit"}
+            return [{"type": "text", "text": request.system, "prompt_cache_breakpoint": mark}]
+        return request.system
+
+    def _marked(self, message: Message, contents: Mapping[str, str]) -> bytes:
+        """Return the newest message with a mark: up to here it will be read again."""
+        if isinstance(message, AssistantMessage):
+            return b""
+        told = self._told(message, contents)
+        content: Any = told["content"]
+        parts: list[Any] = [{"type": "text", "text": content}]
+        if not isinstance(content, str):
+            parts = content
+        parts[-1] = {**parts[-1], "cache_control": _CACHED}
+        return encode({**told, "content": parts})
+
+    def _message(self, message: Message, contents: Mapping[str, str]) -> bytes:
+        """Return one message; nothing of an answer of which nothing is left."""
+        if isinstance(message, AssistantMessage):
+            answer = self._answer(message)
+            return b"" if answer is None else encode(answer)
+        return encode(self._told(message, contents))
+
+    def _told(
+        self, message: UserMessage | ToolMessage, contents: Mapping[str, str]
+    ) -> dict[str, Any]:
+        text = message.text if message.text.strip() else NO_TEXT
+        if isinstance(message, UserMessage):
+            parts = [{"type": "text", "text": text}, *_files(message, contents)]
+            return {"role": "user", "content": parts if message.attachments else text}
+        lines = [as_failed(text) if message.is_error else text]
+        lines += [f"See file {one.id}." for one in message.attachments]
+        call_id = self._id(message.call_id)
+        return {"role": "tool", "tool_call_id": call_id, "content": "\n".join(lines)}
+
+    def _answer(self, message: AssistantMessage) -> dict[str, Any] | None:
+        texts: list[str] = []
+        thoughts: dict[str, list[str]] = {}
+        calls: list[dict[str, Any]] = []
+        for block in message.content:
+            match block:
+                case Text(text=text):
+                    if text.strip():
+                        texts.append(text)
+                case Thinking(text=text):
+                    field = kept_id(block)
+                    if message.provider != self._provider or field not in FIELDS:
+                        continue
+                    if field == CONTENT:
+                        texts.append(f"<think>\n{text}\n</think>")
+                    else:
+                        thoughts.setdefault(field, []).append(text)
+                case ToolCall():
+                    calls.append(self._call(block))
+        if not texts and not calls:
+            return None
+        answer: dict[str, Any] = {"role": "assistant"}
+        answer |= {field: "\n\n".join(said) for field, said in thoughts.items()}
+        answer["content"] = "\n\n".join(texts) if texts else None
+        if calls:
+            answer["tool_calls"] = calls
+        return answer
+
+    def _call(self, call: ToolCall) -> dict[str, Any]:
+        function = {"name": call.name, "arguments": arguments_text(call)}
+        told: dict[str, Any] = {
+            "id": self._id(call.id),
+            "type": "function",
+            "function": function,
+        }
+        extra = kept_detail(call, "extra_content")
+        return {**told, "extra_content": extra} if extra else told
+
+    def _id(self, call_id: str) -> str:
+        if not self._dialect.has_short_ids or _SHORT_ID.fullmatch(call_id):
+            return call_id
+        return hashlib.sha256(call_id.encode()).hexdigest()[:9]
+
+    def _tool(self, spec: ToolSpec) -> bytes:
+        function: dict[str, Any] = {
+            "name": spec.name,
+            "description": spec.description,
+            "parameters": closed(spec.parameters),
+        }
+        if self._dialect.is_strict and is_strict(spec.parameters):
+            function["strict"] = True
+        return encode({"type": "function", "function": function})
+
+    def _thinking(self, level: ThinkingLevel | None) -> dict[str, Any]:
+        is_off = level is ThinkingLevel.OFF
+        if self._dialect.thinking == "switched":
+            told = {} if level is None else {"type": "disabled" if is_off else "enabled"}
+            return {"thinking": {**told, "clear_thinking": False}} if self.levels else {}
+        if level is None:
+            return {}
+        effort = "none" if is_off else level.value
+        if self._dialect.thinking == "routed":
+            effort = "high" if level is ThinkingLevel.XHIGH else effort
+            return {"reasoning": {"effort": effort} | ({} if is_off else {"enabled": True})}
+        if self._dialect.thinking == "disabled" and is_off:
+            return {"thinking": {"type": "disabled"}}
+        return {"reasoning_effort": effort}
+
+
+def _files(message: UserMessage | ToolMessage, contents: Mapping[str, str]) -> list[dict[str, Any]]:
+    parts: list[dict[str, Any]] = []
+    for one in message.attachments:
+        url = data_url(one, contents)
+        if one.media_type == DOCUMENT:
+            file = {"filename": file_name(one), "file_data": url}
+            parts.append({"type": "file", "file": file})
+        else:
+            parts.append({"type": "image_url", "image_url": {"url": url}})
+    return parts
+
+
+def _with_results(request: Request, said: list[bytes]) -> list[bytes]:
+    """Return the messages with the files of results right behind them, as if a person showed them.
+
+    A result itself is a text, and nothing may stand between results of one reply.
+    """
+    found: list[bytes] = []
+    shown: list[dict[str, Any]] = []
+    for message, encoded in zip(request.messages, said, strict=True):
+        if shown and not isinstance(message, ToolMessage):
+            found.append(encode({"role": "user", "content": shown}))
+            shown = []
+        found.append(encoded)
+        if isinstance(message, ToolMessage):
+            for one, part in zip(
+                message.attachments, _files(message, request.contents), strict=True
+            ):
+                shown += [{"type": "text", "text": f"File {one.id}, from a tool:"}, part]
+    return [*found, encode({"role": "user", "content": shown})] if shown else found

@@ -1,0 +1,287 @@
+"""OpenAI's Chat Completions: how the events of an answer are read."""
+
+from typing import Any, cast
+
+from msgspec import Struct
+
+from wakeful.models.formats.format import (
+    Answer,
+    Finish,
+    Refused,
+    arguments_of,
+    call_id_of,
+    decoder,
+    keepsake_of,
+)
+from wakeful.vocabulary.errors import Garbled
+from wakeful.vocabulary.message import Block, Text, Thinking, ToolCall, Usage
+
+DONE = b"[DONE]"
+CONTENT = "content"  # thoughts that came between tags in the words
+FIELDS = (CONTENT, "reasoning", "reasoning_content", "reasoning_text")  # where thoughts come from
+OPENING, CLOSING = "<think>", "</think>"
+
+_FINISHES: dict[str, Finish] = {"length": "length", "content_filter": "content_filter"}
+
+
+class _Function(Struct):
+    name: str | None = None
+    arguments: Any = None  # text; some send the object itself
+
+
+class _CallDelta(Struct):
+    index: int | None = None
+    id: str | None = None
+    function: _Function | None = None
+    extra_content: Any = None
+
+
+class _Delta(Struct):
+    content: Any = None  # text; with some a list of parts
+    reasoning: str | None = None
+    reasoning_content: str | None = None
+    refusal: str | None = None
+    tool_calls: list[_CallDelta] | None = None
+
+
+class _Choice(Struct):
+    delta: _Delta | None = None
+    finish_reason: str | None = None
+    error: Any = None
+
+
+class _Details(Struct):
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+
+
+class _Counts(Struct):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: _Details | None = None
+    prompt_cache_hit_tokens: int | None = None
+    cost: float | None = None
+
+
+class _Chunk(Struct):
+    choices: list[_Choice] | None = None
+    model: str | None = None
+    usage: _Counts | None = None
+    error: Any = None
+
+
+_decode = decoder(_Chunk)
+
+
+class _Run:
+    """Words, thoughts or one call, while they are being written."""
+
+    def __init__(self, kind: str, call_id: str | None = None) -> None:
+        self.kind = kind  # "text", "call", or the field of thoughts
+        self.pieces: list[str] = []
+        self.id = call_id
+        self.name = ""
+        self.arguments: dict[str, Any] | None = None
+        self.extra: Any = None
+
+    def block(self) -> Block:
+        text = "".join(self.pieces)
+        if self.kind == "text":
+            return Text(text=text)
+        if self.kind != "call":
+            return Thinking(text=text, keepsake=keepsake_of(self.kind))
+        given = arguments_of(self.name, text) if self.arguments is None else self.arguments
+        return ToolCall(
+            id=call_id_of(self.id),
+            name=self.name,
+            arguments=given,
+            keepsake=keepsake_of(None, extra_content=self.extra),
+        )
+
+
+class ChatReader:
+    """Reads one answer."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._runs: list[_Run] = []
+        self._calls: dict[int, _Run] = {}
+        self._tags = _Tags()
+        self._model: str | None = None
+        self._reason: str | None = None
+        self._is_refused = False
+        self._is_over = False
+        self._counts = _Counts()
+
+    def take(self, data: bytes) -> str:
+        if self._is_over:
+            raise Garbled("the answer went on after its end")
+        if data == DONE:
+            self._is_over = True
+            return ""
+        chunk = _decode(data)
+        if chunk.error is not None:
+            raise Refused(chunk.error)
+        self._model = self._model or chunk.model
+        self._counts = chunk.usage or self._counts
+        if not chunk.choices:
+            return ""
+        choice = chunk.choices[0]
+        if choice.error is not None:
+            raise Refused(choice.error)
+        shown = "" if choice.delta is None else self._grow(choice.delta)
+        if choice.finish_reason:
+            if self._reason is None:
+                shown += self._show(self._tags.end())
+            self._reason = choice.finish_reason
+        return shown
+
+    @property
+    def finish(self) -> Finish | None:
+        if self._reason is None:
+            return None
+        return "content_filter" if self._is_refused else _FINISHES.get(self._reason, "stop")
+
+    def answer(self) -> Answer:
+        counts = self._counts
+        details = counts.prompt_tokens_details or _Details()
+        return Answer(
+            content=tuple(run.block() for run in self._runs),
+            usage=Usage(
+                input=counts.prompt_tokens or 0,
+                output=counts.completion_tokens or 0,
+                cache_read=details.cached_tokens or counts.prompt_cache_hit_tokens or 0,
+                cache_write=details.cache_write_tokens or 0,
+            ),
+            model=self._model or "",
+            cost=counts.cost,
+        )
+
+    def _grow(self, delta: _Delta) -> str:
+        shown = ""
+        if delta.reasoning or delta.reasoning_content:
+            field = "reasoning" if delta.reasoning else "reasoning_content"
+            self._add(field, delta.reasoning or delta.reasoning_content or "")
+        if delta.content:
+            for text, is_thought in _parts(delta.content):
+                if is_thought:
+                    self._add(CONTENT, text)
+                else:
+                    shown += self._show(self._tags.split(text))
+        if delta.refusal:
+            self._is_refused = True
+        if delta.tool_calls:
+            shown += self._show(self._tags.end())
+            for call in delta.tool_calls:
+                self._call(call)
+        return shown
+
+    def _show(self, pieces: list[tuple[str, bool]]) -> str:
+        """Add words and thoughts that were told apart; return the words."""
+        shown = ""
+        for text, is_thought in pieces:
+            self._add(CONTENT if is_thought else "text", text)
+            shown += "" if is_thought else text
+        return shown
+
+    def _add(self, kind: str, text: str) -> None:
+        self._refuse_more()
+        self.size += len(text)
+        if not self._runs or self._runs[-1].kind != kind:
+            self._runs.append(_Run(kind))
+        self._runs[-1].pieces.append(text)
+
+    def _call(self, delta: _CallDelta) -> None:
+        self._refuse_more()
+        run = self._run_of(delta)
+        function = delta.function
+        if function is None:
+            return
+        run.name += function.name or ""
+        run.extra = delta.extra_content or run.extra
+        if isinstance(function.arguments, str):
+            run.pieces.append(function.arguments)
+            self.size += len(function.arguments)
+        elif isinstance(function.arguments, dict):
+            run.arguments = cast("dict[str, Any]", function.arguments)
+
+    def _run_of(self, delta: _CallDelta) -> _Run:
+        """Return the call that a piece belongs to; some number none of them, or all the same."""
+        index = len(self._calls) - 1 if delta.index is None else delta.index
+        run = self._calls.get(index)
+        if delta.index is None and delta.id and (run is None or run.id != delta.id):
+            index, run = len(self._calls), None
+        if run is not None and delta.id and run.id and delta.id != run.id:
+            index, run = max(self._calls) + 1, None
+        if run is None:
+            run = self._calls[index] = _Run("call", delta.id)
+            self._runs.append(run)
+        run.id = run.id or delta.id
+        return run
+
+    def _refuse_more(self) -> None:
+        if self._reason is not None:
+            raise Garbled("the answer went on after its end")
+
+
+class _Tags:
+    """Tells thoughts from words where a model writes both as one text: `<think>…</think>` first."""
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._state = "before"  # "before", "thinking", "between" or "after"
+
+    def split(self, text: str) -> list[tuple[str, bool]]:
+        """Return what is decided by now: pieces, and whether they are thoughts."""
+        if self._state == "after":
+            return [(text, False)]
+        self._held += text
+        if self._state == "before" and not self._is_undecided():
+            self._state = "after"
+        thoughts = self._thoughts() if self._state == "thinking" else []
+        if self._state == "between":  # and blank lines belong to neither
+            self._held = self._held.lstrip("\n")
+            self._state = "after" if self._held else "between"
+        return [*thoughts, *(self.end() if self._state == "after" else [])]
+
+    def end(self) -> list[tuple[str, bool]]:
+        """Return what was held back."""
+        held, self._held = self._held, ""
+        return [(held, self._state == "thinking")] if held else []
+
+    def _is_undecided(self) -> bool:
+        """Look whether thoughts begin here, or still may."""
+        start = self._held.lstrip()
+        if start.startswith(OPENING):
+            self._held, self._state = start[len(OPENING) :].lstrip("\n"), "thinking"
+        return self._state == "thinking" or OPENING.startswith(start)
+
+    def _thoughts(self) -> list[tuple[str, bool]]:
+        thought, closing, rest = self._held.partition(CLOSING)
+        if closing:
+            self._held, self._state = rest, "between"
+        else:  # its end may have begun
+            kept = len(self._held) - _overlap(self._held, CLOSING)
+            thought, self._held = self._held[:kept], self._held[kept:]
+        return [(thought, True)] if thought else []
+
+
+def _overlap(text: str, tag: str) -> int:
+    """Return how many letters at the end of a text may be the beginning of a tag."""
+    return next((n for n in range(len(tag) - 1, 0, -1) if text.endswith(tag[:n])), 0)
+
+
+def _parts(content: Any) -> list[tuple[str, bool]]:
+    """Return the texts of a delta, and whether each is a thought."""
+    if isinstance(content, str):
+        return [(content, False)]
+    found: list[tuple[str, bool]] = []
+    for part in cast("list[Any]", content) if isinstance(content, list) else []:
+        match part:
+            case {"type": "text", "text": str(text)}:
+                found.append((text, False))
+            case {"type": "thinking", "thinking": inner}:
+                found += [(text, True) for text, _ in _parts(inner)]
+            case _:
+                pass
+    return found

@@ -1,0 +1,121 @@
+"""How many tokens a model reads at once: what is stated, what its refusals taught, or a guess."""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+
+from wakeful.models.model import USUAL_CONTEXT_WINDOW, Request
+from wakeful.vocabulary.clock import Clock
+from wakeful.vocabulary.message import encode_message
+from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.tokens import CHARACTERS_PER_TOKEN, tokens_of
+
+LEARNED_FOR_S = 3_600.0  # then the model may show whether it takes more after all
+SAID_FOR_S = 86_400.0  # the same, if it named the number itself
+LEAST_LEARNED = 1_000  # tokens; below that nothing could be asked at all
+
+# The same models under another name of the provider.
+_SAME = {
+    "azure": "openai",
+    "azure-responses": "openai",
+    "google-cloud": "google",
+    "openai-chat": "openai",
+    "openai-responses": "openai",
+}
+_REGION = re.compile(r"^(?:us|eu|apac|global|au|jp|us-gov)\.")
+_ENDS = "-:@"  # what may follow a known name: a date, a version, a variant
+
+
+class ModelSettings(Record):
+    """What an operator knows about a model, under its name."""
+
+    context_window: int | None = None  # tokens
+    vision: bool | None = None  # whether it sees images
+    documents: bool | None = None  # whether it reads PDFs
+
+
+NO_MODELS: Mapping[str, ModelSettings] = {}
+
+
+def stated_window(name: str, models: Mapping[str, ModelSettings] = NO_MODELS) -> int | None:
+    """Return the window of the model `provider:model`: the operator's word, else the table's."""
+    given = models.get(name)
+    if given is not None and given.context_window is not None:
+        return given.context_window
+    return _of_table(name)
+
+
+class Window:
+    """The window of one model, which its refusals may narrow for a while.
+
+    Lost with the process: the first refusal after a start teaches it again.
+    """
+
+    def __init__(self, stated: int | None, clock: Clock) -> None:
+        self._stated = stated
+        self._clock = clock
+        self._learned: tuple[int, float] | None = None  # tokens, and until when that counts
+
+    def tokens(self, own: int | None) -> int | None:
+        """Return the window, or None if nobody knows; `own` is what the model says by itself."""
+        known = self._stated or own
+        learned = self._in_force()
+        if learned is None:
+            return known
+        return min(learned, known or USUAL_CONTEXT_WINDOW)
+
+    def refused(self, tokens: int, said: int | None) -> None:
+        """Note that a request of so many tokens was too long; `said` is the window it named.
+
+        Both are kept: where a model counts more tokens than our estimate does, its window is
+        smaller by our count than by its own.
+        """
+        for_s = LEARNED_FOR_S if said is None else SAID_FOR_S
+        found = max(LEAST_LEARNED, tokens if said is None else min(tokens, said))
+        before = self._in_force()
+        if before is None or found < before:
+            self._learned = (found, self._clock.monotonic() + for_s)
+
+    def _in_force(self) -> int | None:
+        if self._learned is None:
+            return None
+        tokens, until = self._learned
+        return tokens if self._clock.monotonic() < until else None
+
+
+def tokens_of_request(request: Request) -> int:
+    """Return an estimate of the tokens that a request asks a model to read and to write."""
+    size = len(request.system)
+    for tool in request.tools:
+        size += len(tool.name) + len(tool.description) + len(encode_message(tool.parameters))
+    fixed = -(-size // CHARACTERS_PER_TOKEN) + (request.max_tokens or 0)
+    return fixed + sum(map(tokens_of, request.messages))
+
+
+def _of_table(name: str) -> int | None:
+    """Find a model in the table, under its name or the longest one that it begins with."""
+    provider, _, model = name.partition(":")
+    rows = _table().get(_SAME.get(provider, provider))
+    if rows is None:
+        return None
+    model = model.lower()
+    for wanted in (model, _REGION.sub("", model), f"global.{_REGION.sub('', model)}"):
+        found = rows.get(wanted) or _of_family(wanted, rows)
+        if found is not None:
+            return found
+    return None
+
+
+def _of_family(model: str, rows: Mapping[str, int]) -> int | None:
+    known = (at for at in range(len(model) - 1, 0, -1) if model[at] in _ENDS and model[:at] in rows)
+    at = next(known, None)
+    return None if at is None else rows[model[:at]]
+
+
+@cache
+def _table() -> dict[str, dict[str, int]]:
+    raw = files("wakeful.models").joinpath("windows.json").read_bytes()
+    return msgspec.json.decode(raw, type=dict[str, dict[str, int]])

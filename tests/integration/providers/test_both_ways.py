@@ -1,0 +1,245 @@
+"""Whoever speaks to a provider, we ourselves or the library: what is asked and heard is the same.
+
+The differences are on purpose, listed in `docs/decisions/0015-three-formats-spoken-directly.md`,
+and taken out here by name.
+"""
+
+import json
+import re
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from tests.integration.providers.scenes import ANTHROPIC, CHAT, WIRES
+from wakeful.models.catalog import find
+from wakeful.models.direct import DirectModel
+from wakeful.models.model import Model, Reply, Request, ToolSpec
+from wakeful.models.remote import Remote
+from wakeful.testing.providers.plan import PlannedCall, Step, Tokens
+from wakeful.testing.providers.process import Providers
+from wakeful.tools.builtin import default_tools
+from wakeful.tools.toolbox import Toolbox
+from wakeful.vocabulary.agent import ThinkingLevel
+from wakeful.vocabulary.errors import WakefulError
+from wakeful.vocabulary.message import (
+    AssistantMessage,
+    Message,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from wakeful.vocabulary.stimulus import KeptAttachment, Trust
+
+pytestmark = [
+    pytest.mark.timeout(60),  # the first test also waits for the library
+    pytest.mark.filterwarnings("ignore:The model:DeprecationWarning"),  # of a vendor, about age
+]
+
+Ways = Callable[[str], tuple[Remote, DirectModel]]
+
+TOOLS = tuple(Toolbox(list(default_tools())).specs(Trust.OPERATOR))
+STRICT = ToolSpec(
+    name="put",
+    description="Put it somewhere.",
+    parameters={
+        "type": "object",
+        "title": "Put",
+        "properties": {
+            "what": {"type": "array", "items": {"type": "string", "title": "What"}},
+            "title": {"type": "object", "properties": {}, "required": []},
+        },
+        "required": ["what", "title"],
+    },
+)
+EVENT = "event: content_block_delta\ndata: "
+TWO_CALLS = (PlannedCall(name="look", arguments={"at": "é"}), PlannedCall(name="put", arguments={}))
+LOOKED = (
+    Step(text="so", thinking="deep", calls=TWO_CALLS, tokens=Tokens(input=500, cache_read=400)),
+    Step(text="done", pieces=3),
+)
+PICTURE = KeptAttachment(name="a.png", media_type="image/png", size=3, hash="a" * 64)
+PAPER = KeptAttachment(name="b.pdf", media_type="application/pdf", size=3, hash="b" * 64)
+CONTENTS = {PICTURE.hash: "UE5H", PAPER.hash: "UERG"}
+NAMED = f"{PAPER.id}.pdf"
+ANSWERS = {
+    "words": Step(text="hello you", pieces=4),
+    "words in odd pieces": Step(text="héllo yöu", pieces=4, chunk=7),
+    "a call": Step(text="", calls=TWO_CALLS[:1]),
+    "calls side by side": Step(text="now", calls=TWO_CALLS, pieces=5),
+    "calls without arguments": Step(text="", calls=(PlannedCall(name="look", raw=""),)),
+    "thoughts": Step(text="so", thinking="deep"),
+    "thoughts and calls": Step(text="", thinking="deep", calls=TWO_CALLS),
+    "from a cache": Step(tokens=Tokens(input=900, output=7, cache_read=800, cache_write=50)),
+    "nothing": Step(text=""),
+    "broken arguments": Step(calls=(PlannedCall(name="look", raw='{"at": '),)),
+    "a list of arguments": Step(calls=(PlannedCall(name="look", raw="[1]"),)),
+    "a broken event": Step(text="hello you", pieces=4, garbage=f'{EVENT}{{"type": "x\n\n'),
+    "comments": Step(text="hello you", pieces=4, garbage=": still here\n\n"),
+    "no end": Step(
+        text="hello you",
+        drop=("message_delta", "message_stop", "response.completed", "finish", "usage"),
+    ),
+    "cut": Step(text="hello you", pieces=4, cut=60),
+    "busy": Step(status=429, headers={"retry-after": "7"}),
+    "overloaded": Step(status=529),
+    "a fault": Step(status=500),
+    "a gateway": Step(status=502, body="<html>no</html>"),
+    "a wrong key": Step(status=401),
+    "an unknown model": Step(status=404),
+    "refused": Step(status=400),
+    "too large": Step(status=413),
+    "moved": Step(status=308, headers={"location": "/elsewhere"}),
+}
+FINISHES = {
+    ANTHROPIC: (
+        *("end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn", "refusal"),
+        *("model_context_window_exceeded", "another"),
+    ),
+    CHAT: ("stop", "length", "tool_calls", "content_filter", "function_call", "another"),
+}
+# Library alone: an answer that ends in order to call tools, and calls none, has called some.
+WITH_CALLS = ("tool_use", "tool_calls", "function_call")
+# One of each kind; what is known of the others is compared in the unit tests.
+NAMES = (
+    *("anthropic:claude-opus-5", "anthropic:claude-sonnet-5-5", "anthropic:claude-opus-4-5"),
+    *("anthropic:claude-opus-4-1", "openai:gpt-5.6", "openai:o3", "openai:gpt-4.1"),
+    *("openai-chat:gpt-5.6", "openai-chat:gpt-5-mini", "openai-chat:gpt-4.1", "ollama:deepseek-r1"),
+)
+# Library alone: thoughts that a model does not take back as thoughts it gets as words.
+THOUGHT_ALOUD = "<think>\ndeep\n</think>"
+
+
+@pytest.fixture
+async def ways() -> AsyncIterator[Callable[[str], tuple[Remote, DirectModel]]]:
+    """Both ways to a model: the library, and ourselves."""
+    opened: list[Remote | DirectModel] = []
+
+    def both(name: str) -> tuple[Remote, DirectModel]:
+        ours = find(name)
+        assert isinstance(ours, DirectModel)
+        opened.extend((theirs := Remote(name), ours))
+        return theirs, ours
+
+    yield both
+    for model in opened:
+        await model.aclose()
+
+
+async def heard(model: Model, messages: list[Message], **more: Any) -> Reply | WakefulError:
+    """Return what comes of a question."""
+    request = Request(system="be kind", messages=tuple(messages), **more)
+    try:
+        *_, last = [piece async for piece in model.stream(request)]
+    except WakefulError as error:
+        return error
+    assert isinstance(last, Reply)
+    return last
+
+
+def plain(found: Reply | WakefulError) -> Any:
+    """Return what was heard without the numbers that stand-ins give to answers."""
+    if isinstance(found, WakefulError):
+        return type(found), getattr(found, "retry_after_s", None)
+    told = re.sub(r"\d{6}", "n", repr(found.content))
+    told = re.sub(r"id='(pyd_ai_|call_)[0-9a-f]{8,}'", "id=made", told)
+    return told, found.stop_reason, found.usage, found.provider, found.model
+
+
+def sent(stand_in: Providers, mark: str) -> Any:
+    """Return the newest question without the differences that are on purpose."""
+    body = json.loads(re.sub(r"(?<=_)\d{6}", "n", json.dumps(stand_in.bodies(mark)[-1])))
+    if "input" in body:
+        aloud = {"role": "assistant", "content": THOUGHT_ALOUD}
+        body["input"] = [item for item in body["input"] if item != aloud]
+    for message in body.get("messages", []):
+        if str(message["content"]).startswith(THOUGHT_ALOUD):
+            message["content"] = message["content"].removeprefix(f"{THOUGHT_ALOUD}\n\n")
+            message["reasoning_content"] = "deep"
+    return body
+
+
+async def conversation(
+    model: Model, stand_in: Providers, mark: str, level: ThinkingLevel | None
+) -> list[Any]:
+    """Have a talk with tools, of two questions, and return all that was sent and heard."""
+    stand_in.plan(**{mark: LOOKED})
+    messages: list[Message] = [UserMessage(text=f"look {{{mark}}}")]
+    found: list[Any] = []
+    for number in range(2):
+        answer = await heard(model, messages, tools=(*TOOLS, STRICT), thinking=level)
+        assert isinstance(answer, Reply), answer
+        found += [sent(stand_in, mark), plain(answer)]
+        said = AssistantMessage(
+            content=answer.content, provider=answer.provider, model=answer.model
+        )
+        messages.append(said)
+        messages += [
+            ToolMessage(call_id=call.id, name=call.name, text="blue", is_error=call.name == "put")
+            for call in said.tool_calls
+        ]
+        messages.append(UserMessage(text=f"and {number}?"))
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_the_same_is_asked_for_at_every_level(name: str, stand_in: Providers, ways: Ways):
+    mark = "both_" + re.sub(r"\W", "_", name)
+    theirs, ours = ways(name)
+
+    for level in (None, *ThinkingLevel):
+        by_library = await conversation(theirs, stand_in, mark, level)
+        by_us = await conversation(ours, stand_in, mark, level)
+
+        assert by_us == by_library
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_the_same_is_heard(wire: str, stand_in: Providers, ways: Ways):
+    question: list[Message] = [UserMessage(text="{heard}")]
+    theirs, ours = ways(wire)
+
+    for name, step in ANSWERS.items():
+        stand_in.plan(heard=[step])
+        by_library, by_us = await heard(theirs, question), await heard(ours, question)
+
+        assert (name, plain(by_us)) == (name, plain(by_library))
+
+
+@pytest.mark.parametrize("wire", FINISHES)
+async def test_every_end_means_the_same(wire: str, stand_in: Providers, ways: Ways):
+    question: list[Message] = [UserMessage(text="{ends}")]
+    theirs, ours = ways(wire)
+
+    for reason in FINISHES[wire]:
+        for calls in ((), TWO_CALLS):
+            stand_in.plan(ends=[Step(text="hello", stop=reason, calls=calls)])
+            by_library, by_us = await heard(theirs, question), await heard(ours, question)
+
+            if not calls and reason in WITH_CALLS:
+                assert isinstance(by_library, Reply)
+                by_library = structs.replace(by_library, stop_reason="stop")
+            assert (reason, plain(by_us)) == (reason, plain(by_library))
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_pictures_and_documents_are_shown_alike(wire: str, stand_in: Providers, ways: Ways):
+    messages: list[Message] = [
+        UserMessage(text="see {shown}", attachments=(PICTURE, PAPER)),
+        AssistantMessage(content=(ToolCall(id="c1", name="look", arguments={}),)),
+        ToolMessage(call_id="c1", name="look", text="here", attachments=(PICTURE,)),
+        UserMessage(text="and?"),
+    ]
+    stand_in.plan(shown=[Step()])
+    asked: list[Any] = []
+
+    for model in ways(wire):
+        await heard(model, messages, contents=CONTENTS)
+        body = stand_in.bodies("shown")[-1]
+        told = json.dumps(body.get("messages") or body["input"]).replace("filename.pdf", NAMED)
+        # Chat Completions show the files of results apart, each in its own way.
+        asked.append(json.loads(told)[: 3 if wire == CHAT else None])
+        assert told.count(CONTENTS[PICTURE.hash]) == 2
+
+    assert asked[0] == asked[1]

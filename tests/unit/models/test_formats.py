@@ -1,0 +1,363 @@
+"""What the wire formats say and hear, where no stand-in does it."""
+
+import json
+from typing import Any
+
+import pytest
+
+from wakeful.models.formats.anthropic import AnthropicMessages
+from wakeful.models.formats.format import Format, Reader, Refused, Remembered
+from wakeful.models.formats.openai_chat import DIALECTS, Dialect, OpenAIChat
+from wakeful.models.formats.openai_responses import OpenAIResponses
+from wakeful.models.formats.schemas import closed, is_strict
+from wakeful.models.model import Request, ToolSpec
+from wakeful.vocabulary.agent import ThinkingLevel
+from wakeful.vocabulary.errors import Garbled
+from wakeful.vocabulary.message import (
+    AssistantMessage,
+    Message,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from wakeful.vocabulary.stimulus import KeptAttachment
+
+LOOK = ToolSpec(name="look", description="Look.", parameters={"type": "object"})
+CALL = ToolCall(id="call_1", name="look", arguments={"at": "sky"})
+STALE = "messages.1.content.0: The block is bound to a different conversation."
+
+
+def chat(model: str = "m", provider: str = "p", dialect: Dialect | None = None) -> OpenAIChat:
+    return OpenAIChat(model, provider, dialect or Dialect())
+
+
+def sent(
+    form: Format, *messages: Message, level: ThinkingLevel | None = None, **more: Any
+) -> dict[str, Any]:
+    return json.loads(form.body(Request(system="s", messages=messages, **more), level))
+
+
+def read(reader: Reader, *events: object) -> str:
+    shown = [reader.take(json.dumps(event).encode()) for event in events]
+    return "".join(shown)
+
+
+def delta(**said: Any) -> dict[str, Any]:
+    return {"choices": [{"delta": said}]}
+
+
+FINISH: dict[str, Any] = {"choices": [{"delta": {}, "finish_reason": "stop"}]}
+
+
+@pytest.mark.parametrize(
+    "form", [AnthropicMessages("m", "p"), chat(), OpenAIResponses("m", "p")], ids=lambda f: f.path
+)
+def test_what_says_nothing_is_not_sent_as_nothing(form: Format):
+    messages = (
+        UserMessage(text=" "),
+        AssistantMessage(content=(Text(text=" \n"),)),
+        AssistantMessage(content=(CALL,)),
+        ToolMessage(call_id="call_1", name="look", text=""),
+    )
+
+    told = json.dumps(sent(form, *messages))
+
+    assert told.count("[no text]") == 2
+    assert "\\n" not in told
+
+
+@pytest.mark.parametrize(
+    "form", [AnthropicMessages("m", "p"), chat(), OpenAIResponses("m", "p")], ids=lambda f: f.path
+)
+def test_thoughts_of_others_are_not_sent(form: Format):
+    kept = {"id": "reasoning"}
+    thoughts = (Thinking(text="deep", signature="s", keepsake=kept), Text(text="so"))
+    message = AssistantMessage(content=thoughts, provider="another")
+
+    assert "deep" not in json.dumps(sent(form, UserMessage(text="a"), message))
+
+
+def test_what_was_written_once_is_not_written_again():
+    written: list[str] = []
+
+    def write(text: str) -> bytes:
+        written.append(text)
+        return text.encode()
+
+    remembered, texts = Remembered(most_bytes=10), ["four", "more"]
+    first = [remembered.each(texts, write) for _ in range(3)]
+    remembered.each(["too much"], write)  # and all is forgotten
+    remembered.each(texts, write)
+
+    assert first == [[b"four", b"more"]] * 3
+    assert written == ["four", "more", "too much", "four", "more"]
+
+
+def test_a_thought_that_is_sealed_comes_back_sealed():
+    form = AnthropicMessages("claude-opus-5", "anthropic")
+    reader = form.reader()
+    read(
+        reader,
+        {"type": "message_start", "message": {"model": "m"}},
+        {
+            "type": "content_block_start",
+            "index": 0,
+            "content_block": {"type": "redacted_thinking", "data": "xyz"},
+        },
+    )
+    content = reader.answer().content
+
+    body = sent(form, AssistantMessage(content=content, provider="anthropic"))
+
+    assert body["messages"][0]["content"] == [{"type": "redacted_thinking", "data": "xyz"}]
+
+
+def test_thoughts_that_a_model_refuses_are_dropped_from_then_on():
+    form = AnthropicMessages("claude-opus-5-5", "anthropic")
+    request = Request(system="", messages=(UserMessage(text="a"),))
+
+    before = form.headers("k"), json.loads(form.body(request, None))
+    mended = form.mended_body(request, None, STALE)
+
+    assert mended is not None
+    assert "thinking" not in before[1]
+    assert json.loads(mended)["thinking"] == {
+        "type": "adaptive",
+        "block_binding": {"prefix_mismatch_behavior": "drop_block"},
+    }
+    assert form.headers("k")["anthropic-beta"] == "thinking-binding-controls-2026-08-01"
+    assert form.body(request, None) == mended
+    assert form.mended_body(request, None, STALE) is None
+
+
+@pytest.mark.parametrize(("model", "said"), [("claude-opus-5", STALE), ("claude-opus-5-5", "no")])
+def test_another_refusal_is_not_mended(model: str, said: str):
+    form = AnthropicMessages(model, "anthropic")
+
+    assert form.mended_body(Request(system="", messages=()), None, said) is None
+
+
+@pytest.mark.parametrize(
+    ("max_tokens", "thinking"), [(9000, {"type": "enabled", "budget_tokens": 7976}), (1500, None)]
+)
+def test_a_number_to_think_leaves_room_for_an_answer(max_tokens: int, thinking: Any):
+    form = AnthropicMessages("claude-opus-4-1", "anthropic")
+
+    body = sent(form, level=ThinkingLevel.HIGH, max_tokens=max_tokens)
+
+    assert (body["max_tokens"], body.get("thinking")) == (max_tokens, thinking)
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "level", "told"),
+    [
+        ("openrouter", "openai/gpt-5.6", "off", {"reasoning": {"effort": "none"}}),
+        ("openrouter", "a/b", "high", {"reasoning": {"effort": "high", "enabled": True}}),
+        ("zai", "glm-5", "low", {"thinking": {"type": "enabled", "clear_thinking": False}}),
+        ("zai", "glm-5", "off", {"thinking": {"type": "disabled", "clear_thinking": False}}),
+        ("moonshotai", "kimi-k2.5", "off", {"thinking": {"type": "disabled"}}),
+        ("moonshotai", "kimi-k2.5", "low", {"reasoning_effort": "low"}),
+        ("deepseek", "deepseek-v4-pro", "off", {"reasoning_effort": "none"}),
+    ],
+)
+def test_every_provider_is_told_to_think_in_its_own_words(
+    provider: str, model: str, level: str, told: dict[str, Any]
+):
+    form = chat(model, provider, DIALECTS.get(provider))
+
+    body = sent(form, level=ThinkingLevel(level))
+
+    assert {key: body.get(key) for key in told} == told
+
+
+def test_mistral_gets_ids_of_nine_letters_and_no_options_that_it_refuses():
+    form = chat("mistral-large", "mistral", DIALECTS["mistral"])
+    result = ToolMessage(call_id="call_1", name="look", text="blue")
+
+    body = sent(form, AssistantMessage(content=(CALL,)), result, max_tokens=5)
+
+    _, called, told = body["messages"]
+    assert called["tool_calls"][0]["id"] == told["tool_call_id"]
+    assert len(told["tool_call_id"]) == 9
+    assert body["max_tokens"] == 5
+    assert "stream_options" not in body
+
+
+def test_a_model_of_anthropic_behind_a_router_is_told_where_to_cache():
+    form = chat("anthropic/claude-opus-5", "openrouter", DIALECTS["openrouter"])
+
+    body = sent(form, UserMessage(text="a"), UserMessage(text="b"))
+
+    marked = ["cache_control" in json.dumps(message) for message in body["messages"]]
+    assert marked == [True, False, True]
+
+
+def test_thoughts_between_tags_are_told_from_words_however_they_are_cut():
+    reader = chat().reader()
+    pieces = ["\n<th", "ink>\nhm", "m</thi", "nk>", "\n\nso", " it < is"]
+
+    shown = read(reader, *(delta(content=piece) for piece in pieces), FINISH)
+
+    assert shown == "so it < is"
+    assert reader.answer().content == (
+        Thinking(text="hmm", keepsake={"id": "content"}),
+        Text(text="so it < is"),
+    )
+
+
+@pytest.mark.parametrize("words", ["<b>bold</b>", "<", "<thin", "a <think> b"])
+def test_words_that_only_look_like_thoughts_are_words(words: str):
+    reader = chat().reader()
+
+    shown = read(reader, *(delta(content=letter) for letter in words), FINISH)
+
+    assert shown == words
+
+
+def test_thoughts_between_tags_go_back_between_tags():
+    thought = Thinking(text="hm", keepsake={"id": "content"})
+    said = AssistantMessage(content=(thought, Text(text="so")), provider="p")
+
+    (_, message) = sent(chat(), said)["messages"]
+
+    assert message == {"role": "assistant", "content": "<think>\nhm\n</think>\n\nso"}
+
+
+def test_calls_without_numbers_or_ids_are_told_apart():
+    reader = chat().reader()
+    first = {"id": "a", "function": {"name": "look", "arguments": "{}"}}
+    second = {"id": "b", "function": {"name": "put", "arguments": {"x": 1}}}
+    third = {"index": 7, "function": {"name": "go", "arguments": ""}}
+
+    read(reader, *(delta(tool_calls=[call]) for call in (first, second, third)), FINISH)
+
+    calls = [call for call in reader.answer().content if isinstance(call, ToolCall)]
+    assert [(call.name, call.arguments) for call in calls] == [
+        ("look", {}),
+        ("put", {"x": 1}),
+        ("go", {}),
+    ]
+    assert all(call.id for call in calls)
+
+
+def test_parts_in_place_of_a_text_are_read():
+    reader = chat().reader()
+    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
+
+    shown = read(reader, delta(content=[thought]), delta(content=[{"type": "text", "text": "so"}]))
+
+    assert shown == "so"
+    assert [type(block) for block in reader.answer().content] == [Thinking, Text]
+
+
+@pytest.mark.parametrize(
+    ("reader", "event"),
+    [
+        (AnthropicMessages("m", "p").reader(), {"type": "error", "error": {"message": "x"}}),
+        (chat().reader(), {"error": {"message": "x", "code": 502}}),
+        (chat().reader(), {"choices": [{"error": {"message": "x"}}]}),
+        (OpenAIResponses("m", "p").reader(), {"type": "error", "code": "x", "message": "x"}),
+        (
+            OpenAIResponses("m", "p").reader(),
+            {"type": "response.failed", "response": {"error": {"code": "x", "message": "x"}}},
+        ),
+    ],
+)
+def test_an_error_in_the_middle_is_no_answer(reader: Reader, event: dict[str, Any]):
+    with pytest.raises(Refused) as refused:
+        read(reader, event)
+
+    assert refused.value.error["message"] == "x"
+
+
+@pytest.mark.parametrize(
+    "reader",
+    [AnthropicMessages("m", "p").reader(), chat().reader(), OpenAIResponses("m", "p").reader()],
+)
+@pytest.mark.parametrize("data", [b"{", b"[]", b'{"choices": 7, "type": 7}', b"\xff"])
+def test_what_is_no_event_is_garbled(reader: Reader, data: bytes):
+    with pytest.raises(Garbled):
+        reader.take(data)
+
+
+def test_a_refusal_is_a_reason_to_stop():
+    by_chat, by_responses = chat().reader(), OpenAIResponses("m", "p").reader()
+    item = {"type": "message", "id": "m", "content": [{"type": "refusal", "refusal": "no"}]}
+
+    read(by_chat, delta(refusal="no"), FINISH)
+    read(
+        by_responses,
+        {"type": "response.output_item.done", "item": item},
+        {"type": "response.completed", "response": {"status": "completed"}},
+    )
+
+    assert (by_chat.finish, by_responses.finish) == ("content_filter", "content_filter")
+    assert by_responses.answer().content == ()
+
+
+@pytest.mark.parametrize(
+    ("reason", "finish"), [("max_output_tokens", "length"), ("content_filter", "content_filter")]
+)
+def test_why_an_answer_is_not_complete_is_read(reason: str, finish: str):
+    reader = OpenAIResponses("m", "p").reader()
+    whole = {"status": "incomplete", "incomplete_details": {"reason": reason}}
+
+    read(reader, {"type": "response.incomplete", "response": whole})
+
+    assert reader.finish == finish
+
+
+def test_thoughts_in_several_parts_are_one_thing_again():
+    form = OpenAIResponses("gpt-5.6", "openai")
+    reader = form.reader()
+    summary = [{"type": "summary_text", "text": text} for text in ("a", "b")]
+    item = {"type": "reasoning", "id": "rs", "summary": summary, "encrypted_content": "sealed"}
+    said: dict[str, Any] = {
+        "type": "message",
+        "id": "msg",
+        "role": "assistant",
+        "status": "completed",
+        "content": [{"type": "output_text", "text": "so", "annotations": []}],
+        "phase": "final_answer",
+    }
+    read(
+        reader,
+        {"type": "response.output_item.done", "output_index": 1, "item": said},
+        {"type": "response.output_item.done", "output_index": 0, "item": item},
+    )
+
+    body = sent(form, AssistantMessage(content=reader.answer().content, provider="openai"))
+
+    assert body["input"][1:] == [item, said]
+
+
+def test_a_schema_is_closed_and_held_to_only_where_it_is_whole():
+    whole = {"type": "object", "properties": {"title": {"type": "string", "title": "T"}}}
+    with_all = {**whole, "required": ["title"]}
+
+    assert closed(whole) == {
+        "type": "object",
+        "properties": {"title": {"type": "string"}},
+        "additionalProperties": False,
+    }
+    assert (is_strict(whole), is_strict(with_all)) == (False, True)
+
+
+def test_files_of_results_stand_behind_all_results_of_a_reply():
+    picture = KeptAttachment(name="x", media_type="image/png", size=1, hash="f" * 64)
+    calls = AssistantMessage(content=(CALL, ToolCall(id="call_2", name="look", arguments={})))
+    results = (
+        ToolMessage(call_id="call_1", name="look", text="a", attachments=(picture,)),
+        ToolMessage(call_id="call_2", name="look", text="b"),
+    )
+
+    told = sent(chat(), calls, *results, UserMessage(text="c"), contents={"f" * 64: "UE5H"})
+
+    assert [message["role"] for message in told["messages"][1:]] == [
+        *("assistant", "tool", "tool", "user", "user"),
+    ]
+    shown = json.dumps(told["messages"][4])
+    assert "data:image/png;base64,UE5H" in shown
+    assert told["messages"][2]["content"] == f"a\nSee file {picture.id}."
