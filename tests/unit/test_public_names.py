@@ -17,6 +17,7 @@ HEAVY = ("pydantic", "fastapi", "starlette", "asyncpg", "rich", "openai", "anthr
 def test_the_root_exports_just_these_names():
     assert wakeful.__all__ == [
         "Agent",
+        "Attachment",
         "Contact",
         "Delivery",
         "Delta",
@@ -28,6 +29,7 @@ def test_the_root_exports_just_these_names():
         "Model",
         "Permanent",
         "Principal",
+        "ReadyDelivery",
         "Receipt",
         "RemoteEffect",
         "RemoteTool",
@@ -38,6 +40,7 @@ def test_the_root_exports_just_these_names():
         "Settings",
         "Text",
         "ToolContext",
+        "ToolResult",
         "Transient",
         "Turn",
         "WakefulError",
