@@ -60,7 +60,9 @@ async def why(services: Services, caller: Caller, rest: str) -> Deed:
         links = await services.views.why.chain(turn_id, caller.principal.viewer)
     except NotFound:  # said of what was named, not of what that led to: it may be another's
         raise NotFound("turn", f"there is no turn or stimulus {word[:80]!r}") from None
-    return saying("\n".join(map(_told, links)))
+    more = links[-1].goes_on_at
+    further = [] if more is None else [f"… and more; ask for it with /why {more}"]
+    return saying("\n".join([*map(_told, links), *further]))
 
 
 async def whoami(_services: Services, caller: Caller, _rest: str) -> Deed:
@@ -125,6 +127,7 @@ def _told(link: ChainLink) -> str:
         f"{one.origin.value} {one.source}: {one_line(one.text, LONGEST_TRIGGER)!r}"
         for one in link.stimuli
     )
+    woken += f"; and {link.more_stimuli} more" if link.more_stimuli else ""
     return (
         f"{turn.id} ({turn.state.value}) because of {woken}; questions: {len(link.asks)}, "
         f"tool calls: {len(link.tools)}, ${turn.cost:.4f} spent"

@@ -154,6 +154,17 @@ KEYS: dict[str, Key] = {
         1_000,
         100_000_000,
     ),
+    "models.*.input": _key("US dollars for a million tokens that it reads.", 0, 100_000),
+    "models.*.output": _key("US dollars for a million tokens that it writes.", 0, 100_000),
+    "models.*.cache_read": _key(
+        "US dollars for a million tokens that come from its cache; default as `input`.", 0, 100_000
+    ),
+    "models.*.cache_write": _key(
+        "US dollars for a million tokens that go into its cache; default as `input`.", 0, 100_000
+    ),
+    "models.*.max_output": _key(
+        "Tokens that it is asked for at most in one answer.", 100, 100_000_000
+    ),
     "providers.*.kind": _key(
         "How it is spoken to; needed for a name of your own: `mine:llama3` then asks it."
     ),
