@@ -20,7 +20,7 @@ async def status(services: Services, caller: Caller, _rest: str) -> Deed:
     agent_id = keys.agent_of(caller.session_key)
     card = services.views.agents.card(agent_id)
     lane = await services.views.lanes.status(caller.session_key)
-    session = await _session(services, caller)
+    session = await session_of(services, caller)
     chosen = None if session is None else session.overrides.model
     model = card.model if chosen is None else f"{chosen}, chosen for this session"
     lines = [f"{caller.session_key}: {lane.state}", f"agent {agent_id}, model {model}"]
@@ -39,7 +39,7 @@ async def status(services: Services, caller: Caller, _rest: str) -> Deed:
 
 
 async def usage(services: Services, caller: Caller, _rest: str) -> Deed:
-    session = await _session(services, caller)
+    session = await session_of(services, caller)
     return saying("Nothing was used yet." if session is None else _used(session))
 
 
@@ -73,7 +73,8 @@ async def whoami(_services: Services, caller: Caller, _rest: str) -> Deed:
     )
 
 
-async def _session(services: Services, caller: Caller) -> Session | None:
+async def session_of(services: Services, caller: Caller) -> Session | None:
+    """Return the session in which something is said; None before its first message."""
     try:
         return await services.views.sessions.get(caller.session_key, caller.principal.viewer)
     except NotFound:

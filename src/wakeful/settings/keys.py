@@ -129,7 +129,10 @@ KEYS: dict[str, Key] = {
         "Whether the bytes of attachments stand in the webhook, beside where they can be taken."
     ),
     "mcp_servers.*.url": _key("The address of an MCP server (streamable HTTP)."),
-    "mcp_servers.*.command": _key("Or the command that is one (stdio), word by word."),
+    "mcp_servers.*.command": _key(
+        "Or the command that is one (stdio), word by word, or the program alone."
+    ),
+    "mcp_servers.*.args": _key("Words that follow those of the command."),
     "mcp_servers.*.env.*": Key(
         means="A variable for the command, beside a few harmless ones.", is_secret=True
     ),

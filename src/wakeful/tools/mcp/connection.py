@@ -173,7 +173,7 @@ async def _transport(
     server: McpServerSettings, connection: McpConnection, folder: Path, clock: Clock
 ) -> AsyncGenerator[Any, None]:
     if server.url is None:
-        command = ServerCommand(server.command, folder=folder, env=server.env, clock=clock)
+        command = ServerCommand(server.words, folder=folder, env=server.env, clock=clock)
         async with command.streams(connection.end) as streams:
             yield streams
         return
