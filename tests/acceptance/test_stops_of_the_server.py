@@ -65,6 +65,8 @@ def test_the_second_signal_leaves_at_once_though_a_tool_hangs(tmp_path: Path):
         assert (code, turn.state) == (0, TurnState.OPEN)
 
         with home.up():
+            # Else the question may join the turn that goes on.
+            eventually_holds(lambda: all(turn.ended_at for turn in stored(home).turns.values()))
             home.ok("chat", "and now? {other}")
         first_turn, _ = stored(home).turns.values()
         (cut,) = stored(home).calls
