@@ -9,7 +9,9 @@ from wakeful.cli.look import Limit
 from wakeful.cli.output import BOLD, DIM, safe
 from wakeful.transcript.search import Role
 
-Words = Annotated[list[str], typer.Argument(help="Words, '\"a phrase\"', prefix*, 'word -without'.")]
+Words = Annotated[
+    list[str], typer.Argument(help="Words, '\"a phrase\"', prefix*, 'word -without'.")
+]
 Session = Annotated[
     str | None, typer.Option("--session", "-s", metavar="KEY", help="Only in this session.")
 ]
