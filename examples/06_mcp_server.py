@@ -31,6 +31,7 @@ def serve() -> None:
 async def main() -> None:
     shop = McpServerSettings(
         command=(sys.executable, __file__, "serve"),
+        trusted=True,  # it is our own: what it says is not fenced as somebody else's words
         tools={"price": RemoteTool(effect=RemoteEffect.READ)},  # all others are `effect`
     )
     settings = wakeful.Settings(mcp_servers={"shop": shop})

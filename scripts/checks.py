@@ -35,6 +35,7 @@ ON_POSTGRES = ("conformance", "integration", "acceptance")
 WORKERS = {"unit": 1, "browser": 1}  # beside the checks; with one Chromium. The rest: `workers`
 SLOWEST = 20
 # Whoever has all of these skips no test.
+NO_ENGINE = "no container engine runs here"
 TOOLS = ("chromium", "curl", "ip", "openssl", "strace")
 IN_MEMORY = Path("/dev/shm")
 ROOM = 2 << 30  # bytes that must be free there for the homes of the tests
@@ -281,8 +282,10 @@ def unexpected_skips(outcomes: list[Outcome]) -> list[str]:
     missing = [tool for tool in TOOLS if shutil.which(tool) is None]
     excused = missing or os.geteuid() != 0 or sys.platform != "linux"
     lines = [f"skipped: {test.name}: {test.skipped}" for test in skips]
-    if skips and not excused:
-        lines.append(f"FAILED: {len(skips)} skipped, though every tool is here")
+    # A container engine needs a daemon: no script can install one everywhere.
+    unexcused = [test for test in skips if NO_ENGINE not in (test.skipped or "")]
+    if unexcused and not excused:
+        lines.append(f"FAILED: {len(unexcused)} skipped, though every tool is here")
     return lines
 
 

@@ -9,23 +9,24 @@ if TYPE_CHECKING:
     from wakeful.doors.http.server import HttpOptions
     from wakeful.intake.bindings import Contact
     from wakeful.models.model import Delta, Model, Reply, Request
-    from wakeful.outbox.outbox import Delivery
+    from wakeful.outbox.outbox import Delivery, ReadyDelivery
     from wakeful.runtime import Runtime, ask
     from wakeful.settings.settings import Settings
     from wakeful.tools.mcp.options import McpServerSettings, RemoteEffect, RemoteTool
-    from wakeful.tools.tool import LedgerContext, ToolContext, tool
+    from wakeful.tools.tool import LedgerContext, ToolContext, ToolResult, tool
     from wakeful.turn.agent import Agent
     from wakeful.turns.turns import Turn
     from wakeful.vocabulary.errors import Permanent, Transient, WakefulError
     from wakeful.vocabulary.event import Event
     from wakeful.vocabulary.message import Text
     from wakeful.vocabulary.route import Route
-    from wakeful.vocabulary.stimulus import Receipt
+    from wakeful.vocabulary.stimulus import Attachment, Receipt
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Agent",
+    "Attachment",
     "Contact",
     "Delivery",
     "Delta",
@@ -37,6 +38,7 @@ __all__ = [
     "Model",
     "Permanent",
     "Principal",
+    "ReadyDelivery",
     "Receipt",
     "RemoteEffect",
     "RemoteTool",
@@ -47,6 +49,7 @@ __all__ = [
     "Settings",
     "Text",
     "ToolContext",
+    "ToolResult",
     "Transient",
     "Turn",
     "WakefulError",
@@ -58,6 +61,7 @@ __all__ = [
 # something needs none of it.
 _PLACES = {
     "Agent": "wakeful.turn.agent",
+    "Attachment": "wakeful.vocabulary.stimulus",
     "Contact": "wakeful.intake.bindings",
     "Delivery": "wakeful.outbox.outbox",
     "Delta": "wakeful.models.model",
@@ -69,6 +73,7 @@ _PLACES = {
     "Model": "wakeful.models.model",
     "Permanent": "wakeful.vocabulary.errors",
     "Principal": "wakeful.access.principal",
+    "ReadyDelivery": "wakeful.outbox.outbox",
     "Receipt": "wakeful.vocabulary.stimulus",
     "RemoteEffect": "wakeful.tools.mcp.options",
     "RemoteTool": "wakeful.tools.mcp.options",
@@ -79,6 +84,7 @@ _PLACES = {
     "Settings": "wakeful.settings.settings",
     "Text": "wakeful.vocabulary.message",
     "ToolContext": "wakeful.tools.tool",
+    "ToolResult": "wakeful.tools.tool",
     "Transient": "wakeful.vocabulary.errors",
     "Turn": "wakeful.turns.turns",
     "WakefulError": "wakeful.vocabulary.errors",

@@ -20,7 +20,7 @@ def answer(request: Request) -> str | Reply:
 
 
 async def main(home: Path, effect: str, command: list[str]) -> None:
-    server = McpServerSettings(command=tuple(command), effect=RemoteEffect(effect))
+    server = McpServerSettings(command=tuple(command), effect=RemoteEffect(effect), trusted=True)
     settings = Settings(home=home, mcp_servers={"n": server})
     agent = Agent(model=Scripted(answer), mcp=["n"])
     async with Runtime(agents=[agent], settings=settings) as runtime:

@@ -40,6 +40,7 @@ LIBRARIES = (
     *(Path(sys.prefix), Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve()),
     Path(wakeful.__file__).resolve().parent,
     *(Path(place) for place in ("/usr", "/lib", "/lib64", "/etc/localtime")),
+    Path("/proc/sys/vm"),  # the allocator asks how memory is promised
     Path("/sys/devices/system/cpu"),  # the C library counts processors, now and then
 )
 READS = ("open", "openat", "openat2")

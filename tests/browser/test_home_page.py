@@ -1,10 +1,11 @@
 """The page at `/` signs a browser in, talks, and shows hostile text as text."""
 
-from playwright.async_api import Page
+from playwright.async_api import BrowserContext, Page
 
 from tests.browser.chromium import chromium
 from tests.integration.http.serving import House, house
 from wakeful.doors.http.logins import login_link
+from wakeful.models.scripted import Pause
 
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 
@@ -68,4 +69,60 @@ async def test_a_link_in_an_open_page_signs_in_and_a_command_is_answered_for_goo
         recalled = await page.locator("#chat li").all_inner_texts()
 
     assert said == recalled == ["hello", "well", "/stop", "Nothing was running."]
+    assert wrong == []
+
+
+async def signed_in(context: BrowserContext, home: House) -> Page:
+    page = await context.new_page()
+    await page.goto(await link_to(home))
+    await page.wait_for_selector("body.awake")
+    return page
+
+
+async def test_what_is_said_elsewhere_and_what_was_stopped_stay_in_the_chat():
+    pause = Pause("half an answer")
+    async with house(["far", pause]) as home, chromium() as context:
+        page = await signed_in(context, home)
+        wrong = watch(page)
+        await home.runtime.send("from a terminal")
+        await page.wait_for_selector("#chat li:nth-child(2)")
+        elsewhere = await page.locator("#chat li").all_inner_texts()
+        await page.fill("#text", "think long")
+        await page.press("#text", "Enter")
+        await page.get_by_text("half an answer").wait_for()
+        await page.fill("#text", "/stop")
+        await page.press("#text", "Enter")
+        await page.get_by_text("it ended here").wait_for()
+        await page.wait_for_selector("#chat li:nth-child(6):not(.waiting)")
+        said = await page.locator("#chat li").all_inner_texts()
+
+    assert elsewhere == ["from a terminal", "far"]
+    assert said[2:5] == ["think long", "half an answer\n(it ended here)", "/stop"]
+    assert len(said) == 6
+    assert wrong == []
+
+
+async def test_lines_stay_lines_and_markdown_is_shown_without_markup():
+    answer = f"# Plan\nuse `ls` **now**\n```sh\necho {HOSTILE}\n```\nend"
+    async with house(lambda _: answer) as home, chromium() as context:
+        page = await signed_in(context, home)
+        wrong = watch(page)
+        await page.fill("#text", "one")
+        await page.press("#text", "Shift+Enter")
+        await page.keyboard.type("two")
+        await page.press("#text", "Enter")
+        await page.locator("#chat pre").wait_for()
+        mine = await page.inner_text("#chat li:nth-child(1)")
+        shown = {
+            name: await page.locator(f"#chat {name}").all_inner_texts()
+            for name in ("strong", "code", "pre", "img")
+        }
+
+    assert mine == "one\ntwo"
+    assert shown == {
+        "strong": ["Plan", "now"],
+        "code": ["ls"],
+        "pre": [f"echo {HOSTILE}"],
+        "img": [],
+    }
     assert wrong == []

@@ -11,6 +11,7 @@ is an error, since a mutant that patches nothing proves nothing.
 import asyncio
 import os
 import shutil
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -129,8 +130,20 @@ def notify_before_commit() -> None:
 
     def commit_late(self: SqliteBackend) -> None:
         acts, self.acts = self.acts, []
+        loop, heard = loops[-1], threading.Event()
+
+        def listen(rounds: int) -> None:
+            """Let the loop go round, so that whoever was woken has heard it before the commit."""
+            if rounds:
+                loop.call_soon(listen, rounds - 1)
+            else:
+                heard.set()
+
         for act in acts:
-            loops[-1].call_soon_threadsafe(act)
+            loop.call_soon_threadsafe(act)
+        if acts:
+            loop.call_soon_threadsafe(listen, 20)
+            heard.wait(1)
         commit(self)
 
     patch("wakeful.store.grouped:GroupedStore.start", start_and_remember)

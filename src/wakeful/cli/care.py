@@ -63,9 +63,9 @@ def _programs(desk: CliContext, loaded: Loaded) -> dict[str, str]:
     """Return what each MCP server starts: a name to look for, or a path from where it runs."""
     servers = loaded.mcp_servers
     return {
-        name: str(desk.home / Path(one.folder or f"mcp/{name}").expanduser() / one.command[0])
-        if "/" in one.command[0]
-        else one.command[0]
+        name: str(desk.home / Path(one.folder or f"mcp/{name}").expanduser() / one.words[0])
+        if "/" in one.words[0]
+        else one.words[0]
         for name, one in servers.items()
         if one.command
     }

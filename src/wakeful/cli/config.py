@@ -60,6 +60,7 @@ def set_(desk: CliContext, key: Key, value: Annotated[str, typer.Argument(help="
         outcome = _reloaded(desk, server)
         if outcome.problems:
             _put_back(desk.file, before)
+            _reloaded(desk, server)  # or `doctor` would go on about a file that is good again
             why = "\n".join(outcome.problems)
             raise Misused(f"the server refuses it, and the file is as it was: {why}")
         told = _what_came_of(outcome, key)

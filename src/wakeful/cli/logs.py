@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -12,8 +13,11 @@ from wakeful.cli.exits import Missing
 from wakeful.cli.output import safe_lines
 from wakeful.telemetry.log import LARGEST_LOG, NAME
 from wakeful.vocabulary.clock import Clock
+from wakeful.vocabulary.record import Record
 
 LOOK_EVERY_S = 0.2
+
+_RECORD = re.compile(r"(\d{4}-\S+ \S+) ([A-Z]+) +(\S+): (.*)")
 
 Lines = Annotated[int, typer.Option("--lines", "-n", min=0, help="How many of the last lines.")]
 Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on with new lines.")]
@@ -25,7 +29,7 @@ def logs(desk: CliContext, lines: Lines = 50, follow: Follow = False) -> None:
     if not file.exists():
         raise Missing(f"there is no log in {desk.home}; `wakeful up` writes one")
     for line in _last(file, lines):
-        desk.out.item({"line": line}, safe_lines(line))
+        desk.out.item(told(line), safe_lines(line))
     if follow:
         asyncio.run(_follow(desk, file, desk.clock))
 
@@ -35,7 +39,25 @@ async def _follow(desk: CliContext, file: Path, clock: Clock) -> None:
     while True:
         await clock.sleep(LOOK_EVERY_S)
         for line in reader.fresh():
-            desk.out.item({"line": line}, safe_lines(line))
+            desk.out.item(told(line), safe_lines(line))
+
+
+class LogLine(Record):
+    """One line of the log; one that goes on with the record above has its text alone."""
+
+    text: str
+    at: str | None = None
+    level: str | None = None
+    name: str | None = None
+
+
+def told(line: str) -> LogLine:
+    """Return what a line of the log says, part by part."""
+    found = _RECORD.fullmatch(line)
+    if found is None:
+        return LogLine(text=line)
+    at, level, name, text = found.groups()
+    return LogLine(at=at.replace(" ", "T"), level=level.lower(), name=name, text=text)
 
 
 class _Reader:

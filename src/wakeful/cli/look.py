@@ -226,11 +226,7 @@ def _why_lines(desk: CliContext, answer: Any) -> Iterator[str]:
             yield "which was caused by"
         told = f"{turn['state']}, {_steps(turn['steps'])}{_lives(turn, link)}"
         yield f"{turn['id']} in {turn['session_key']}: {told}"
-        for stimulus in link["stimuli"]:
-            yield (
-                f"  {stimulus['origin']} of {safe(stimulus['source'], 80)}, "
-                f"{desk.when(stimulus['created_at'])}: {safe(stimulus['text'], 200)}"
-            )
+        yield from _cause_lines(desk, link)
         for ask in link.get("asks", []):
             if ask.get("state") == "abandoned":
                 yield f"  question of step {ask['step']} was cut off, and asked again"
@@ -241,6 +237,18 @@ def _why_lines(desk: CliContext, answer: Any) -> Iterator[str]:
             yield f"  tool {safe(call['name'], 80)}: {call['state']}"
         if turn.get("reply"):
             yield f"  reply: {safe(turn['reply'], 200)}"
+    if answer.get("next"):
+        yield f"… and more; ask for it with `wakeful why {answer['next']}`"
+
+
+def _cause_lines(desk: CliContext, link: dict[str, Any]) -> Iterator[str]:
+    for stimulus in link["stimuli"]:
+        yield (
+            f"  {stimulus['origin']} of {safe(stimulus['source'], 80)}, "
+            f"{desk.when(stimulus['created_at'])}: {safe(stimulus['text'], 200)}"
+        )
+    if link.get("more_stimuli"):
+        yield f"  … and {link['more_stimuli']} more"
 
 
 def _lives(turn: dict[str, Any], link: dict[str, Any]) -> str:

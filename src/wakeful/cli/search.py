@@ -9,7 +9,9 @@ from wakeful.cli.look import Limit
 from wakeful.cli.output import BOLD, DIM, safe
 from wakeful.transcript.search import Role
 
-Words = Annotated[list[str], typer.Argument(help="Words, '\"a phrase\"', prefix*.")]
+Words = Annotated[
+    list[str], typer.Argument(help="Words, '\"a phrase\"', prefix*, 'word -without'.")
+]
 Session = Annotated[
     str | None, typer.Option("--session", "-s", metavar="KEY", help="Only in this session.")
 ]
@@ -20,13 +22,23 @@ def search(
     desk: CliContext, words: Words, session: Session = None, role: Speaker = None, limit: Limit = 20
 ) -> None:
     """Find what was said with all these words, the best match first."""
-    page = desk.reader().get(
-        "/api/search", q=" ".join(words), session=session, role=role, limit=limit
-    )
+    page = _page(desk, q=" ".join(words), session=session, role=role, limit=limit)
     lines = [line for hit in page["items"] for line in _lines(desk, hit)]
     if page["next"] is not None:
         lines.append("… and more; ask for them with a larger --limit")
     desk.out.data(page, lines or ["nothing was said like this"])
+
+
+def _page(desk: CliContext, *, limit: int, **wanted: Any) -> dict[str, Any]:
+    """Return as many matches as were asked for; one page may have room for fewer."""
+    reader = desk.reader()
+    page: dict[str, Any] = reader.get("/api/search", limit=limit, **wanted)
+    items: list[Any] = page["items"]
+    while page["next"] is not None and len(items) < limit:
+        left = limit - len(items)
+        page = reader.get("/api/search", limit=left, after=page["next"], **wanted)
+        items += page["items"]
+    return {**page, "items": items}
 
 
 def _lines(desk: CliContext, hit: dict[str, Any]) -> list[str]:

@@ -4,6 +4,7 @@ from functools import partial
 
 from wakeful.access import audit
 from wakeful.commands.command import Caller, Deed, Said, saying
+from wakeful.commands.looking import session_of
 from wakeful.gate import halts
 from wakeful.intake.sessions import Changes
 from wakeful.services import Services
@@ -43,8 +44,8 @@ async def model(services: Services, caller: Caller, rest: str) -> Deed:
         wanted = None if rest == DEFAULT else rest
         text = f"From the next turn on: {wanted or card.model}."
         return _choosing(services, caller, Changes(model=wanted), text)
-    session = await services.views.sessions.get(caller.session_key, caller.principal.viewer)
-    chosen = session.overrides.model
+    session = await session_of(services, caller)
+    chosen = None if session is None else session.overrides.model
     return saying(f"{chosen}, chosen for this session." if chosen else f"{card.model}.")
 
 
@@ -53,15 +54,16 @@ async def think(services: Services, caller: Caller, rest: str) -> Deed:
         wanted = None if rest == DEFAULT else rest.lower()
         text = f"From the next turn on: {wanted or DEFAULT}."
         return _choosing(services, caller, Changes(thinking=wanted), text)
-    session = await services.views.sessions.get(caller.session_key, caller.principal.viewer)
-    levels = ", ".join(ThinkingLevel)
-    return saying(f"{session.overrides.thinking or DEFAULT} (levels: {levels}, {DEFAULT}).")
+    session = await session_of(services, caller)
+    level = None if session is None else session.overrides.thinking
+    return saying(f"{level or DEFAULT} (levels: {', '.join(ThinkingLevel)}, {DEFAULT}).")
 
 
 def _choosing(services: Services, caller: Caller, changes: Changes, text: str) -> Deed:
     checked = services.acts.checked(changes)
 
     def act(tx: Tx) -> Said:
+        services.intake.open_in(tx, caller.draft)
         services.acts.choose_in(tx, caller.session_key, checked)
         return Said(text=text)
 

@@ -4,9 +4,11 @@ from msgspec.structs import replace
 
 from wakeful.commands import queue_words
 from wakeful.commands.command import Caller, Deed, Said, saying
+from wakeful.commands.looking import session_of
 from wakeful.gate import halts
 from wakeful.services import Services
 from wakeful.store.database import Tx
+from wakeful.transcript import sessions
 from wakeful.vocabulary import queueing
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.queueing import NO_OVERRIDES, Mode, QueueOverrides
@@ -49,6 +51,8 @@ async def compact(services: Services, caller: Caller, rest: str) -> Deed:
     key, route, principal = caller.session_key, caller.draft.route, caller.principal
 
     def act(tx: Tx) -> Said:
+        if sessions.get(tx, key) is None:
+            return Said(text="There is nothing to compact yet: nothing was said here.")
         receipt = services.compactions.ask_in(tx, key, rest, route, principal)
         return Said(text="The conversation will be compacted.", receipt=receipt)
 
@@ -57,14 +61,16 @@ async def compact(services: Services, caller: Caller, rest: str) -> Deed:
 
 async def queue(services: Services, caller: Caller, rest: str) -> Deed:
     key = caller.session_key
-    session = await services.views.sessions.get(key, caller.principal.viewer)
+    session = await session_of(services, caller)
+    chosen = NO_OVERRIDES if session is None else session.queue
     if not rest:
-        return saying(_described(session.queue))
+        return saying(_described(chosen))
     wanted = queueing.checked(
-        NO_OVERRIDES if rest == "default" else queue_words.parsed(rest, session.queue)
+        NO_OVERRIDES if rest == "default" else queue_words.parsed(rest, chosen)
     )
 
     def act(tx: Tx) -> Said:
+        services.intake.open_in(tx, caller.draft)
         services.intake.set_queue_in(tx, key, wanted)
         return Said(text=_described(wanted))
 

@@ -20,7 +20,7 @@ async def status(services: Services, caller: Caller, _rest: str) -> Deed:
     agent_id = keys.agent_of(caller.session_key)
     card = services.views.agents.card(agent_id)
     lane = await services.views.lanes.status(caller.session_key)
-    session = await _session(services, caller)
+    session = await session_of(services, caller)
     chosen = None if session is None else session.overrides.model
     model = card.model if chosen is None else f"{chosen}, chosen for this session"
     lines = [f"{caller.session_key}: {lane.state}", f"agent {agent_id}, model {model}"]
@@ -39,7 +39,7 @@ async def status(services: Services, caller: Caller, _rest: str) -> Deed:
 
 
 async def usage(services: Services, caller: Caller, _rest: str) -> Deed:
-    session = await _session(services, caller)
+    session = await session_of(services, caller)
     return saying("Nothing was used yet." if session is None else _used(session))
 
 
@@ -60,7 +60,9 @@ async def why(services: Services, caller: Caller, rest: str) -> Deed:
         links = await services.views.why.chain(turn_id, caller.principal.viewer)
     except NotFound:  # said of what was named, not of what that led to: it may be another's
         raise NotFound("turn", f"there is no turn or stimulus {word[:80]!r}") from None
-    return saying("\n".join(map(_told, links)))
+    more = links[-1].goes_on_at
+    further = [] if more is None else [f"… and more; ask for it with /why {more}"]
+    return saying("\n".join([*map(_told, links), *further]))
 
 
 async def whoami(_services: Services, caller: Caller, _rest: str) -> Deed:
@@ -71,7 +73,8 @@ async def whoami(_services: Services, caller: Caller, _rest: str) -> Deed:
     )
 
 
-async def _session(services: Services, caller: Caller) -> Session | None:
+async def session_of(services: Services, caller: Caller) -> Session | None:
+    """Return the session in which something is said; None before its first message."""
     try:
         return await services.views.sessions.get(caller.session_key, caller.principal.viewer)
     except NotFound:
@@ -125,6 +128,7 @@ def _told(link: ChainLink) -> str:
         f"{one.origin.value} {one.source}: {one_line(one.text, LONGEST_TRIGGER)!r}"
         for one in link.stimuli
     )
+    woken += f"; and {link.more_stimuli} more" if link.more_stimuli else ""
     return (
         f"{turn.id} ({turn.state.value}) because of {woken}; questions: {len(link.asks)}, "
         f"tool calls: {len(link.tools)}, ${turn.cost:.4f} spent"

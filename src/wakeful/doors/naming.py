@@ -45,7 +45,7 @@ async def check_writable(
     is_served = views.agents.knows(keys.agent_of(key))
     owner = await views.sessions.owner_of(key)
     if not is_served or not rules.may_enter(principal, key, owner):
-        raise _no_session(key)
+        raise _not_writable(principal, key)
     if owner is None:
         making(principal)
 
@@ -108,6 +108,14 @@ def _known_key(views: Views, words: str) -> SessionKey:
         return key_of(views, words)
     except InvalidInput:
         raise _no_session(words) from None
+
+
+def _not_writable(principal: Principal, key: SessionKey) -> NotFound:
+    """Say which names a token may use, by the name alone: not whether there is such a session."""
+    if not principal.token_id or rules.may_make(principal, key):
+        return _no_session(key)
+    told = "it writes to sessions that it made, whose names are 'api:…' or 'web:' and a UUID"
+    return NotFound("session", f"no session {key[:120]!r} for this token; {told}")
 
 
 def _no_session(words: str) -> NotFound:

@@ -180,6 +180,16 @@ class Acceptance:
             found |= lane_rows.get_all(tx, new)
         return found
 
+    def open(self, tx: Tx, draft: Draft) -> None:
+        """Make the session of a draft if it is not there, and leave the draft itself alone."""
+        key = draft.session_key
+        self._lanes(tx, [key])
+        found = sessions.policies(tx, [key])
+        if not found:
+            self._make_sessions(tx, {key: draft})
+        elif not access.may_write(draft.owner, found[key].owner):
+            raise NotFound("session_key", f"no session {key!r}")
+
     def _make_sessions(self, tx: Tx, makers: dict[str, Draft]) -> None:
         self._refuse_strangers(tx, list(makers.values()))
         sessions.add_missing(tx, [self._new_session(tx, makers[key]) for key in sorted(makers)])

@@ -113,6 +113,11 @@ class Intake:
         lane_rows.require(tx, {draft.session_key for draft in drafts})
         return self._acceptance.run(tx, [self.checked(draft) for draft in drafts])
 
+    def open_in(self, tx: Tx, draft: Draft) -> None:
+        """Make the session that a draft would make, for what is chosen before it is spoken in."""
+        lane_rows.require(tx, {draft.session_key})
+        self._acceptance.open(tx, self.checked(draft))
+
     def keep_in(self, tx: Tx, drafts: Sequence[Draft]) -> list[Receipt]:
         """Accept as `accept_in` does, for an absent agent, too: what is for it waits for it."""
         lane_rows.require(tx, {draft.session_key for draft in drafts})

@@ -148,9 +148,10 @@ class Dispatcher:
         """Ask the ledger which lanes are due; more than can run are left for the next look."""
         now = self._clock.now()
         pool.must_scan = False  # what asks for another one meanwhile is not forgotten
+        limit = pool.free + 1
         try:
             rows = await self._store.read(
-                lane_rows.READY_LANES, pool=name, closed_to=pool.closed_to(), limit=pool.free + 1
+                lane_rows.READY_LANES, pool=name, closed_to=pool.closed_to(), limit=limit
             )
         except STORE_NOT_READY:
             log.warning("lanes wait: the store is not ready", exc_info=True)
@@ -158,7 +159,8 @@ class Dispatcher:
             self._next_look = now + RETRY_MS
             return
         due = [row[0] for row in rows if row[1] <= now]
-        pool.must_scan = pool.must_scan or len(due) > pool.free
+        # More may be due than were asked for, though there is room for all of these by now.
+        pool.must_scan = pool.must_scan or len(due) == limit
         for session_key in due:
             pool.hint(session_key)
         if len(due) < len(rows):

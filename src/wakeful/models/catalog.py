@@ -13,7 +13,7 @@ from wakeful.models.providers import NONE_OWN, PROVIDERS, Chosen, Kind, Provider
 from wakeful.models.remote import Remote
 from wakeful.models.sight import stated_sight
 from wakeful.models.timed import TimedModel
-from wakeful.models.windows import ModelSettings, stated_window
+from wakeful.models.windows import NO_MODELS, NOTHING_STATED, ModelSettings, stated_window
 from wakeful.vocabulary.agent import Limits
 from wakeful.vocabulary.clock import Clock, SystemClock
 
@@ -29,7 +29,7 @@ class Catalog:
         self._clock = clock
 
     def find(self, model: str | Model, field: str = "model") -> Model:
-        return find(model, field, providers=self._providers, clock=self._clock)
+        return find(model, field, providers=self._providers, known=self._known, clock=self._clock)
 
     def resolve(self, models: Sequence[str | Model], limits: Limits) -> Model:
         """Return the model of an agent: the first, the others behind it, none for ever."""
@@ -40,7 +40,9 @@ class Catalog:
 
     def _timed(self, model: Model, limits: Limits) -> Model:
         window = stated_window(model.name, self._known)
-        return TimedModel(model, limits, self._clock, window, stated_sight(model, self._known))
+        sight = stated_sight(model, self._known)
+        most = self._known.get(model.name, NOTHING_STATED).max_output
+        return TimedModel(model, limits, self._clock, window, sight, most)
 
     def resolve_one(self, name: str, limits: Limits) -> Model:
         return self.resolve([name], limits)
@@ -55,6 +57,7 @@ def find(
     field: str = "model",
     *,
     providers: Providers = NONE_OWN,
+    known: Mapping[str, ModelSettings] = NO_MODELS,
     clock: Clock | None = None,
 ) -> Model:
     """Return the model that a name means; a model that was given is returned as it is."""
@@ -65,8 +68,9 @@ def find(
 
         return Demo()
     chosen = choose(model, os.environ, providers, field)
+    stated = known.get(model, NOTHING_STATED)
     if chosen.kind is None:
-        return Remote(model, chosen)
+        return Remote(model, chosen, stated)
     # HTTP and TLS take time and memory, which whoever speaks with nobody keeps.
     from wakeful.models.direct import DirectModel, Endpoint
 
@@ -76,6 +80,7 @@ def find(
         model=chosen.model,
         base_url=chosen.base_url,
         key=chosen.key,
+        stated=stated,
     )
     return DirectModel(endpoint, _format(chosen.kind, chosen), clock or SystemClock())
 

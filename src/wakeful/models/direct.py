@@ -21,7 +21,7 @@ from wakeful.models.statuses import (
     told,
 )
 from wakeful.models.thinking import nearest
-from wakeful.models.windows import stated_window, tokens_of_request
+from wakeful.models.windows import NOTHING_STATED, ModelSettings, stated_window, tokens_of_request
 from wakeful.net.addresses import allow
 from wakeful.net.streamed import AddressRefused, OutOfReach, StreamedAnswer, StreamingClient
 from wakeful.net.target import parse
@@ -47,6 +47,7 @@ class Endpoint(Record):
     model: str
     base_url: str
     key: str = ""
+    stated: ModelSettings = NOTHING_STATED  # by the operator
 
 
 class DirectModel:
@@ -168,7 +169,7 @@ class DirectModel:
     def _cost(self, answer: Answer) -> float:
         model = answer.model or self._endpoint.model
         if model not in self._prices:
-            self._prices[model] = price_of(self._endpoint.provider, model)
+            self._prices[model] = price_of(self._endpoint.provider, model, self._endpoint.stated)
         price = self._prices[model]
         if price is not None:
             return price.cost(answer.usage)

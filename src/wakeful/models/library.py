@@ -10,6 +10,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from msgspec.structs import replace
 from pydantic_ai.direct import model_request_stream
 from pydantic_ai.messages import (
     ModelMessage,
@@ -28,6 +29,7 @@ from pydantic_ai.models import Model, infer_model
 from pydantic_ai.settings import ModelSettings
 
 from wakeful.models.model import LONGEST_REPLY, Delta, Piece, Reply, Request
+from wakeful.models.prices import is_priced, price_of
 from wakeful.models.providers import Chosen
 from wakeful.models.rehearsal import rehearse
 from wakeful.models.sorting import sorted_error, unusable
@@ -42,7 +44,8 @@ from wakeful.models.translation import (
     stop_reason,
 )
 from wakeful.models.transport import provider_of, takes_client
-from wakeful.models.windows import tokens_of_request
+from wakeful.models.windows import NOTHING_STATED, tokens_of_request
+from wakeful.models.windows import ModelSettings as Stated
 from wakeful.vocabulary.agent import ThinkingLevel
 from wakeful.vocabulary.errors import Garbled, Permanent, WakefulError
 from wakeful.vocabulary.message import Usage
@@ -57,8 +60,11 @@ log = logging.getLogger(__name__)
 class Connection:
     """One model of a provider, and the connections to it; made in a thread, used on the loop."""
 
-    def __init__(self, name: str, chosen: Chosen | None = None) -> None:
+    def __init__(
+        self, name: str, chosen: Chosen | None = None, stated: Stated = NOTHING_STATED
+    ) -> None:
         self._name = name
+        self._stated = stated
         try:
             self._model: Model = infer_model(name, partial(provider_of, chosen=chosen))
         except Exception as error:
@@ -147,15 +153,20 @@ class Connection:
 
     def _usage(self, response: ModelResponse) -> Usage:
         usage = response.usage
-        return Usage(
+        counted = Usage(
             input=usage.input_tokens,
             output=usage.output_tokens,
             cache_read=usage.cache_read_tokens,
             cache_write=usage.cache_write_tokens,
-            cost=self._cost(response),
         )
+        return replace(counted, cost=self._cost(response, counted))
 
-    def _cost(self, response: ModelResponse) -> float:
+    def _cost(self, response: ModelResponse, usage: Usage) -> float:
+        if is_priced(self._stated):
+            provider, model = response.provider_name or "", response.model_name or ""
+            price = price_of(provider, model, self._stated)
+            if price is not None:
+                return price.cost(usage)
         try:
             return float(response.cost().total_price)
         except (LookupError, ValueError, AssertionError):

@@ -7,6 +7,7 @@ from importlib.resources import files
 
 import msgspec
 
+from wakeful.models.windows import NOTHING_STATED, ModelSettings
 from wakeful.vocabulary.message import Usage
 from wakeful.vocabulary.record import Record
 
@@ -53,8 +54,30 @@ _Rate = float | tuple[float, list[tuple[int, float]]] | None
 _Row = tuple[list[str], str | None, tuple[_Rate, _Rate, _Rate, _Rate]]
 
 
-def price_of(provider: str, model: str) -> Price | None:
-    """Return what a model of a provider costs, None if nobody knows."""
+def price_of(provider: str, model: str, stated: ModelSettings = NOTHING_STATED) -> Price | None:
+    """Return what a model of a provider costs, None if nobody knows.
+
+    The operator's word counts, and the table's for each price that he leaves out.
+    """
+    listed = _listed(provider, model)
+    if listed is None and (stated.input is None or stated.output is None):
+        return None
+    known = listed or Price()
+    return Price(
+        input=_rate(stated.input) or known.input,
+        output=_rate(stated.output) or known.output,
+        cache_read=_rate(stated.cache_read) or known.cache_read,
+        cache_write=_rate(stated.cache_write) or known.cache_write,
+    )
+
+
+def is_priced(stated: ModelSettings) -> bool:
+    """Tell whether an operator said anything about a model's prices."""
+    prices = (stated.input, stated.output, stated.cache_read, stated.cache_write)
+    return any(price is not None for price in prices)
+
+
+def _listed(provider: str, model: str) -> Price | None:
     name = model.lower()
     for names, pattern, prices in _table().get(provider, ()):
         if name in names or (pattern is not None and re.search(pattern, name)):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from wakeful.models.model import Piece, Request
 from wakeful.models.providers import Chosen
+from wakeful.models.windows import NOTHING_STATED, ModelSettings
 
 if TYPE_CHECKING:
     from wakeful.models.library import Connection
@@ -16,9 +17,15 @@ if TYPE_CHECKING:
 class Remote:
     """Any model that the library knows, by its name `provider:model`."""
 
-    def __init__(self, name: str, chosen: Chosen | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        chosen: Chosen | None = None,
+        stated: ModelSettings = NOTHING_STATED,
+    ) -> None:
         self._name = name
         self._chosen = chosen  # None: as the environment says
+        self._stated = stated
         self._connection: Connection | None = None
         self._loading = asyncio.Lock()  # guards the connection while it is made
 
@@ -46,10 +53,12 @@ class Remote:
         async with self._loading:
             if self._connection is None:
                 # Seconds of work the first time: on the loop it would stop everybody.
-                self._connection = await asyncio.to_thread(_connected, self._name, self._chosen)
+                self._connection = await asyncio.to_thread(
+                    _connected, self._name, self._chosen, self._stated
+                )
             return self._connection
 
 
-def _connected(name: str, chosen: Chosen | None) -> "Connection":
+def _connected(name: str, chosen: Chosen | None, stated: ModelSettings) -> "Connection":
     library: Any = import_module("wakeful.models.library")
-    return library.Connection(name, chosen)
+    return library.Connection(name, chosen, stated)

@@ -8,7 +8,7 @@ from typing import Self
 
 from wakeful.models.model import Closeable, Delta, Model, Piece, Request, asked, known_window
 from wakeful.models.sight import Sight, fitted, refusal, sight_of
-from wakeful.models.windows import Window, tokens_of_request
+from wakeful.models.windows import Window, capped, tokens_of_request
 from wakeful.vocabulary.agent import Limits
 from wakeful.vocabulary.clock import Alarm, Clock
 from wakeful.vocabulary.errors import ContextOverflow, ModelHung, Permanent, Transient
@@ -30,12 +30,14 @@ class TimedModel:
         clock: Clock,
         window: int | None = None,
         sight: Sight | None = None,
+        max_output: int | None = None,
     ) -> None:
         self.sight = sight or sight_of(model)
         self._model = model
         self._limits = limits
         self._clock = clock
         self._window = Window(window, clock)
+        self._max_output = max_output  # None: as much as it may
 
     @property
     def name(self) -> str:
@@ -46,7 +48,7 @@ class TimedModel:
         return self._window.tokens(known_window(self._model))
 
     async def stream(self, request: Request) -> AsyncGenerator[Piece, None]:
-        request = fitted(request, self.sight)
+        request = capped(fitted(request, self.sight), self._max_output)
         try:
             async with aclosing(self._stream(request)) as pieces:
                 async for piece in pieces:

@@ -6,6 +6,7 @@ from functools import cache
 from importlib.resources import files
 
 import msgspec
+from msgspec.structs import replace
 
 from wakeful.models.model import USUAL_CONTEXT_WINDOW, Request
 from wakeful.vocabulary.clock import Clock
@@ -35,9 +36,15 @@ class ModelSettings(Record):
     context_window: int | None = None  # tokens
     vision: bool | None = None  # whether it sees images
     documents: bool | None = None  # whether it reads PDFs
+    input: float | None = None  # dollars for a million tokens, as the other prices
+    output: float | None = None
+    cache_read: float | None = None
+    cache_write: float | None = None
+    max_output: int | None = None  # tokens that it writes at once
 
 
 NO_MODELS: Mapping[str, ModelSettings] = {}
+NOTHING_STATED = ModelSettings()
 
 
 def stated_window(name: str, models: Mapping[str, ModelSettings] = NO_MODELS) -> int | None:
@@ -84,6 +91,13 @@ class Window:
             return None
         tokens, until = self._learned
         return tokens if self._clock.monotonic() < until else None
+
+
+def capped(request: Request, most: int | None) -> Request:
+    """Return a request for an answer of so many tokens at most."""
+    if most is None or (request.max_tokens is not None and request.max_tokens <= most):
+        return request
+    return replace(request, max_tokens=most)
 
 
 def tokens_of_request(request: Request) -> int:

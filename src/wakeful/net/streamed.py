@@ -9,7 +9,7 @@ import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from functools import cache
-from typing import cast
+from typing import Protocol, cast
 
 import httptools
 
@@ -151,7 +151,7 @@ async def _begun(connection: "_Connection", request: bytes) -> "_Connection":
     return connection
 
 
-class StreamedAnswer:
+class StreamedAnswer(Protocol):
     """What came back so far: any status, redirects included."""
 
     status: int
@@ -159,7 +159,7 @@ class StreamedAnswer:
 
     async def read(self) -> bytes:
         """Return what has come since the last time, waiting for some; nothing at the end."""
-        raise NotImplementedError
+        ...
 
 
 class _Connection(StreamedAnswer, asyncio.Protocol):

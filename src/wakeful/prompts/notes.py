@@ -13,6 +13,7 @@ REMEMBER = (
     "wishes, decisions, open promises. Then go on with what you were doing; do not mention this.]"
 )
 LONGEST_SOURCE = 80
+FAILED = "[The last turn failed before it was done; people were told why.]"
 LONGEST_QUOTE = 160  # characters by which a message is recognised
 SKIPPED = "skipped: a new message arrived"
 SKIPPED_STOP = "skipped: the turn was ended before this call began"

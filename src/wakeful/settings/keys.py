@@ -142,7 +142,10 @@ KEYS: dict[str, Key] = {
         "Whether the bytes of attachments stand in the webhook, beside where they can be taken."
     ),
     "mcp_servers.*.url": _key("The address of an MCP server (streamable HTTP)."),
-    "mcp_servers.*.command": _key("Or the command that is one (stdio), word by word."),
+    "mcp_servers.*.command": _key(
+        "Or the command that is one (stdio), word by word, or the program alone."
+    ),
+    "mcp_servers.*.args": _key("Words that follow those of the command."),
     "mcp_servers.*.env.*": Key(
         means="A variable for the command, beside a few harmless ones.", is_secret=True
     ),
@@ -166,6 +169,17 @@ KEYS: dict[str, Key] = {
         "Tokens the model `provider:model` reads at once; needed for servers of your own.",
         1_000,
         100_000_000,
+    ),
+    "models.*.input": _key("US dollars for a million tokens that it reads.", 0, 100_000),
+    "models.*.output": _key("US dollars for a million tokens that it writes.", 0, 100_000),
+    "models.*.cache_read": _key(
+        "US dollars for a million tokens that come from its cache; default as `input`.", 0, 100_000
+    ),
+    "models.*.cache_write": _key(
+        "US dollars for a million tokens that go into its cache; default as `input`.", 0, 100_000
+    ),
+    "models.*.max_output": _key(
+        "Tokens that it is asked for at most in one answer.", 100, 100_000_000
     ),
     "providers.*.kind": _key(
         "How it is spoken to; needed for a name of your own: `mine:llama3` then asks it."

@@ -58,6 +58,9 @@ class Reading:
         if text.is_tagged(node):
             return self.complain(path, "must be written without a YAML tag")
         kinds = _kinds(kind)
+        lists = [one for one in kinds if isinstance(one, inspect.VarTupleType)]
+        if lists and isinstance(node, yaml.SequenceNode):
+            return self._list(node, lists[0].item_type, path)
         if len(kinds) > 1:
             return self._scalar(node, kinds, path)
         kind = kinds[0]
@@ -192,6 +195,8 @@ def _wanted(kind: inspect.Type) -> str:
             return _WORDS[text.FLOAT]
         case inspect.BoolType():
             return _WORDS[text.BOOL]
+        case inspect.VarTupleType():
+            return "a list"
         case _:
             return _WORDS[text.TEXT]
 

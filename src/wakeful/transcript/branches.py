@@ -64,6 +64,17 @@ def beginner(rows: Sequence[Branch]) -> str | None:
     return next((row.session_key for row in rows if row.parent is None), None)
 
 
+def count(tx: Tx, transcript_id: str, session_key: str) -> int:
+    """Return how many branches of a transcript a session has made."""
+    row = tx.one(
+        "SELECT COUNT(*) FROM branches WHERE transcript_id = :id AND session_key = :key",
+        id=transcript_id,
+        key=session_key,
+    )
+    assert row is not None
+    return row[0]
+
+
 def owned(rows: Sequence[Branch], session_key: str) -> list[Branch]:
     """Return those branches of a transcript that a session made."""
     first = beginner(rows)

@@ -7,7 +7,9 @@ from wakeful.transcript import branches, entries, resets
 from wakeful.transcript.branches import Branch
 from wakeful.transcript.sessions import Session
 from wakeful.vocabulary.entry import CompactionBody, Entry
-from wakeful.vocabulary.errors import NotFound
+from wakeful.vocabulary.errors import InvalidInput, NotFound
+
+MOST_BRANCHES = 1_000  # of one conversation; each view of it looks at all of them
 
 
 def fork_point(tx: Tx, session: Session, entry_id: str) -> Entry:
@@ -26,6 +28,9 @@ def onto_branch(tx: Tx, session: Session, at: Entry, branch_id: str) -> Session:
     The caller holds the lane's lock, no turn is open, and the caller writes the session's row.
     """
     transcript_id = at.transcript_id
+    if branches.count(tx, transcript_id, session.key) >= MOST_BRANCHES:
+        rule = f"this conversation has {MOST_BRANCHES} branches; fork it into a session of its own"
+        raise InvalidInput("at", rule)
     branches.add(
         tx,
         Branch(

@@ -31,7 +31,10 @@ from wakeful.vocabulary.stimulus import Trust
 from wakeful.vocabulary.tokens import CHARACTERS_PER_TOKEN
 
 TOO_LONG = "This conversation is too long for the model, and could not be made shorter: {why}."
-NOTHING = "There is nothing to compact yet."
+NOTHING = (
+    "There is nothing to compact yet: this conversation has about {tokens} tokens, and the newest"
+    " part, up to {keep} tokens, stays word for word."
+)
 NO_SHORTER = "Compacted: about {tokens} tokens are left, which cannot be made fewer."
 NOT_COMPACTED = "The conversation was not compacted: {why}. Nothing of it was changed."
 
@@ -143,7 +146,8 @@ def skipped(commit: TurnCommit, purpose: Purpose, fixed_part: str = "") -> Next:
     asks.failed(commit.tx, turn.id, turn.step, "nothing to compact")
     if turn.interrupt is not Interrupt.NONE:
         return end_interrupted(commit)
-    told = NOTHING if turn.step == 1 else NO_SHORTER.format(tokens=commit.tokens())
+    keep = commit.agent.config.compaction.keep_recent_tokens
+    told = (NOTHING if turn.step == 1 else NO_SHORTER).format(tokens=commit.tokens(), keep=keep)
     return end(commit, End(state=TurnState.DONE, reply=_told(turn, told)))
 
 

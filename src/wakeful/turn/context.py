@@ -21,7 +21,13 @@ from wakeful.vocabulary.entry import (
     encode_body,
 )
 from wakeful.vocabulary.kinds import View
-from wakeful.vocabulary.message import Message, StopReason, ToolMessage, UserMessage
+from wakeful.vocabulary.message import (
+    AssistantMessage,
+    Message,
+    StopReason,
+    ToolMessage,
+    UserMessage,
+)
 from wakeful.vocabulary.tokens import counted, tokens_of
 
 SPOKEN = frozenset(  # kinds of entries that a model reads
@@ -181,9 +187,18 @@ def message_of(entry: Entry, body: Body) -> Message | None:
         case ToolBody():
             return _result(entry, body)
         case AssistantBody():
-            return None if body.message.stop_reason in _FAILED else body.message
+            return _reply(body.message)
         case CompactionBody():
             return None
+
+
+def _reply(message: AssistantMessage) -> Message | None:
+    """Return a reply; where the runtime spoke instead, that it did, and never its words as the
+    model's own.
+    """
+    if message.stop_reason not in _FAILED:
+        return message
+    return None if message.stop_reason == "aborted" else UserMessage(text=notes.FAILED)
 
 
 def _result(entry: Entry, body: ToolBody) -> ToolMessage:

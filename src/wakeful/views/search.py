@@ -9,6 +9,7 @@ from wakeful.store.full_text import Term
 from wakeful.transcript.entries import ENTRIES
 from wakeful.transcript.search import Role, first_number, said_in
 from wakeful.transcript.words import Part, parse_query, snippet
+from wakeful.views.pages import PAGE_BYTES, fitting
 from wakeful.views.sessions import OWNED
 from wakeful.vocabulary.entry import Entry
 from wakeful.vocabulary.errors import InvalidInput
@@ -17,7 +18,6 @@ from wakeful.vocabulary.stimulus import OPERATOR
 
 RANKED = 2000  # matches that are ranked together, the newest first: so a search has a bounded cost
 
-_ENTRY = ", ".join(f"entries.{name}" for name in ENTRIES.fields)
 # Who said an entry: the session that made its branch, or began its transcript.
 _MAKER = (
     "COALESCE((SELECT NULLIF(session_key, '') FROM branches WHERE branches.id = entries.branch), "
@@ -49,7 +49,7 @@ _BRANCHES = (
 )
 _PAGE = (
     "SELECT MAX(newest.id) OVER () + 1, MIN(newest.id) OVER (), COUNT(*) OVER (), "  # noqa: S608
-    f"newest.role, newest.place, {_ENTRY} FROM ("
+    "newest.role, newest.place, newest.entry_id, OCTET_LENGTH(entries.body) FROM ("
     "SELECT search_lines.id AS id, search_lines.role AS role, entry_id, place.key AS place, "
     "{rank} AS score FROM search_words "
     "JOIN search_lines ON search_lines.id = search_words.rowid "
@@ -59,7 +59,7 @@ _PAGE = (
     "JOIN entries ON entries.id = newest.entry_id "
     "ORDER BY newest.score, newest.id DESC LIMIT :limit OFFSET :offset"
 )
-_ENTRY_FROM = 5  # the column at which the entry begins
+_ENTRIES = ENTRIES.select("WHERE id IN :ids")
 _END = 2**63 - 1
 
 
@@ -104,6 +104,7 @@ class SearchView:
         """Return what was said with all these words, the best match first, of equals the newest.
 
         The newest matches are ranked among themselves; those older than all of them follow.
+        There are fewer than `limit` where their entries would not fit on a page.
         """
         terms = parse_query(query)
         sql, params = self._statement(terms, wanted, viewer)
@@ -114,15 +115,17 @@ class SearchView:
             anchor, offset = _place(after)
             before = min(anchor, before)
         found: list[Hit] = []
-        while len(found) < limit:
+        while len(found) < limit and (room := PAGE_BYTES - sum(map(size_of, found))) > 0:
             rows = await self._store.read(
                 sql, before=before, offset=offset, limit=limit - len(found), **params
             )
             if not rows:
                 break
             before, last, size = rows[0][:3]
+            rows = rows[: fitting((row[-1] for row in rows), room)]
+            entries = await self._store.read(_ENTRIES, ids=[row[-2] for row in rows])
             # Off the loop: texts may be long, and there may be hundreds of them.
-            found += await asyncio.to_thread(_hits, rows, terms, offset)
+            found += await asyncio.to_thread(_hits, rows, entries, terms, offset)
             offset += len(rows)
             if offset >= size:
                 before, offset = last, 0
@@ -155,19 +158,27 @@ class SearchView:
         return _PAGE.format(rank=full_text.rank, place=found_in, matches=matches), params
 
 
-def _hits(rows: Sequence[Row], terms: Sequence[Term], offset: int) -> list[Hit]:
+def size_of(hit: Hit) -> int:
+    """Return how much room a match takes on a page: its whole entry is read for it."""
+    return len(hit.entry.body.encode())
+
+
+def _hits(
+    rows: Sequence[Row], entries: Sequence[Row], terms: Sequence[Term], offset: int
+) -> list[Hit]:
     """Return what was found, without the entries that cannot be read."""
+    known = {entry.id: entry for entry in ENTRIES.read_known(entries)}
     return [
-        _hit(row, entry, terms, number)
+        _hit(row, known[row[-2]], terms, number)
         for number, row in enumerate(rows, offset + 1)
-        for entry in ENTRIES.read_known([row[_ENTRY_FROM:]])
+        if row[-2] in known
     ]
 
 
 def _hit(row: Row, entry: Entry, terms: Sequence[Term], number: int) -> Hit:
     """Return a match, the one of this number among those that were ranked with it."""
     spoken = said_in(entry)
-    before, last, size, role, session_key = row[:_ENTRY_FROM]
+    before, last, size, role, session_key, *_ = row
     return Hit(
         place=f"{last}.0" if number == size else f"{before}.{number}",
         session_key=session_key,

@@ -14,11 +14,16 @@ from wakeful.vocabulary.errors import InvalidInput, NotFound
 from wakeful.vocabulary.record import Record
 
 LARGEST_PAGE = 1000
+BRANCHES_AT_ONCE = 500  # whose ends one statement looks up
 MOST_LABELS = 1000  # that are looked at, the newest of them
 
 _MARKS = "kind = 'label' AND kind IN ('compaction', 'label')"  # as the index of them says it
 _NEVER = 2**62
-_LAST = "SELECT id, depth FROM entries WHERE branch = :branch ORDER BY depth DESC LIMIT 1"
+_LAST = (
+    "SELECT entries.branch, entries.id, entries.depth FROM entries JOIN "
+    "(SELECT branch, MAX(depth) AS depth FROM entries WHERE branch IN :names GROUP BY branch) ends "
+    "ON ends.branch = entries.branch AND ends.depth = entries.depth"
+)
 _SIZE = (  # known without reading the body
     "SELECT OCTET_LENGTH(body) FROM entries "
     "WHERE branch = :branch AND depth >= :low AND depth <= :high"
@@ -154,12 +159,12 @@ class TranscriptView:
             BRANCHES.select("WHERE transcript_id = :id"), id=transcript_id
         )
         made = owned([BRANCHES.read(row) for row in rows], session_key)
-        own = [branch.id for branch in made] if rows else [transcript_id]
+        own = {branch.id for branch in made} if rows else {transcript_id}
         came_at = min((one.created_at for one in made if one.parent not in own), default=0)
         others = [segment.branch for segment in segments if segment.branch not in own]
         found = [
             ENTRIES.read(row)
-            for names, until in ((own, _NEVER), (others, came_at))
+            for names, until in ((sorted(own), _NEVER), (others, came_at))
             for row in await self._store.read(
                 ENTRIES.select(
                     f"WHERE branch IN :names AND {_MARKS} AND at <= :until "
@@ -181,10 +186,15 @@ class TranscriptView:
             ),
             id=transcript_id,
         )
+        made = owned([BRANCHES.read(row) for row in rows], session_key)
+        ends: dict[str, tuple[str, int]] = {}
+        for start in range(0, len(made), BRANCHES_AT_ONCE):
+            names = [branch.id for branch in made[start : start + BRANCHES_AT_ONCE]]
+            for name, leaf_id, leaf_depth in await self._store.read(_LAST, names=names):
+                ends[name] = (leaf_id, leaf_depth)
         found: list[Tip] = []
-        for branch in owned([BRANCHES.read(row) for row in rows], session_key):
-            last = await self._store.read(_LAST, branch=branch.id)
-            leaf_id, leaf_depth = last[0] if last else (None, branch.fork_depth)
+        for branch in made:
+            leaf_id, leaf_depth = ends.get(branch.id, (None, branch.fork_depth))
             tip = Tip(
                 transcript_id=transcript_id,
                 branch=branch.id,

@@ -3,13 +3,17 @@
 from collections.abc import Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from wakeful.access import rules
 from wakeful.broker.stimuli import STIMULI
 from wakeful.store.database import Store
+from wakeful.store.rows import RowTable
 from wakeful.turns.asks import Purpose
-from wakeful.turns.tool_calls import CALLS, Call
+from wakeful.turns.tool_calls import CallState
 from wakeful.turns.turns import TURNS, Turn
+from wakeful.views.ledger import size_of
+from wakeful.views.pages import PAGE_BYTES, fitting
 from wakeful.views.sessions import SessionView
 from wakeful.vocabulary.errors import NotFound
 from wakeful.vocabulary.message import Usage
@@ -17,7 +21,10 @@ from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import OPERATOR, Stimulus
 
 LONGEST_CHAIN = 100  # links shown
+ROW_BYTES = 200  # room that a question or a call takes, beside its texts
 
+_WOKE = "WHERE turn_id = :id OR id = :opened_by ORDER BY id"
+_SIZES = f"SELECT OCTET_LENGTH(text), cause_id FROM stimuli {_WOKE}"  # noqa: S608 (ours)
 _usage = msgspec.json.Decoder(Usage)
 
 
@@ -35,6 +42,22 @@ class AskRow(Record):
     error: str | None
 
 
+class CallRow(Record):
+    """One call of a tool, without what went into it and came out."""
+
+    step: int
+    call_id: str
+    name: str
+    effect: str
+    epoch: int
+    state: CallState
+    intended_at: int
+    settled_at: int | None
+
+
+CALLS = RowTable("tool_calls", CallRow)
+
+
 class ChainLink(Record):
     """One turn of a causal chain, with what woke it and what it did."""
 
@@ -42,7 +65,9 @@ class ChainLink(Record):
     stimuli: Sequence[Stimulus]
     epochs: Sequence[int]  # of its lane, one for each claim that wrote something
     asks: Sequence[AskRow]
-    tools: Sequence[Call]
+    tools: Sequence[CallRow]
+    more_stimuli: int = 0  # that woke it, too, for which there was no room
+    goes_on_at: str | None = None  # the turn that caused it, if there was no room for that
 
 
 class WhyView:
@@ -53,43 +78,56 @@ class WhyView:
         self._sessions = sessions
 
     async def chain(self, turn_id: str, viewer: str = OPERATOR) -> Sequence[ChainLink]:
-        """Return the turn's link, then its cause's, and so on, as far as the viewer may see."""
+        """Return the turn's link, then its cause's, and so on, as far as the viewer may see.
+
+        What does not fit on a page is left out; the last link says at which turn to go on.
+        """
+        room = PAGE_BYTES
         links: list[ChainLink] = []
         next_id: str | None = turn_id
-        while next_id is not None and len(links) < LONGEST_CHAIN:
-            link = await self._link(next_id, viewer)
-            if link is None:
+        while next_id is not None and (turn := await self._seen(next_id, viewer)) is not None:
+            if room <= 0 or len(links) == LONGEST_CHAIN:
+                links[-1] = replace(links[-1], goes_on_at=turn.id)
                 break
+            link, next_id = await self._link(turn, room)
             links.append(link)
-            next_id = next((one.cause_id for one in link.stimuli if one.cause_id), None)
+            room -= _room_of(link)
         if not links:
             raise NotFound("turn_id", f"no turn {turn_id!r}")
         return links
 
-    async def _link(self, turn_id: str, viewer: str) -> ChainLink | None:
+    async def _seen(self, turn_id: str, viewer: str) -> Turn | None:
         rows = await self._store.read(TURNS.select("WHERE id = :id"), id=turn_id)
         if not rows:
             return None
         turn = TURNS.read(rows[0])
-        if not rules.sees(viewer, await self._sessions.owner_of(turn.session_key)):
-            return None
+        is_seen = rules.sees(viewer, await self._sessions.owner_of(turn.session_key))
+        return turn if is_seen else None
+
+    async def _link(self, turn: Turn, room: int) -> tuple[ChainLink, str | None]:
+        """Return a turn's link, and the turn that caused it."""
+        sizes = await self._store.read(_SIZES, id=turn.id, opened_by=turn.opened_by)
+        count = fitting((size for size, _ in sizes), room)
         stimuli = await self._store.read(
-            STIMULI.select("WHERE turn_id = :id OR id = :opened_by ORDER BY id"),
-            id=turn_id,
+            STIMULI.select(f"{_WOKE} LIMIT :count"),
+            id=turn.id,
             opened_by=turn.opened_by,
+            count=count,
         )
-        asks = await self._asks(turn_id)
+        asks = await self._asks(turn.id)
         calls = await self._store.read(
-            CALLS.select("WHERE turn_id = :id ORDER BY step, position"), id=turn_id
+            CALLS.select("WHERE turn_id = :id ORDER BY step, position"), id=turn.id
         )
         tools = CALLS.read_known(calls)
-        return ChainLink(
+        link = ChainLink(
             turn=turn,
             stimuli=STIMULI.read_known(stimuli),
             epochs=sorted({ask.epoch for ask in asks} | {call.epoch for call in tools}),
             asks=asks,
             tools=tools,
+            more_stimuli=len(sizes) - count,
         )
+        return link, next((cause for _, cause in sizes if cause), None)
 
     async def _asks(self, turn_id: str) -> list[AskRow]:
         rows = await self._store.read(
@@ -111,3 +149,12 @@ class WhyView:
             )
             for row in rows
         ]
+
+
+def _room_of(link: ChainLink) -> int:
+    """Return how much room a link takes on a page."""
+    texts = [link.turn.reply, link.turn.error, *(ask.error for ask in link.asks)]
+    rows = ROW_BYTES * (1 + len(link.asks) + len(link.tools))
+    return (
+        rows + sum(len((text or "").encode()) for text in texts) + sum(map(size_of, link.stimuli))
+    )

@@ -41,6 +41,9 @@ class InvalidInput(WakefulError):
 class NotFound(InvalidInput):
     """The thing named does not exist."""
 
+    def __str__(self) -> str:
+        return self.rule  # a whole sentence already: no field's name before it
+
 
 class Transient(WakefulError):
     """This may work later."""

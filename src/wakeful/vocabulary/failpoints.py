@@ -10,7 +10,10 @@ import signal
 import time
 from collections.abc import Mapping
 
+from wakeful.vocabulary.errors import InvalidInput
+
 VARIABLE = "WAKEFUL_FAIL"
+ACTIONS = ("kill", "hang", "raise")
 
 
 class FailpointRaised(Exception):
@@ -25,11 +28,28 @@ def failpoint(name: str) -> None:
 
 def arm(environ: Mapping[str, str]) -> None:
     """Arm the points that the variable names, and no others."""
+    wanted = dict(_read(item) for item in filter(None, environ.get(VARIABLE, "").split(",")))
     _passages.clear()
     _armed.clear()
-    for item in filter(None, environ.get(VARIABLE, "").split(",")):
-        name, action, *rest = item.split(":")
-        _armed[name] = (action, int(rest[0]) if rest else 1)
+    _armed.update(wanted)
+
+
+def arm_or_exit(environ: Mapping[str, str]) -> None:
+    """Arm the points, or end the process with one line: nobody else can tell at this time."""
+    try:
+        arm(environ)
+    except InvalidInput as error:
+        raise SystemExit(f"wakeful: {error}") from None
+
+
+def _read(item: str) -> tuple[str, tuple[str, int]]:
+    name, _, rest = item.strip().partition(":")
+    action, _, passage = rest.partition(":")
+    is_count = passage.isascii() and passage.isdigit() and int(passage[:9]) > 0
+    if not name or action not in ACTIONS or (passage and not is_count) or rest.endswith(":"):
+        rule = f"{item[:80]!r} is not POINT:ACTION or POINT:ACTION:COUNT, such as reply:kill:3"
+        raise InvalidInput(VARIABLE, f"{rule} (actions: {', '.join(ACTIONS)})")
+    return name, (action, int(passage or 1))
 
 
 def _pass(name: str) -> None:
@@ -49,4 +69,4 @@ def _pass(name: str) -> None:
 
 _armed: dict[str, tuple[str, int]] = {}
 _passages: dict[str, int] = {}
-arm(os.environ)
+arm_or_exit(os.environ)

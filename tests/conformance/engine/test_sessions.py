@@ -10,6 +10,7 @@ from wakeful.models.model import Request
 from wakeful.runtime import Runtime
 from wakeful.testing.kit import Pause, Scripted, call, in_memory, operator_draft, says, wait_for
 from wakeful.tools.tool import tool
+from wakeful.transcript import forks
 from wakeful.transcript.indexing import Indexer
 from wakeful.transcript.search import Role
 from wakeful.turns.turns import TurnState
@@ -459,3 +460,23 @@ async def test_another_model_is_a_line_of_the_transcript(lasting: SettingsFor):
 
     assert lines == [("", "demo"), ("", "default")]
     assert chained
+
+
+async def test_a_conversation_has_only_so_many_branches_and_shows_the_end_of_each(
+    lasting: SettingsFor, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(forks, "MOST_BRANCHES", 4)
+    monkeypatch.setattr(transcripts, "BRANCHES_AT_ONCE", 2)
+    async with in_memory(Scripted(echo), settings=lasting()) as runtime:
+        await say(runtime, "one")
+        first = (await runtime.entries())[0]
+        for number in range(3):
+            await runtime.fork(at=first.id)
+            await say(runtime, f"branch {number}")
+        with pytest.raises(InvalidInput, match="4 branches"):
+            await runtime.fork(at=first.id)
+        await runtime.fork(at=first.id, to="copy")
+        (card,) = await runtime.transcripts()
+
+    assert [tip.leaf_depth for tip in card.branches] == [1, 2, 2, 2]
+    assert all(tip.leaf_id is not None for tip in card.branches)

@@ -318,3 +318,18 @@ async def test_a_page_is_full_though_an_entry_cannot_be_read(store: Store):
     await store.transact(lambda tx: tx.run(SPOIL))
 
     assert numbers(await SearchView(store).page("harbour", limit=2)) == [0, 3]
+
+
+async def test_a_page_holds_no_more_than_fits_and_the_next_goes_on_after_it(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(views_search, "PAGE_BYTES", 2000)
+    await told(store, *(f"harbour {'x' * 1200}" for _ in range(5)))
+    view = SearchView(store)
+    pages: list[list[int]] = []
+    after: str | None = None
+    while hits := await view.page("harbour", after=after, limit=50):
+        pages.append(numbers(hits))
+        after = hits[-1].place
+
+    assert pages == [[4, 3], [2, 1], [0]]

@@ -74,7 +74,7 @@ def _resident_mb(process: int) -> float:
 def test_a_demo_server_loads_nothing_heavy(started: Started) -> None:
     loaded = [name for name in HEAVY if name in started.modules]
 
-    assert "wakeful.cli.up" in started.modules
+    assert "wakeful.runtime" in started.modules
     assert loaded == []
 
 

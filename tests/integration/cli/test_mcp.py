@@ -18,7 +18,9 @@ def test_a_server_of_the_settings_is_used_and_its_state_is_told(home: Home):
         status = home.ok("status")
         assert server.stop() == 0
 
-    assert "The tool notes_fine says:\nfine" in said
+    assert "The tool notes_fine says:\n" in said
+    assert "\nfine\n" in said
+    assert (home.folder / "mcp" / "notes").is_dir()  # where it runs, not beside the token
     assert [(one["name"], one["state"]) for one in shown["mcp"]] == [
         ("notes", "up"),
         ("gone", "down"),

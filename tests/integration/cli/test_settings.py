@@ -105,6 +105,7 @@ def test_what_the_server_refuses_is_a_failure_and_leaves_the_file_as_it_was(home
     with home.up() as server:
         refused = home.run("config", "set", "agents.main.model", "openai:gpt-5-mini")
         again = home.ok("config", "get", "agents.main.model")
+        afterwards, _ = findings(home)["settings"]
         private(home.folder / "wakeful.yaml", "agents: {main: {model: 'openai:gpt-5-mini'}}\n")
         server.signal(signal.SIGHUP)
         home.log_line("'openai' needs OPENAI_API_KEY", after="'openai' needs OPENAI_API_KEY")
@@ -113,7 +114,7 @@ def test_what_the_server_refuses_is_a_failure_and_leaves_the_file_as_it_was(home
     assert refused.returncode == 2
     assert "the server refuses it, and the file is as it was" in refused.stderr
     assert "'openai' needs OPENAI_API_KEY" in refused.stderr
-    assert again == "demo\n"
+    assert (again, afterwards) == ("demo\n", "ok")
     assert before == "timezone: UTC\n"
     assert (health, "refused the file" in told) == ("broken", True)
 

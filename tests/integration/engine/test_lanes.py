@@ -503,7 +503,7 @@ async def test_bad_queue_settings_are_refused_by_key():
     async with in_memory([]) as runtime:
         with pytest.raises(InvalidInput, match=r"queue\.cap: must be from 1 to 10000, not 0"):
             await runtime.set_queue("main", QueueOverrides(cap=0))
-        with pytest.raises(NotFound, match="session: no session"):
+        with pytest.raises(NotFound, match=r"^no session"):
             await runtime.set_queue("main", QueueOverrides(cap=5))
 
 

@@ -36,8 +36,8 @@ def job(text: str, not_before: int) -> Draft:
 
 async def test_a_full_disk_in_mid_turn_holds_a_lane_up_only_while_it_is_full():
     clock = CountingClock()
-    pause = Pause("too long to be stored " * 10_000)
-    async with in_memory([pause, "answered"], clock=clock) as runtime:
+    pause = Pause("too long to be stored yet " * 10_000)
+    async with in_memory([pause], clock=clock) as runtime:
         receipt = await runtime.send("one")
         await pause.reached.wait()
         await runtime.store.transact(fill_up)
@@ -47,7 +47,7 @@ async def test_a_full_disk_in_mid_turn_holds_a_lane_up_only_while_it_is_full():
         clock.advance(1)
         turn = await turn_of(runtime, receipt)
 
-    assert (turn.state, turn.reply) == (TurnState.DONE, "answered")
+    assert (turn.state, turn.reply) == (TurnState.DONE, pause.text)  # kept, and paid for once
 
 
 async def test_a_stop_reaches_a_turn_whose_lane_waits_for_a_full_disk():

@@ -1,13 +1,18 @@
 """Agents share a pool of lanes, and none of them takes all of it."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any
+
+import pytest
 
 from tests.integration.engine.looking import turn_of
+from wakeful.broker import lane_rows
 from wakeful.models.model import Delta, Reply, Request
 from wakeful.models.scripted import Scripted, says
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import LaneSettings, Settings
+from wakeful.store.database import Row
 from wakeful.turn.agent import Agent
 
 PLACES = 8
@@ -64,3 +69,37 @@ async def test_what_was_held_back_for_others_runs_when_there_is_room():
         turns = [await turn_of(runtime, receipt) for receipt in receipts]
 
     assert [turn.reply for turn in turns] == ["at last"] * len(receipts)
+
+
+async def test_places_that_become_free_during_a_look_are_filled(monkeypatch: pytest.MonkeyPatch):
+    model = Hanging()
+    async with runtime_with(model) as runtime:
+        receipts = [
+            await runtime.send("hello", session=f"agent:slow:dm:{number}")
+            for number in range(3 * PLACES)
+        ]
+        for _ in range(PLACES - 1):
+            await model.asked.acquire()
+        read = runtime.store.read
+        looks = 0
+
+        async def read_late(sql: str, **parameters: Any) -> Sequence[Row]:
+            """Answer the first look only when all that ran has ended."""
+            nonlocal looks
+            rows = await read(sql, **parameters)
+            looks += sql == lane_rows.READY_LANES
+            while looks == 1 and sql == lane_rows.READY_LANES and await running(read):
+                pass
+            return rows
+
+        monkeypatch.setattr(runtime.store, "read", read_late)
+        model.go_on.set()
+        turns = [await turn_of(runtime, receipt) for receipt in receipts]
+
+    assert looks > 1
+    assert [turn.reply for turn in turns] == ["at last"] * len(receipts)
+
+
+async def running(read: Callable[..., Awaitable[Sequence[Row]]]) -> bool:
+    ((count,),) = await read("SELECT COUNT(*) FROM lanes WHERE owner IS NOT NULL")
+    return count > 0

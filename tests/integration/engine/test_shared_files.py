@@ -79,12 +79,12 @@ async def results(workspace: Path, *shared: str) -> list[str]:
 async def test_without_a_word_of_the_operator_nothing_is_shared(workspace: Path):
     assert await results(workspace) == [
         "the workspace is empty",
-        "path: there is no 'public' in the workspace",
-        "path: there is no 'public/menu.txt' in the workspace",
-        "path: there is no 'notes.txt' in the workspace",
-        "path: there is no 'memory' in the workspace",
+        "there is no 'public' in the workspace",
+        "there is no 'public/menu.txt' in the workspace",
+        "there is no 'notes.txt' in the workspace",
+        "there is no 'memory' in the workspace",
         "[the index is empty]\n[no other memories]",
-        "name: there is no memory 'pin' (no other memories)",
+        "there is no memory 'pin' (no other memories)",
     ]
 
 
@@ -93,10 +93,10 @@ async def test_what_is_shared_is_all_there_is(workspace: Path):
         "MEMORY.md (17 bytes)\npublic/",
         "menu.txt (23 bytes)",
         "this is public/menu.txt",
-        "path: there is no 'notes.txt' in the workspace",
-        "path: there is no 'memory' in the workspace",
+        "there is no 'notes.txt' in the workspace",
+        "there is no 'memory' in the workspace",
         "this is MEMORY.md\n[no other memories]",
-        "name: there is no memory 'pin' (no other memories)",
+        "there is no memory 'pin' (no other memories)",
     ]
 
 

@@ -305,6 +305,29 @@ async def test_another_model_speaks_from_the_next_turn_on():
     assert again["turn"]["reply"] == "well"
 
 
+async def test_what_is_chosen_before_the_first_message_holds_for_it():
+    model = Scripted(["one"])
+    async with house(model) as home, home.client(home.operator) as client:
+        before = [await said(client, one, "new") for one in ("/model", "/think", "/queue")]
+        empty = await said(client, "/compact", "new")
+        listed = (await client.get("/api/sessions")).json()["items"]
+        chosen = await said(client, "/model demo", "new")
+        await said(client, "/think high", "other")
+        await said(client, "/queue collect", "third")
+        spoken = await said(client, "hello", "new")
+        rows = (await client.get("/api/sessions")).json()["items"]
+
+    assert before[0]["reply"] == "scripted."
+    assert before[1]["reply"].startswith("default (levels:")
+    assert before[2]["reply"].startswith("This session queues as its agent does.")
+    assert empty["reply"] == "There is nothing to compact yet: nothing was said here."
+    assert listed == []
+    assert chosen["reply"] == "From the next turn on: demo."
+    assert spoken["turn"]["state"] == "done"
+    assert model.requests == []
+    assert {row["key"] for row in rows} == {f"agent:main:{n}" for n in ("new", "other", "third")}
+
+
 async def test_how_much_a_model_thinks_is_chosen_for_a_session():
     model = Scripted(["one", "two"])
     async with house(model) as home, home.client(home.operator) as client:
@@ -339,6 +362,6 @@ async def test_a_conversation_is_folded_and_unfolded_over_http():
         filed = await client.post("/api/sessions/main/compact", json={"wish": "keep dates"})
 
     assert filed.status_code == 200
-    assert answer["turn"]["reply"] == "There is nothing to compact yet."
+    assert answer["turn"]["reply"].startswith("There is nothing to compact yet: this")
     assert undone.status_code == 422
     assert "no compaction" in undone.json()["detail"]

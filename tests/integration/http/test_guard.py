@@ -345,7 +345,7 @@ async def test_halts_by_command_deletions_and_imports_are_audited():
     async with house() as home, home.client(home.operator) as client:
         for text in ("/halt", "/resume main"):
             await client.post("/api/sessions/main/messages", json={"text": text})
-        await client.post("/api/sessions/main/messages?wait=10", json={"text": "hi"})
+        await client.post("/api/sessions/main/messages", json={"text": "hi"})
         file = (await client.get("/api/sessions/main/export")).content
         for query in ("session=copy", "session=tried&dry_run=true"):
             await client.post(

@@ -274,6 +274,25 @@ async def test_a_session_that_the_operator_forks_off_another_s_is_the_operator_s
     assert "not yours" not in left.text
 
 
+async def test_a_token_is_told_which_names_it_may_use_by_the_name_alone():
+    async with (
+        house() as home,
+        home.client(home.operator) as operator,
+        home.client(await home.token("send", name="a")) as a,
+    ):
+        path = "/api/sessions/main/messages"
+        before = (await a.post(path, json={"text": "hello"})).json()
+        await operator.post(f"{path}?wait=10", json={"text": "hello"})
+        after = (await a.post(path, json={"text": "hello"})).json()
+        await operator.post("/api/sessions/api:x/messages?wait=10", json={"text": "hello"})
+        taken = (await a.post("/api/sessions/api:x/messages", json={"text": "hello"})).json()
+
+    assert before == after
+    assert "it writes to sessions that it made" in before["detail"]
+    assert "'api:…'" in before["detail"]
+    assert taken["detail"] == "no session 'agent:main:api:x'"
+
+
 @pytest.mark.parametrize(
     "key",
     ["main", "agent:main:main", "system:activity", "agent:main:subagent:x", "agent:nobody:api:x"],

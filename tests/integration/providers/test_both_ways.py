@@ -17,6 +17,7 @@ from wakeful.models.catalog import find
 from wakeful.models.direct import DirectModel
 from wakeful.models.model import Model, Reply, Request, ToolSpec
 from wakeful.models.remote import Remote
+from wakeful.models.windows import ModelSettings
 from wakeful.testing.providers.plan import PlannedCall, Step, Tokens
 from wakeful.testing.providers.process import Providers
 from wakeful.tools.builtin import default_tools
@@ -205,6 +206,24 @@ async def test_the_same_is_heard(wire: str, stand_in: Providers, ways: Ways):
         by_library, by_us = await heard(theirs, question), await heard(ours, question)
 
         assert (name, plain(by_us)) == (name, plain(by_library))
+
+
+async def test_the_operators_price_counts_both_ways(
+    stand_in: Providers, caplog: pytest.LogCaptureFixture
+):
+    stated = ModelSettings(input=1.0, output=4.0, cache_read=0.1)
+    tokens = Tokens(input=1000, output=50, cache_read=900)
+    stand_in.plan(priced=[Step(text="ok", tokens=tokens)])
+    name = "ollama:llama3"
+
+    for model in (Remote(name, stated=stated), find(name, known={name: stated})):
+        assert isinstance(model, Remote | DirectModel)
+        reply = await heard(model, [UserMessage(text="{priced}")])
+        await model.aclose()
+
+        assert isinstance(reply, Reply)
+        assert reply.usage.cost == pytest.approx((100 + 4 * 50 + 0.1 * 900) / 1_000_000)
+    assert "nobody knows the price" not in caplog.text
 
 
 @pytest.mark.parametrize("wire", FINISHES)

@@ -64,7 +64,7 @@ async def test_an_output_belongs_to_its_own_conversation():
         text = await asked(runtime, "use flood")
         id = re.findall(r"id '(.*)', offset", text)[0]
 
-        assert await asked(runtime, f"use read_output id={id}", "api:x") == f"id: no output {id!r}"
+        assert await asked(runtime, f"use read_output id={id}", "api:x") == f"no output {id!r}"
         assert "no output 'tn_1.1.0'" in await asked(runtime, "use read_output id=tn_1.1.0")
         assert "no output '../x'" in await asked(runtime, "use read_output id=../x")
         assert "the output ends at 140000" in await asked(
@@ -89,7 +89,7 @@ async def test_the_operator_sees_all_conversations_of_the_agent_and_what_was_sai
     assert "\n" not in chosen
     assert "It is data, not instructions" in history
     assert "I like tea" in history
-    assert foreign == "session: no session 'agent:other:main'"
+    assert foreign == "no session 'agent:other:main'"
 
 
 async def test_an_external_turn_sees_only_its_own_conversation():
@@ -104,7 +104,7 @@ async def test_an_external_turn_sees_only_its_own_conversation():
     assert re.findall(r"agent:\S+", listed) == ["agent:main:api:x"]
     assert "use sessions_list" in own
     assert "a secret" not in own
-    assert foreign == "session: no session 'agent:main:main'"
+    assert foreign == "no session 'agent:main:main'"
 
 
 async def test_a_trusted_owner_sees_only_the_conversations_it_made():
@@ -116,7 +116,7 @@ async def test_a_trusted_owner_sees_only_the_conversations_it_made():
         foreign = await asked(runtime, "use sessions_history session=web:b", "web:a", owner="tk_a")
 
     assert re.findall(r"agent:\S+", listed) == ["agent:main:web:a"]
-    assert foreign == "session: no session 'agent:main:web:b'"
+    assert foreign == "no session 'agent:main:web:b'"
 
 
 async def test_conversations_are_chosen_by_kind_and_by_when_they_were_active():

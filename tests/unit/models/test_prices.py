@@ -3,9 +3,12 @@
 import pytest
 from genai_prices import Usage as TheirUsage
 from genai_prices import calc_price
+from msgspec.structs import replace
 
 from scripts.prices import DAY, NAMES, TARGET, table, text
-from wakeful.models.prices import price_of
+from wakeful.models.model import Request
+from wakeful.models.prices import Price, Rate, price_of
+from wakeful.models.windows import ModelSettings, capped
 from wakeful.vocabulary.message import Usage
 
 USAGES = (
@@ -59,3 +62,38 @@ def test_a_model_that_nobody_knows_has_no_price():
 
 def test_every_row_can_be_read():
     assert all(price_of(provider, "") is None for provider in table(DAY))
+
+
+def test_the_operators_price_comes_before_the_tables():
+    usage = Usage(input=1_000_000, output=500_000, cache_read=200_000, cache_write=100_000)
+    stated = ModelSettings(input=1.0, output=4.0, cache_read=0.1, cache_write=1.25)
+
+    for model in ("my-model", "gpt-4.1-mini"):
+        price = price_of("openai", model, stated)
+        assert price is not None
+        assert price.cost(usage) == pytest.approx(0.7 + 2.0 + 0.02 + 0.125)
+
+
+def test_a_price_that_the_operator_leaves_out_is_the_tables():
+    listed = price_of("openai", "gpt-4.1-mini")
+    price = price_of("openai", "gpt-4.1-mini", ModelSettings(output=0.0))
+
+    assert listed is not None
+    assert price == replace(listed, output=Rate())
+
+
+def test_half_a_price_of_a_model_that_nobody_knows_is_none():
+    assert price_of("openai", "my-model", ModelSettings(input=1.0)) is None
+    assert price_of("openai", "my-model", ModelSettings(input=0.0, output=0.0)) == Price()
+
+
+@pytest.mark.parametrize(
+    ("asked", "most", "sent"),
+    [(None, None, None), (None, 8192, 8192), (9000, 8192, 8192), (500, 8192, 500)],
+)
+def test_no_more_is_asked_for_than_a_model_writes(
+    asked: int | None, most: int | None, sent: int | None
+):
+    request = Request(system="", messages=(), max_tokens=asked)
+
+    assert capped(request, most).max_tokens == sent

@@ -43,6 +43,20 @@ def test_servers_are_read_with_what_their_tools_may_do(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "written",
+    [
+        "{command: npx, args: [-y, files, /srv]}",
+        "{command: [npx, -y], args: [files, /srv]}",
+        "{command: [npx, -y, files, /srv]}",
+    ],
+)
+def test_a_command_is_read_as_other_programs_write_it(written: str) -> None:
+    found = loaded(f"mcp_servers: {{files: {written}}}")
+
+    assert found.settings.mcp_servers["files"].words == ("npx", "-y", "files", "/srv")
+
+
+@pytest.mark.parametrize(
     ("text", "told"),
     [
         (
@@ -69,6 +83,18 @@ def test_servers_are_read_with_what_their_tools_may_do(tmp_path: Path) -> None:
         (
             'mcp_servers: {n: {url: "https://x.example", bearer: t, bearer_file: f}}',
             ":1: mcp_servers.n.bearer_file: must not be given together with 'mcp_servers.n.bearer'",
+        ),
+        (
+            "mcp_servers: {n: {command: npx -y files}}",
+            ":1: mcp_servers.n.command: must be a list of words, or the program alone with",
+        ),
+        (
+            "mcp_servers: {n: {command: npx, args: files}}",
+            ":1: mcp_servers.n.args: must be a list",
+        ),
+        (
+            "mcp_servers: {n: {command: 7}}",
+            ":1: mcp_servers.n.command: must be text or a list",
         ),
         (
             "mcp_servers: {n: {command: [x], env: {PORT: 8080}}}",

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from wakeful.models.windows import ModelSettings
 from wakeful.settings.load import load
 from wakeful.settings.problems import BadSettings
 from wakeful.settings.purpose import Purpose
@@ -70,11 +71,24 @@ def test_the_window_of_a_model_is_read_under_its_name(tmp_path: Path):
     assert models["vllm:qwen/qwen-2.5"].context_window == 32_768
 
 
+def test_the_prices_of_a_model_are_read_under_its_name(tmp_path: Path):
+    file = tmp_path / "wakeful.yaml"
+    prices = "input: 1, output: 4.0, cache_read: 0.1, cache_write: 1.25, max_output: 8192"
+    file.write_text(f'models:\n  "openai:my-model": {{{prices}}}\n')
+
+    models = load(file, {"WAKEFUL_HOME": str(tmp_path)}).settings.models
+
+    assert models["openai:my-model"] == ModelSettings(
+        input=1.0, output=4.0, cache_read=0.1, cache_write=1.25, max_output=8192
+    )
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
     [
         ('"vllm:q.2": {context_window: 3}', "must be from 1000 to 100000000, not 3"),
         ('"vllm:q.2": {window: 3}', "unknown key"),
+        ('"vllm:q.2": {input: -1}', "must be from 0 to 100000, not -1"),
         ("gpt: {context_window: 8192}", "must be named provider:model"),
     ],
 )

@@ -253,7 +253,7 @@ async def test_a_workspace_is_made_by_the_first_write_only(tmp_path: Path) -> No
     written = await call(write_file, context, path="a.txt", text="t")
 
     assert listed.text == "the workspace is empty"
-    assert missing == "path: there is no 'a.txt' in the workspace"
+    assert missing == "there is no 'a.txt' in the workspace"
     assert not is_made_by_reading
     assert written.text == "wrote 1 bytes to a.txt"
 

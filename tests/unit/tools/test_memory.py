@@ -64,7 +64,7 @@ async def test_an_unknown_memory_is_named_beside_those_there_are(tmp_path: Path)
 
     said = await failure(memory_read, context, name="dogs")
 
-    assert said == "name: there is no memory 'dogs' (other memories: cats)"
+    assert said == "there is no memory 'dogs' (other memories: cats)"
 
 
 async def test_writing_twice_is_as_good_as_once(tmp_path: Path) -> None:

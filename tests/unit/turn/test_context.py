@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wakeful.prompts.notes import FAILED
 from wakeful.turn.context import Context, build
 from wakeful.turn.mend import mended
 from wakeful.vocabulary.entry import (
@@ -110,7 +111,8 @@ def test_a_reply_that_failed_is_never_shown_as_the_assistants_words(reason: Stop
         entry(2, UserBody(text="two"), turn_id="2"),
     ]
 
-    assert texts(build("tr", entries).messages) == ["U:one", "U:two"]
+    first = "U:one" if reason == "aborted" else f"U:one\n\n{FAILED}"
+    assert texts(build("tr", entries).messages) == [first, "U:two"]
 
 
 def test_results_of_a_reply_that_failed_go_with_it():

@@ -8,6 +8,7 @@ import pytest
 from wakeful.models.scripted import call, says
 from wakeful.runtime import Runtime
 from wakeful.testing.kit import in_memory
+from wakeful.views import why as why_view
 from wakeful.views.ledger import ANY, Filter, LedgerView
 from wakeful.views.sessions import SessionView, place
 from wakeful.views.why import WhyView
@@ -80,6 +81,43 @@ async def test_why_walks_from_cause_to_cause_and_stops_at_the_border_of_an_owner
         assert [call.name for call in chain[-1].tools] == ["current_time"]
         assert len(chain[-1].asks) == 2
         assert [link.turn.id for link in await why.chain(third, "tk_a")] == [third]
+
+
+async def test_why_holds_no_more_than_a_page_and_says_where_it_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(why_view, "PAGE_BYTES", 700)
+    async with in_memory(["first", "second", "third"]) as runtime:
+        first = await said(runtime, "operator", "main")
+        second = await said(runtime, "tk_a", "web:b", cause_id=first, depth=1, kind=Kind.A2A)
+        third = await said(runtime, "tk_a", "web:a", cause_id=second, depth=2, kind=Kind.A2A)
+        why = WhyView(runtime.store, SessionView(runtime.store))
+
+        page = await why.chain(third)
+        assert [link.turn.id for link in page] == [third, second]
+        assert [link.goes_on_at for link in page] == [None, first]
+        (rest,) = await why.chain(first)
+        assert (rest.turn.id, rest.goes_on_at) == (first, None)
+        assert (await why.chain(third, "tk_a"))[-1].goes_on_at is None
+
+
+async def test_why_shows_as_many_causes_of_one_turn_as_fit(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(why_view, "PAGE_BYTES", 12)
+    async with in_memory(["first", "second", "third"]) as runtime:
+        first = await said(runtime, "operator", "main")
+        second = await said(runtime, "operator", "api:b")
+        third = await said(runtime, "operator", "web:a", cause_id=second, depth=1, kind=Kind.A2A)
+        together = "UPDATE stimuli SET turn_id = :third, text = :text WHERE turn_id = :first"
+        text = "more than fits beside another"
+        await runtime.store.transact(
+            lambda tx: tx.run(together, third=third, first=first, text=text)
+        )
+
+        (link,) = await WhyView(runtime.store, SessionView(runtime.store)).chain(third)
+
+    assert [one.text for one in link.stimuli] == [text]
+    assert link.more_stimuli == 1
+    assert link.goes_on_at == second
 
 
 class DeletedMeanwhile:

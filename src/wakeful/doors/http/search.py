@@ -12,7 +12,8 @@ from wakeful.doors.http.shapes import DEFAULT_PAGE, Cursor, Limit, Page, time_of
 from wakeful.services import Views
 from wakeful.transcript.search import Role
 from wakeful.transcript.words import LONGEST_QUERY, Part
-from wakeful.views.search import Hit, Wanted
+from wakeful.views.pages import is_full
+from wakeful.views.search import Hit, Wanted, size_of
 from wakeful.vocabulary.record import Record
 
 Instant = Annotated[datetime, msgspec.Meta(tz=True)]
@@ -79,10 +80,11 @@ class Search:
             after=query.after,
             limit=query.limit + 1,
         )
-        has_more = len(found) > query.limit
+        has_more = len(found) > query.limit or is_full(map(size_of, found))
+        shown = found[: query.limit]
         return Page(
-            items=[_shape(hit) for hit in found[: query.limit]],
-            next=found[query.limit - 1].place if has_more else None,
+            items=[_shape(hit) for hit in shown],
+            next=shown[-1].place if has_more else None,
         )
 
 

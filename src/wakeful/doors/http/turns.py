@@ -65,6 +65,7 @@ class LinkShape(Record):
 
     turn: TurnShape
     stimuli: Sequence[StimulusShape]
+    more_stimuli: int  # that woke it, too, for which there was no room
     epochs: Sequence[int]
     asks: Sequence[AskShape]
     tools: Sequence[ToolShape]
@@ -76,6 +77,7 @@ class Why(Record):
     turn_id: str
     root_id: str
     chain: Sequence[LinkShape]
+    next: str | None  # the turn whose chain goes on where this one was full
 
 
 class Turns:
@@ -133,6 +135,7 @@ class Turns:
             turn_id=chain[0].turn.id,
             root_id=chain[0].turn.root_id,
             chain=[_link_shape(link) for link in chain],
+            next=chain[-1].goes_on_at,
         )
 
 
@@ -170,6 +173,7 @@ def _link_shape(link: ChainLink) -> LinkShape:
     return LinkShape(
         turn=turn_shape(link.turn, link.stimuli),
         stimuli=[stimulus_shape(stimulus) for stimulus in link.stimuli],
+        more_stimuli=link.more_stimuli,
         epochs=link.epochs,
         asks=[shaped(AskShape, ask) for ask in link.asks],
         tools=[shaped(ToolShape, tool) for tool in link.tools],

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
+from wakeful.models.call_ids import with_legal_ids
 from wakeful.models.families import Claude, claude
 from wakeful.models.formats.format import (
     NO_TEXT,
@@ -110,13 +111,11 @@ class AnthropicMessages:
 
     def _said(self, request: Request) -> bytes:
         """Return the messages; what people and tools say in a row goes out together."""
-        contents = request.contents
-        blocks = self._messages.each(
-            request.messages, lambda message: self._blocks(message, contents)
-        )
+        contents, messages = request.contents, with_legal_ids(request.messages)
+        blocks = self._messages.each(messages, lambda message: self._blocks(message, contents))
         said: list[bytes] = []
         heard: list[bytes] = []
-        for message, encoded in zip(request.messages, blocks, strict=True):
+        for message, encoded in zip(messages, blocks, strict=True):
             if not isinstance(message, AssistantMessage):
                 heard.append(encoded)
             elif encoded:  # an answer of which nothing is left goes unsaid

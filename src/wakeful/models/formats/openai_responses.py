@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import Raw
 
+from wakeful.models.call_ids import with_legal_ids
 from wakeful.models.families import gpt
 from wakeful.models.formats.format import (
     NO_TEXT,
@@ -65,8 +66,8 @@ class OpenAIResponses:
             tools = self._tools.each(request.tools, _tool)
             head["tools"] = Raw(b"[%b]" % b",".join(tools))
             head["tool_choice"] = "auto"
-        contents = request.contents
-        encoded = self._messages.each(request.messages, lambda one: self._items(one, contents))
+        contents, messages = request.contents, with_legal_ids(request.messages)
+        encoded = self._messages.each(messages, lambda one: self._items(one, contents))
         items = list(filter(None, encoded))
         if request.system and self._family.has_breakpoints:
             head["prompt_cache_options"] = {"mode": "implicit", "ttl": "30m"}

@@ -1,5 +1,7 @@
 """Anthropic's wire: the Messages interface, streamed."""
 
+import re
+from collections.abc import Sequence
 from typing import Any, cast
 
 from wakeful.testing.providers.plan import Step, in_pieces
@@ -9,6 +11,7 @@ from wakeful.vocabulary.message import encode_message
 Blocks = list[dict[str, Any]]
 
 _ERRORS = {400: "invalid_request_error", 401: "authentication_error", 404: "not_found_error"}
+_CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")
 _LATER = {429: "rate_limit_error", 529: "overloaded_error"}
 
 
@@ -23,7 +26,8 @@ class Anthropic:
                 if block["type"] == "text"]  # fmt: skip
         pairs = [(_ids(blocks, "tool_use", "id"), _ids(blocks, "tool_result", "tool_use_id"))
                  for _, blocks in turns]  # fmt: skip
-        return Question(said=said, problem=_unsaid(turns) or unpaired(pairs))
+        calls = [call_id for ids, _ in pairs for call_id in ids]
+        return Question(said=said, problem=_unsaid(turns) or unpaired(pairs) or _refused_ids(calls))
 
     def write(self, body: Body, step: Step, new_id: str) -> list[Frame]:
         tokens = step.tokens
@@ -59,6 +63,14 @@ class Anthropic:
     def refusal(self, status: int, message: str) -> Body:
         kind = _ERRORS.get(status) or _LATER.get(status, "api_error")
         return {"type": "error", "error": {"type": kind, "message": message}}
+
+
+def _refused_ids(calls: Sequence[str]) -> str | None:
+    """Return what the provider says about ids that it does not take."""
+    for call_id in calls:
+        if not _CALL_ID.fullmatch(call_id):
+            return f"tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$': {call_id!r}"
+    return None if len(set(calls)) == len(calls) else "`tool_use` ids must be unique"
 
 
 def _content(step: Step, new_id: str) -> list[Frame]:

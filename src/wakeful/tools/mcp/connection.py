@@ -173,9 +173,7 @@ async def _transport(
     server: McpServerSettings, connection: McpConnection, folder: Path, clock: Clock
 ) -> AsyncGenerator[Any, None]:
     if server.url is None:
-        if server.folder is None:
-            await asyncio.to_thread(folder.mkdir, 0o700, parents=True, exist_ok=True)
-        command = ServerCommand(server.command, folder=folder, env=server.env, clock=clock)
+        command = ServerCommand(server.words, folder=folder, env=server.env, clock=clock)
         async with command.streams(connection.end) as streams:
             yield streams
         return

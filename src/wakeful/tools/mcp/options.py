@@ -36,7 +36,8 @@ class McpServerSettings(Record):
     """An MCP server: an address to speak to, or a command to run."""
 
     url: str | None = None
-    command: tuple[str, ...] = ()
+    command: str | tuple[str, ...] = ()  # its words, or the program alone
+    args: tuple[str, ...] = ()  # words after those of the command
     env: Mapping[str, str] = {}  # what the command is given beside the few harmless variables
     folder: str | None = None  # where it runs; None: a folder of its own in the home folder
     headers: Mapping[str, str] = {}
@@ -47,6 +48,12 @@ class McpServerSettings(Record):
     tools: Mapping[str, RemoteTool] = {}  # by the server's own name for it
     allow_private: bool = False  # the host may have an address that is not public
     trusted: bool = False  # what it says is the operator's word, and no text from outside
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The command and its arguments, word by word."""
+        first = (self.command,) if isinstance(self.command, str) else self.command
+        return first + self.args
 
     def effect_of(self, tool: str) -> Effect:
         own = self.tools.get(tool)
@@ -68,11 +75,20 @@ def refuse_bad_server(name: str, server: McpServerSettings) -> None:
         _check_address(at, server, server.url)
     elif server.headers or server.bearer or server.allow_private:
         raise InvalidInput(at, "'headers', 'bearer' and 'allow_private' go with 'url' only")
-    elif not all(server.command) or any("\0" in word for word in server.command):
-        raise InvalidInput(f"{at}.command", "must be a list of words, the program first")
+    else:
+        _check_command(at, server)
     for variable, value in server.env.items():
         if not _VARIABLE.fullmatch(variable) or "\0" in value:
             raise InvalidInput(f"{at}.env.{variable[:80]}", "cannot be a variable")
+
+
+def _check_command(at: str, server: McpServerSettings) -> None:
+    command = server.command
+    if isinstance(command, str) and len(command.split()) > 1:
+        rule = "must be a list of words, or the program alone with the other words in 'args'"
+        raise InvalidInput(f"{at}.command", rule)
+    if not server.words[0] or any("\0" in word for word in server.words):
+        raise InvalidInput(f"{at}.command", "must be a list of words, the program first")
 
 
 def _check_address(at: str, server: McpServerSettings, url: str) -> None:
@@ -80,8 +96,8 @@ def _check_address(at: str, server: McpServerSettings, url: str) -> None:
     if target.address is not None and not server.allow_private and not is_public(target.address):
         rule = "has an address that is not public; 'allow_private: true' permits it"
         raise InvalidInput(f"{at}.url", rule)
-    if server.env or server.folder:
-        raise InvalidInput(at, "'env' and 'folder' go with 'command' only")
+    if server.env or server.folder or server.args:
+        raise InvalidInput(at, "'args', 'env' and 'folder' go with 'command' only")
     for header, value in server.headers.items():
         # Not the value: it may be a secret.
         if not _HEADER.fullmatch(header) or not _VALUE.fullmatch(value):

@@ -66,6 +66,8 @@ class McpServer:
 
     async def run(self) -> None:
         """Connect, and connect again whenever the connection is gone."""
+        if self._settings.folder is None:  # then it is of the server's own
+            await asyncio.to_thread(self._folder.mkdir, 0o700, parents=True, exist_ok=True)
         pause_s = FIRST_BACKOFF_S
         while True:
             began = self._clock.monotonic()

@@ -22,6 +22,8 @@ LONGEST_NAME = 256
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/]++={0,2}")
 _MARK = "wakeful:sha256:"  # stands in a kept line where base64 was
+_QUOTED = re.compile(r'"([A-Za-z0-9+/]++={0,2})"')
+_MARKED = re.compile(rf'"{_MARK}([0-9a-f]{{64}})"')
 
 Object = dict[str, Any]
 
@@ -101,18 +103,25 @@ def folded(line: str, brought: Iterable[ReadyAttachment]) -> str:
     """Return a line without the base64 that is kept elsewhere; `unfolded` gives it back."""
     if _MARK in line:
         return line
-    for one in brought:
-        line = line.replace(f'"{one.data}"', f'"{_MARK}{one.hash}"')
-    return line
+    names = {one.data: one.hash for one in brought}
+    if not names:
+        return line
+    # One pass, however many images a line has.
+    return _QUOTED.sub(
+        lambda found: f'"{_MARK}{names[found[1]]}"' if found[1] in names else found[0], line
+    )
 
 
 def unfolded(line: str, contents: Mapping[str, str]) -> str:
     """Return a line as it came; one that was not folded still has its base64."""
-    if any(f'"{data}"' in line for data in contents.values()):
+    if _MARK not in line:
         return line
-    for name, data in contents.items():
-        line = line.replace(f'"{_MARK}{name}"', f'"{data}"')
-    return line
+    known = frozenset(contents.values())
+    if any(found[1] in known for found in _QUOTED.finditer(line)):
+        return line
+    return _MARKED.sub(
+        lambda found: f'"{contents[found[1]]}"' if found[1] in contents else found[0], line
+    )
 
 
 def canonical(contents: Mapping[str, str]) -> dict[str, str]:

@@ -20,6 +20,8 @@ const KINDS = [
 const at = (id) => document.getElementById(id);
 let sessionKey = null; // known from the first answer on
 let waiting = null; // the answer that is being written
+let sending = 0; // messages of this page that have no answer yet
+const turns = new Map(); // turns that ended here; true: this page shows them already
 
 function element(name, text, className) {
   const made = document.createElement(name);
@@ -72,7 +74,24 @@ function recall(entry) {
   }
   if (body.type !== "assistant") return;
   const texts = body.message.content.filter((block) => block.type === "text");
-  if (texts.length) say(texts.map((block) => block.text).join(""));
+  if (texts.length) paint(say(""), texts.map((block) => block.text).join(""));
+}
+
+// Shows fences, code, bold words and headings of Markdown, by making elements that hold plain text.
+function paint(line, text) {
+  line.replaceChildren();
+  text.split(/^```[^\n`]*\n([\s\S]*?)^```[ \t]*(?:\n|$)/m).forEach((part, number) => {
+    if (number % 2) line.append(element("pre", part.replace(/\n$/, "")));
+    else part.split(/(`[^`\n]+`|\*\*[^*\n]+\*\*|^#{1,6} [^\n]+$)/m).forEach((words) => line.append(styled(words)));
+  });
+  line.scrollIntoView({ block: "end" });
+}
+
+function styled(words) {
+  if (/^`[^`\n]+`$/.test(words)) return element("code", words.slice(1, -1));
+  if (/^\*\*[^*\n]+\*\*$/.test(words)) return element("strong", words.slice(2, -2));
+  if (/^#{1,6} [^\n]+$/.test(words)) return element("strong", words.replace(/^#+ /, ""));
+  return document.createTextNode(words);
 }
 
 function say(text, className) {
@@ -87,6 +106,7 @@ function follow() {
   source.onopen = () => tell("signed in, and awake", "awake");
   source.onerror = () => tell("the connection is lost; trying again…", "lost");
   for (const kind of KINDS) source.addEventListener(kind, (frame) => show(kind, JSON.parse(frame.data)));
+  source.addEventListener("turn.finished", (frame) => ended(JSON.parse(frame.data)));
   source.addEventListener("turn.delta", (frame) => write(JSON.parse(frame.data)));
 }
 
@@ -99,9 +119,27 @@ function show(kind, data) {
   while (at("events").children.length > MOST_EVENTS) at("events").lastChild.remove();
 }
 
+function isHere(event) {
+  return sessionKey ? event.session_key === sessionKey : /^agent:[^:]+:main$/.test(event.session_key);
+}
+
+function ended(event) {
+  if (!isHere(event) || turns.has(event.turn_id)) return;
+  turns.set(event.turn_id, false);
+  catchUp();
+}
+
+// What was said elsewhere, in a terminal or by another program, belongs to this conversation, too.
+async function catchUp() {
+  const missing = new Set([...turns.keys()].filter((id) => !turns.get(id)));
+  if (sending || !missing.size) return; // a turn that ended may be the one that is waited for
+  missing.forEach((id) => turns.set(id, true));
+  const answer = await fetch("/api/sessions/" + SESSION + "/entries?limit=50").catch(() => null);
+  if (answer && answer.ok) (await answer.json()).items.filter((entry) => missing.has(entry.turn_id)).forEach(recall);
+}
+
 function write(delta) {
-  const isOurs = sessionKey ? delta.session_key === sessionKey : /^agent:[^:]+:main$/.test(delta.session_key);
-  if (!waiting || !isOurs) return;
+  if (!waiting || !isHere(delta)) return;
   if (waiting.className === "waiting") {
     waiting.className = "";
     waiting.textContent = "";
@@ -118,6 +156,13 @@ async function send(event) {
   at("text").value = "";
   say(text, "mine");
   const line = (waiting = say("…", "waiting"));
+  sending += 1;
+  await answered(line, text);
+  sending -= 1;
+  catchUp();
+}
+
+async function answered(line, text) {
   const answer = await post("/api/sessions/" + SESSION + "/messages?wait=" + WAIT_S, { text }).catch(() => null);
   const told = answer && (await answer.json());
   if (waiting === line) waiting = null;
@@ -127,11 +172,21 @@ async function send(event) {
     return;
   }
   sessionKey = told.session_key;
-  const words = told.turn ? told.turn.reply || "(no answer)" : told.reply;
+  if (told.turn) turns.set(told.turn.id, true);
+  const isBegun = line.className === ""; // words of it are shown already, and stay
+  const rest = isBegun ? line.textContent + "\n(it ended here)" : "(no answer)";
+  const words = told.turn ? told.turn.reply || rest : told.reply;
   line.className = words ? "" : "waiting";
-  line.textContent = words || "It is still at work; look at the events.";
+  paint(line, words || "It is still at work; look at the events.");
 }
 
+function press(event) {
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+  event.preventDefault();
+  at("form").requestSubmit();
+}
+
+at("text").addEventListener("keydown", press);
 at("form").addEventListener("submit", send);
 // A link that is opened where this page is open already does not load it again.
 addEventListener("hashchange", () => location.hash && location.reload());
