@@ -54,7 +54,7 @@ from wakeful.vocabulary.agent import Agents
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.ids import Ids
-from wakeful.vocabulary.stimulus import Draft
+from wakeful.vocabulary.stimulus import Draft, Receipt
 
 if TYPE_CHECKING:
     from wakeful.doors.http.server import HttpServer
@@ -92,9 +92,13 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         ids.follow(newest)  # deliveries go out in the order of their ids, whatever the clock says
     agents = Agents(chosen.configs)
     hooks = plan.hooks
+
+    def file(tx: Tx, drafts: Sequence[Draft]) -> list[Receipt]:
+        return intake.keep_in(tx, drafts)  # what accepts asks the triggers, and they file
+
     blocks = ProactiveBlocks(agents, chosen.bindings)
-    ticking = Ticking(blocks, lambda tx, drafts: intake.keep_in(tx, drafts))
-    sleeping = Sleeping(bus, lambda tx, drafts: intake.keep_in(tx, drafts), ticking.on_sleep)
+    ticking = Ticking(blocks, file)
+    sleeping = Sleeping(bus, file, ticking.on_sleep)
     may_wake = all_of(DailyTurns(blocks).may_wake, hooks.may_wake)
     settlement = Settlement(bus, (sleeping.on_settled, *hooks.on_settled))
     ending = Ending(bus, ids, settlement, (ticking.on_ended, sleeping.on_ended, *hooks.on_ended))

@@ -110,13 +110,13 @@ async def test_a_day_alone_has_the_turns_that_its_interval_gives() -> None:
 @pytest.mark.parametrize("how", ["done", "failed", "stopped", "halted"])
 async def test_however_a_tick_ends_there_is_one_next(how: str) -> None:
     clock, pause = ManualClock(), Pause("thinking")
-    lines: list[Line | Pause] = {
-        "done": ["NO_REPLY"],
-        "failed": [ValueError("broken")],
-        "stopped": [pause],
-        "halted": ["never said"],
-    }[how]
-    async with ticking(lines, clock) as runtime:
+    lines: dict[str, Line | Pause] = {
+        "done": "NO_REPLY",
+        "failed": ValueError("broken"),
+        "stopped": pause,
+        "halted": "never said",
+    }
+    async with ticking([lines[how]], clock) as runtime:
         if how == "halted":
             await runtime.halt()
         clock.advance(LONGEST_S)

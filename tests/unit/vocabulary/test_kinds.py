@@ -25,7 +25,7 @@ callback            when-idle  -   no     -   -   parks      runs       route   
 automation.bound    when-idle  -   no     -   -   parks      runs       session   full  job
 automation.isolated when-idle  -   no     -   -   parks      runs       post      fresh job
 wake                when-idle  -   no     -   -   suppressed ends       session   full  turn
-tick                when-idle  -   no     -   -   suppressed suppressed session   full  turn
+tick                when-idle  -   no     -   -   suppressed suppressed session   by-key turn
 heartbeat           when-idle  -   no     -   -   suppressed suppressed target    light turn
 system.event        heartbeat  -   no     -   -   parks      waits      target    full  turn
 system.digest       when-idle  -   no     -   -   parks      runs       activity  full  turn
