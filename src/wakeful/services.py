@@ -21,6 +21,7 @@ from wakeful.views.attachments import AttachmentView
 from wakeful.views.deliveries import DeliveryView
 from wakeful.views.lanes import LaneView
 from wakeful.views.ledger import LedgerView
+from wakeful.views.notices import NoticeView
 from wakeful.views.outputs import OutputView
 from wakeful.views.search import SearchView
 from wakeful.views.sessions import SessionView
@@ -45,6 +46,7 @@ class Views:
     deliveries: DeliveryView
     lanes: LaneView
     ledger: LedgerView
+    notices: NoticeView
     outputs: OutputView
     search: SearchView
     sessions: SessionView

@@ -11,6 +11,7 @@ from wakeful.views.attachments import AttachmentView
 from wakeful.views.deliveries import DeliveryView
 from wakeful.views.lanes import LaneView
 from wakeful.views.ledger import LedgerView
+from wakeful.views.notices import NoticeView
 from wakeful.views.outputs import OutputView
 from wakeful.views.search import SearchView
 from wakeful.views.sessions import SessionView
@@ -36,6 +37,7 @@ def views_over(store: Store, bus: Bus, clock: Clock, bindings: Bindings, cards: 
         deliveries=DeliveryView(store),
         lanes=LaneView(store, clock),
         ledger=LedgerView(store),
+        notices=NoticeView(store),
         outputs=OutputView(store),
         search=SearchView(store),
         sessions=sessions,

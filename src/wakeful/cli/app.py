@@ -22,6 +22,7 @@ VERBS: Mapping[str, str] = {
     "send": "talk:send",
     "status": "look:status",
     "why": "look:why",
+    "notices": "look:notices",
     "tail": "tail:tail",
     "logs": "logs:logs",
     "doctor": "care:doctor",

@@ -130,6 +130,16 @@ def why(
     desk.out.data(answer, _why_lines(desk, answer))
 
 
+def notices(desk: CliContext, limit: Limit = 20) -> None:
+    """List what the runtime wants people to know, the newest first."""
+    page = desk.reader().get("/api/notices", limit=limit)
+    lines = [
+        f"{desk.out.styled(desk.when(one['created_at']), DIM)} {safe(one['text'], 500)}"
+        for one in page["items"]
+    ]
+    desk.out.data(page, lines or ["nothing to tell"])
+
+
 def _agent_lines(agent: dict[str, Any]) -> Iterator[str]:
     """Show each thing on a line of its own, and each of a list of things, too."""
     for name, value in agent.items():

@@ -21,6 +21,7 @@ from wakeful.doors.http.agents import AgentEndpoints
 from wakeful.doors.http.app import App
 from wakeful.doors.http.attachments import Attachments
 from wakeful.doors.http.endpoint import Endpoint
+from wakeful.doors.http.notices import NoticeEndpoints
 from wakeful.doors.http.open_streams import OpenStreams
 from wakeful.doors.http.search import Search
 from wakeful.doors.http.sessions import Sessions
@@ -106,6 +107,7 @@ class Offline:
             Sessions(views),
             Search(views),
             Stimuli(views),
+            NoticeEndpoints(views),
             Attachments(views),
             TokenEndpoints(Credentials(store, ids)),
             Turns(views, streams),

@@ -16,7 +16,18 @@ LONGEST_WORDS = 200
 UNTOLD = ("at", "session_key", "epoch", "live")
 # The first words of all kinds of events.
 KINDS = (
-    *("stimulus", "turn", "session", "delivery", "timer", "sleep", "storm", "loop", "halt"),
+    *(
+        "stimulus",
+        "turn",
+        "session",
+        "delivery",
+        "timer",
+        "sleep",
+        "notice",
+        "storm",
+        "loop",
+        "halt",
+    ),
     *("gap", "reset"),
 )
 LONGEST_ERROR = 400  # it is what somebody looks for at night

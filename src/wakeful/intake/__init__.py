@@ -1,6 +1,6 @@
 """The only way in: whatever may wake an agent is accepted here, in one commit.
 
 From: doors, commands, triggers, tools, lanes, turn, timers; operations, which clean up, services.
-To: gate, broker, turns, transcript, timers, sleeps, access, attachments.
+To: gate, broker, turns, transcript, timers, sleeps, notices, access, attachments.
 Never: waits for a turn, or keeps anything in memory.
 """

@@ -28,6 +28,7 @@ from wakeful.intake.facts import arrival_of, lane_facts
 from wakeful.intake.filing import is_debounced, overflow_of, receipt_of, row_of
 from wakeful.intake.queue_rules import QueueRules
 from wakeful.intake.reset_times import NO_RESETS, ResetTimes
+from wakeful.notices.notices import Notices
 from wakeful.sleeps import sleeps
 from wakeful.sleeps.sleeps import Sleep, WokenBy
 from wakeful.store.database import Tx
@@ -44,8 +45,10 @@ from wakeful.vocabulary.queueing import Drop, QueueOverrides, QueueSettings
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.session_key import KeyKind, SessionKey
 from wakeful.vocabulary.stimulus import Draft, Receipt, State, Stimulus
+from wakeful.vocabulary.text import one_line
 
 SESSION_DELETED = "session-deleted"
+_LOOP_CUT = "A chain of turns that set each other off had become too long, and was ended."
 
 
 class IntakeRules(Record):
@@ -89,6 +92,7 @@ class Acceptance:
         may_wake: MayWake,
     ) -> None:
         self._bus = bus
+        self._notices = Notices(bus, ids)
         self._settlement = settlement
         self._may_wake = may_wake
         self._ids = ids
@@ -287,13 +291,14 @@ class Acceptance:
                 self._bus.publish(
                     tx, "loop.cut", draft.session_key, root_id=root_id, depth=draft.depth
                 )
+                self._notices.add(tx, "loop", root_id, "", _LOOP_CUT, work.lane.agent_id)
             return GateVerdict(verdict=Verdict.LOOP)
         if not opens_turn(arrival):
             return PASSED
         if draft.kind.rule.is_guarded:
             storm = storms.note(tx, draft.source, draft.session_key, self._rules.storm)
             if storm.is_new:
-                self._bus.publish(tx, "storm.started", draft.session_key, source=draft.source)
+                self._tell_storm(tx, draft, work.lane.agent_id)
             if storm.is_tripped:
                 return GateVerdict(verdict=Verdict.STORM)
         return self._may_wake(
@@ -308,6 +313,12 @@ class Acceptance:
                 root_id=draft.root_id or stimulus_id,
             ),
         )
+
+    def _tell_storm(self, tx: Tx, draft: Draft, agent_id: str) -> None:
+        source, key = draft.source, draft.session_key
+        self._bus.publish(tx, "storm.started", key, source=source)
+        text = f"{one_line(source, 80)} opens too many turns in {key}; the rest waits in the inbox."
+        self._notices.add(tx, "storm", source, f"{key} {tx.now}", text, agent_id)
 
     def _drop_oldest(self, tx: Tx, work: _Work, settings: QueueSettings) -> None:
         """Make room under the cap; what goes is recorded, and a line of it is kept if wanted."""

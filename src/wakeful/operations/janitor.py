@@ -8,6 +8,7 @@ from wakeful.broker import lane_rows, stimuli
 from wakeful.bus.bus import Bus
 from wakeful.gate import storms
 from wakeful.intake import dedup, deletion
+from wakeful.notices import notices
 from wakeful.outbox import outbox
 from wakeful.store.database import Store, Tx
 from wakeful.transcript import overheard, search, sessions
@@ -77,6 +78,7 @@ class Janitor:
             "keys": lambda tx, _: dedup.prune(tx, now, STEP),
             "keys of old stimuli": lambda tx, after: dedup.prune_orphans(tx, after, STEP),
             "storms": lambda tx, _: storms.prune(tx, now - DAY_MS, STEP),
+            "notices": lambda tx, _: notices.prune(tx, before, STEP),
             "words in rooms": lambda tx, _: overheard.prune(tx, now - overheard.KEPT_MS, STEP),
             "imports": lambda tx, _: imports.sweep(tx, STEP),
             "lines of the index": lambda tx, after: search.sweep(tx, after, STEP),

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 
 import msgspec
 import pytest
@@ -16,6 +16,7 @@ from wakeful.intake.accept import IntakeRules
 from wakeful.intake.intake import Intake
 from wakeful.lanes.opening import Opened, Opening
 from wakeful.models.scripted import Scripted
+from wakeful.notices.notices import Notices
 from wakeful.outbox import outbox
 from wakeful.outbox.outbox import DeliveryState
 from wakeful.sleeps import sleeps
@@ -45,6 +46,7 @@ from wakeful.vocabulary.stimulus import Outcome, Trust
 
 MAIN = "agent:main:main"
 ROUNDS = 25
+DAY_MS = 86_400_000
 
 
 class Node:
@@ -304,9 +306,26 @@ async def test_the_storm_guard_counts_over_both_nodes(nodes: tuple[Node, Node]):
     )
 
     let_in = [receipt for receipt in receipts if receipt.outcome is not Outcome.HELD]
-    notices = await column(nodes[0], "SELECT seq FROM events WHERE kind = 'storm.started'")
+    started = await column(nodes[0], "SELECT seq FROM events WHERE kind = 'storm.started'")
+    told = await column(nodes[0], "SELECT id FROM notices")
     assert len(let_in) == 3
-    assert len(notices) == 1
+    assert len(started) == len(told) == 1
+
+
+async def test_two_nodes_that_tell_the_same_at_once_tell_it_once(nodes: tuple[Node, Node]):
+    def tell(node: Node, subject: str) -> Callable[[Tx], bool]:
+        notices = Notices(node.bus, node.ids)
+        return lambda tx: notices.add_once_in(tx, DAY_MS, "budget", subject, "Enough.", "main")
+
+    for round_ in range(ROUNDS):
+        told = await asyncio.gather(
+            *(node.store.transact(tell(node, f"agent-{round_}")) for node in nodes)
+        )
+        assert sorted(told) == [False, True]
+
+    rows = await column(nodes[0], "SELECT id FROM notices")
+    events = await column(nodes[0], "SELECT seq FROM events WHERE kind = 'notice.added'")
+    assert len(rows) == len(events) == ROUNDS
 
 
 async def test_a_sleep_is_ended_once(nodes: tuple[Node, Node]):

@@ -129,13 +129,15 @@ async def test_one_source_cannot_storm_a_session_and_delays_no_other():
         other = await hub("calm")
         clock.advance(61)
         afterwards = await hub("loud")
-        notices = await runtime.store.read("SELECT 1 FROM events WHERE kind = 'storm.started'")
+        started = await runtime.store.read("SELECT 1 FROM events WHERE kind = 'storm.started'")
+        told = await runtime.store.read("SELECT kind, subject, agent_id FROM notices")
 
     assert first[3:] == [Outcome.HELD] * 3
     assert Outcome.HELD not in first[:3]
     assert other.outcome is not Outcome.HELD
     assert afterwards.outcome is not Outcome.HELD
-    assert len(notices) == 1
+    assert len(started) == 1
+    assert told == [("storm", "loud", "main")]
 
 
 async def test_a_causal_chain_that_is_too_long_is_cut_with_one_notice():
@@ -152,11 +154,13 @@ async def test_a_causal_chain_that_is_too_long_is_cut_with_one_notice():
                 )
             )
         found = await states(runtime, "coalesce(state_reason, 'fine')")
-        notices = await runtime.store.read("SELECT 1 FROM events WHERE kind = 'loop.cut'")
+        cut = await runtime.store.read("SELECT 1 FROM events WHERE kind = 'loop.cut'")
+        told = await runtime.store.read("SELECT kind, subject FROM notices")
 
     assert found[1:] == ["loop", "loop"]
     assert found[0] != "loop"
-    assert len(notices) == 1
+    assert len(cut) == 1
+    assert told == [("loop", "st_root")]
 
 
 def asleep(clock: ManualClock) -> Sleep:

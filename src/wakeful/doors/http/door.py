@@ -17,6 +17,7 @@ from wakeful.doors.http.health import HealthRoutes, Probe
 from wakeful.doors.http.logins import Logins
 from wakeful.doors.http.messages import Messages
 from wakeful.doors.http.mounts import Mount, Mounts
+from wakeful.doors.http.notices import NoticeEndpoints
 from wakeful.doors.http.open_streams import OpenStreams
 from wakeful.doors.http.openapi import OpenApi
 from wakeful.doors.http.outputs import Outputs
@@ -58,6 +59,7 @@ def rows(
         AgentEndpoints(views),
         Halts(services),
         SleepEndpoints(services),
+        NoticeEndpoints(views),
         TokenEndpoints(services.credentials),
         Logins(services),
         HealthRoutes(services, probe),
