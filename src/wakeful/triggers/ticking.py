@@ -63,6 +63,8 @@ class Ticking:
 
     async def reconcile(self, store: Store, agent_ids: Sequence[str]) -> None:
         """Give the main session of each proactive agent its timer, if it has none."""
+        if not self._blocks.is_any_enabled():
+            return
         for agent_id in agent_ids:
             key = keys.main(agent_id)
             await store.transact(
