@@ -33,10 +33,11 @@ from wakeful.store.sqlite import SqliteBackend
 from wakeful.telemetry.metrics import Metrics
 from wakeful.tools.tool import Effect
 from wakeful.turn import next_step
+from wakeful.turn.asking import ModelAsker
 from wakeful.turn.attempt import StepResult, StepState, TurnAttempt
 from wakeful.turn.commit import TurnCommit
+from wakeful.turn.committing import TurnWriter
 from wakeful.turn.ending import Ending
-from wakeful.turn.turn import TurnRunner
 from wakeful.turns.tool_calls import Call, CallState
 from wakeful.turns.turns import End, Interrupt, Turn, TurnState
 from wakeful.vocabulary.failpoints import failpoint
@@ -175,11 +176,11 @@ def intent_after_the_tool() -> None:
 
 def result_after_the_next_ask() -> None:
     """Ask the model about results that are not committed yet."""
-    advance = original("wakeful.turn.turn:TurnRunner._advance")
-    ask = original("wakeful.turn.turn:TurnRunner._ask")
+    advance = original("wakeful.turn.committing:TurnWriter.advance")
+    ask = original("wakeful.turn.asking:ModelAsker.ask")
     early: dict[str, Reply] = {}
 
-    async def advance_late(self: TurnRunner, attempt: TurnAttempt, news: StepResult) -> Any:
+    async def advance_late(self: TurnWriter, attempt: TurnAttempt, news: StepResult) -> Any:
         if news.outcomes and len(attempt.step.open_calls) <= len(news.outcomes):
             messages = [
                 ToolMessage(call_id=outcome.call.id, name=outcome.call.name, text="early")
@@ -196,14 +197,12 @@ def result_after_the_next_ask() -> None:
                     early[attempt.turn.id] = piece
         return await advance(self, attempt, news)
 
-    async def ask_nobody(self: TurnRunner, attempt: TurnAttempt) -> Any:
+    async def ask_nobody(self: ModelAsker, attempt: TurnAttempt) -> Any:
         reply = early.pop(attempt.turn.id, None)
-        if reply is None:
-            return await ask(self, attempt)
-        return await advance(self, attempt, StepResult(reply=as_message(reply)))
+        return await ask(self, attempt) if reply is None else as_message(reply)
 
-    patch("wakeful.turn.turn:TurnRunner._advance", advance_late)
-    patch("wakeful.turn.turn:TurnRunner._ask", ask_nobody)
+    patch("wakeful.turn.committing:TurnWriter.advance", advance_late)
+    patch("wakeful.turn.asking:ModelAsker.ask", ask_nobody)
 
 
 def double_settle() -> None:
@@ -265,13 +264,13 @@ def tool_rerun_on_resume() -> None:
 
 
 def reply_asked_twice() -> None:
-    stream = original("wakeful.turn.turn:TurnRunner._stream")
+    stream = original("wakeful.turn.asking:ModelAsker.ask")
 
-    async def stream_twice(self: TurnRunner, attempt: TurnAttempt) -> Any:
+    async def stream_twice(self: ModelAsker, attempt: TurnAttempt) -> Any:
         await stream(self, attempt)
         return await stream(self, attempt)
 
-    patch("wakeful.turn.turn:TurnRunner._stream", stream_twice)
+    patch("wakeful.turn.asking:ModelAsker.ask", stream_twice)
 
 
 def answer_forgotten_on_resume() -> None:

@@ -1,9 +1,10 @@
-"""Ask a model one question and wait for its whole answer."""
+"""Ask the model of a turn: what it is shown, and its words shown as they come."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from wakeful.bus.bus import Bus
 from wakeful.models.model import (
     LONGEST_REPLY,
     Delta,
@@ -14,13 +15,93 @@ from wakeful.models.model import (
     as_message,
     asked,
 )
+from wakeful.models.sight import sight_of
+from wakeful.store.database import Store
+from wakeful.telemetry.metrics import Metrics
+from wakeful.turn.attempt import TurnAttempt
+from wakeful.turn.showing import Showing, attached_to
+from wakeful.turn.sizing import is_flush
 from wakeful.vocabulary.apart import Apart
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import Garbled
-from wakeful.vocabulary.message import AssistantMessage, ToolCall
+from wakeful.vocabulary.event import Event
+from wakeful.vocabulary.message import AssistantMessage, Message, ToolCall
 from wakeful.vocabulary.text import indexable
 
 Show = Callable[[Delta | Restart], None]
+
+NO_CONTENTS: Mapping[str, str] = {}
+
+
+class ModelAsker:
+    """Asks the models of turns."""
+
+    def __init__(self, store: Store, bus: Bus, clock: Clock, metrics: Metrics) -> None:
+        self._store = store
+        self._bus = bus
+        self._clock = clock
+        self._metrics = metrics
+
+    async def ask(self, attempt: TurnAttempt) -> AssistantMessage:
+        """Ask the model and show its words as they come."""
+        agent, turn = attempt.agent, attempt.turn
+        await agent.toolbox.settled()
+        if attempt.system is None or attempt.system[0] is not turn.trust:
+            flush = agent.config.compaction.memory_flush
+            more = flush.system_prompt if is_flush(turn) else ""
+            told = "\n\n".join(filter(None, (await agent.system(turn.trust), more)))
+            attempt.system = turn.trust, told
+            attempt.can_remember = await agent.can_remember()
+        messages, contents = await self._shown(attempt)
+        request = Request(
+            system=attempt.system[1],
+            messages=tuple(messages),
+            contents=contents,
+            tools=agent.toolbox.specs(turn.trust, turn.granted),
+            thinking=agent.config.thinking,
+            turn_id=turn.id,
+            step=turn.step,
+        )
+        attempt.partial.clear()
+
+        def show(piece: Delta | Restart) -> None:
+            if isinstance(piece, Delta):
+                attempt.partial.append(piece.text)
+                self._show(attempt, piece.text)
+            else:
+                attempt.partial.clear()
+                self._show(attempt, "", restarted=piece.model, failure=piece.failure)
+
+        return await self.answer(attempt, request, show)
+
+    async def _shown(self, attempt: TurnAttempt) -> tuple[Sequence[Message], Mapping[str, str]]:
+        """Return the conversation as the model is shown it, with what is attached to it."""
+        context = attempt.context
+        if not any(attached_to(message) for message in context.messages):
+            return context.messages, NO_CONTENTS
+        attempt.showing = attempt.showing or Showing(self._store)
+        sight = sight_of(attempt.agent.model)
+        return await attempt.showing.show(context.messages, context.refused, sight)
+
+    async def answer(self, attempt: TurnAttempt, request: Request, show: Show) -> AssistantMessage:
+        return await answer(
+            attempt.agent.model,
+            request,
+            show,
+            clock=self._clock,
+            abandoned=lambda: self._metrics.abandoned("model"),
+        )
+
+    def _show(self, attempt: TurnAttempt, text: str, **more: object) -> None:
+        if self._bus.is_watched(attempt.turn.session_key):
+            self._bus.show(
+                Event(
+                    kind="turn.delta",
+                    session_key=attempt.turn.session_key,
+                    turn_id=attempt.turn.id,
+                    data={"text": text, "step": attempt.turn.step, **more},
+                )
+            )
 
 
 async def answer(

@@ -8,7 +8,7 @@ from wakeful.assembly.hooks import Hooks
 from wakeful.runtime import Runtime
 from wakeful.store.database import Tx
 from wakeful.testing.kit import ManualClock, Scripted, call, says
-from wakeful.turn.turn import COMMIT_PAUSES_S
+from wakeful.turn.committing import COMMIT_PAUSES_S
 from wakeful.turns.turns import End, Turn, TurnState
 from wakeful.vocabulary.errors import Invariant, StoreBusy, StoreRefused
 
