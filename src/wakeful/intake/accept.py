@@ -1,7 +1,6 @@
 """Accept many drafts in one transaction: dedup, guards, sleep, decide, insert, events."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from msgspec.structs import replace
@@ -26,16 +25,17 @@ from wakeful.intake.decide import (
 from wakeful.intake.draft import AttachmentLimits
 from wakeful.intake.facts import arrival_of, lane_facts
 from wakeful.intake.filing import is_debounced, overflow_of, receipt_of, row_of
+from wakeful.intake.lane_work import LaneWork, LaneWorks
 from wakeful.intake.queue_rules import QueueRules
 from wakeful.intake.reset_times import NO_RESETS, ResetTimes
 from wakeful.notices.notices import Notices
 from wakeful.sleeps import sleeps
-from wakeful.sleeps.sleeps import Sleep, WokenBy
+from wakeful.sleeps.sleeps import WokenBy
 from wakeful.store.database import Tx
 from wakeful.transcript import sessions
-from wakeful.transcript.sessions import Reset, Session, SessionPolicy
+from wakeful.transcript.sessions import Reset, SessionPolicy
 from wakeful.turns import turns
-from wakeful.turns.turns import Interrupt, Turn
+from wakeful.turns.turns import Interrupt
 from wakeful.vocabulary import queueing
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.errors import NotFound
@@ -43,7 +43,6 @@ from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.kinds import Answer, Asleep
 from wakeful.vocabulary.queueing import Drop, QueueOverrides, QueueSettings
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.session_key import KeyKind, SessionKey
 from wakeful.vocabulary.stimulus import Draft, Receipt, State, Stimulus
 from wakeful.vocabulary.text import one_line
 
@@ -62,22 +61,6 @@ class IntakeRules(Record):
     attachments: AttachmentLimits = AttachmentLimits()
 
 
-@dataclass
-class _Work:
-    """What is known of one lane while a group of drafts is accepted."""
-
-    lane: Lane
-    session: SessionPolicy
-    turn: Turn | None
-    sleep: Sleep | None
-    waiting: int = 0
-    capped: int = 0
-    has_spoken: bool = False  # somebody spoke: answers go there from now on
-    is_reset: bool = False  # a new transcript begins with one of the drafts
-    added: list[Stimulus] = field(default_factory=list[Stimulus])
-    suppressed: list[tuple[str, Decision]] = field(default_factory=list[tuple[str, Decision]])
-
-
 class Acceptance:
     """The accepting transaction, over as many drafts as share a commit."""
 
@@ -85,6 +68,7 @@ class Acceptance:
         self,
         bus: Bus,
         ids: Ids,
+        works: LaneWorks,
         queue: QueueRules,
         rules: IntakeRules,
         *,
@@ -96,6 +80,7 @@ class Acceptance:
         self._settlement = settlement
         self._may_wake = may_wake
         self._ids = ids
+        self._works = works
         self._queue = queue
         self._rules = rules
 
@@ -106,7 +91,7 @@ class Acceptance:
     def run(self, tx: Tx, drafts: Sequence[Draft]) -> list[Receipt]:
         """Accept drafts in order; the lanes that exist are locked by the caller's group."""
         claims = self._claim_keys(tx, drafts)
-        works = self._look(
+        works = self._works.look(
             tx,
             [draft for draft, claim in zip(drafts, claims, strict=True) if isinstance(claim, str)],
         )
@@ -148,58 +133,6 @@ class Acceptance:
             claims[index] = dedup.claim(tx, drafts[index], new_id) or new_id
         return claims
 
-    def _look(self, tx: Tx, drafts: Sequence[Draft]) -> dict[str, _Work]:
-        """Read everything the decisions depend on, making lanes and sessions that are new.
-
-        A session that is not there, and that nothing here may make, has no work.
-        """
-        rows = sessions.policies(tx, sorted({draft.session_key for draft in drafts}))
-        makers = {
-            draft.session_key: draft
-            for draft in reversed(drafts)
-            if draft.session_key not in rows and may_make_session(draft)
-        }
-        session_keys = sorted({*rows, *makers})
-        found = self._lanes(tx, session_keys)
-        if makers:
-            self._make_sessions(tx, makers)
-            rows |= sessions.policies(tx, sorted(makers))
-        turn_ids = [lane.turn_id for lane in found.values() if lane.turn_id is not None]
-        open_turns = turns.get_all(tx, turn_ids) if turn_ids else {}
-        asleep = sleeps.get_all(tx, session_keys)
-        works = {
-            key: _Work(lane, rows[key], open_turns.get(lane.turn_id or ""), asleep.get(key))
-            for key, lane in found.items()
-        }
-        for key, (total, capped) in stimuli.count_waiting(tx, session_keys).items():
-            works[key].waiting, works[key].capped = total, capped
-        return works
-
-    def _lanes(self, tx: Tx, session_keys: Sequence[str]) -> dict[str, Lane]:
-        found = lane_rows.get_all(tx, session_keys)
-        # A lane that another node made after this group took its locks is not ours yet either.
-        new = [key for key in session_keys if key not in found or not tx.holds(lane_rows.lock(key))]
-        if new:
-            lane_rows.add_missing(tx, new)
-            found |= lane_rows.get_all(tx, new)
-        return found
-
-    def open(self, tx: Tx, draft: Draft) -> None:
-        """Make the session of a draft if it is not there, and leave the draft itself alone."""
-        key = draft.session_key
-        self._lanes(tx, [key])
-        found = sessions.policies(tx, [key])
-        if not found:
-            self._make_sessions(tx, {key: draft})
-        elif not access.may_write(draft.owner, found[key].owner):
-            raise NotFound("session_key", f"no session {key!r}")
-
-    def _make_sessions(self, tx: Tx, makers: dict[str, Draft]) -> None:
-        self._refuse_strangers(tx, list(makers.values()))
-        sessions.add_missing(tx, [self._new_session(tx, makers[key]) for key in sorted(makers)])
-        for key in sorted(makers):
-            self._bus.publish(tx, "session.created", key)
-
     def _file_for_nobody(self, tx: Tx, draft: Draft, stimulus_id: str) -> Receipt:
         """Keep that something of the runtime's own came too late for its session."""
         decision = Decision(action=Action.SUPPRESS, reason=SESSION_DELETED)
@@ -212,32 +145,8 @@ class Acceptance:
         self._settlement.settle(tx, [stimulus_id], State.SUPPRESSED, SESSION_DELETED)
         return receipt
 
-    def _refuse_strangers(self, tx: Tx, drafts: Sequence[Draft]) -> None:
-        """Keep the name of a deleted session for its owner: ledgers and events remember it."""
-        owned = [draft for draft in drafts if not access.sees_all(draft.owner)]
-        past = sessions.past_owners(tx, [draft.session_key for draft in owned]) if owned else {}
-        for draft in owned:
-            holder = past.get(draft.session_key)
-            if holder is not None and not access.may_write(draft.owner, holder):
-                raise NotFound("session_key", f"no session {draft.session_key!r}")
-
-    def _new_session(self, tx: Tx, draft: Draft) -> Session:
-        transcript_id = self._ids.new("tr")
-        return Session(
-            key=draft.session_key,
-            agent_id=keys.agent_of(draft.session_key),
-            transcript_id=transcript_id,
-            branch=transcript_id,
-            created_at=tx.now,
-            started_at=tx.now,
-            binding=draft.binding,
-            owner=draft.makes_for or draft.owner,
-            parent=(parent := keys.parent(SessionKey(draft.session_key))),
-            parent_kind=None if parent is None else "thread",
-        )
-
     def _accept(
-        self, tx: Tx, draft: Draft, stimulus_id: str, work: _Work, *, is_halted: bool
+        self, tx: Tx, draft: Draft, stimulus_id: str, work: LaneWork, *, is_halted: bool
     ) -> Receipt:
         if not access.may_write(draft.owner, work.session.owner):
             # Said as if it did not exist: whose session this is, is nobody else's business.
@@ -281,7 +190,7 @@ class Acceptance:
         return self._rules.reset.due(session.last_human_at, now)
 
     def _guard(
-        self, tx: Tx, draft: Draft, stimulus_id: str, arrival: Arrival, work: _Work
+        self, tx: Tx, draft: Draft, stimulus_id: str, arrival: Arrival, work: LaneWork
     ) -> GateVerdict:
         """Ask the guards against loops and storms, then the gate."""
         if draft.depth > self._rules.max_chain_depth:
@@ -320,7 +229,7 @@ class Acceptance:
         text = f"{one_line(source, 80)} opens too many turns in {key}; the rest waits in the inbox."
         self._notices.add(tx, "storm", source, f"{key} {tx.now}", text, agent_id)
 
-    def _drop_oldest(self, tx: Tx, work: _Work, settings: QueueSettings) -> None:
+    def _drop_oldest(self, tx: Tx, work: LaneWork, settings: QueueSettings) -> None:
         """Make room under the cap; what goes is recorded, and a line of it is kept if wanted."""
         self._flush(tx, work)
         oldest = stimuli.oldest_capped(tx, work.lane.session_key)
@@ -335,7 +244,7 @@ class Acceptance:
             )
 
     def _apply(
-        self, tx: Tx, draft: Draft, decision: Decision, settings: QueueSettings, work: _Work
+        self, tx: Tx, draft: Draft, decision: Decision, settings: QueueSettings, work: LaneWork
     ) -> None:
         """Write what the decision does to others: the running turn, the sleep, the window."""
         lane = replace(work.lane, seq=work.lane.seq + 1)
@@ -366,7 +275,7 @@ class Acceptance:
         if work.sleep is not None:
             self._disturb(tx, draft, decision, work)
 
-    def _disturb(self, tx: Tx, draft: Draft, decision: Decision, work: _Work) -> None:
+    def _disturb(self, tx: Tx, draft: Draft, decision: Decision, work: LaneWork) -> None:
         """End a sleep, or count what it kept out; its own wake ends it when it opens a turn."""
         sleep = work.sleep
         assert sleep is not None
@@ -397,7 +306,7 @@ class Acceptance:
         for kind in kinds:
             self._bus.publish(tx, kind, stimulus.session_key, stimulus_id=stimulus.id, **data)
 
-    def _write(self, tx: Tx, works: dict[str, _Work]) -> None:
+    def _write(self, tx: Tx, works: dict[str, LaneWork]) -> None:
         changed = list(works.values())
         stimuli.add(tx, [row for work in changed for row in work.added])
         for work in changed:
@@ -409,13 +318,13 @@ class Acceptance:
                 sessions.set_resets(tx, work.session.key, work.session.resets)
             lane_rows.touch(tx, work.lane.session_key)
 
-    def _flush(self, tx: Tx, work: _Work) -> None:
+    def _flush(self, tx: Tx, work: LaneWork) -> None:
         """Write the rows of a lane that statements about it must see."""
         stimuli.add(tx, work.added)
         work.added.clear()
         self._suppress(tx, work)
 
-    def _suppress(self, tx: Tx, work: _Work) -> None:
+    def _suppress(self, tx: Tx, work: LaneWork) -> None:
         """End what was refused as it came; its row is written."""
         for stimulus_id, decision in work.suppressed:
             reason = decision.reason or "suppressed"
@@ -423,16 +332,3 @@ class Acceptance:
                 tx, [stimulus_id], State.SUPPRESSED, reason, look_at=decision.look_at
             )
         work.suppressed.clear()
-
-
-def may_make_session(draft: Draft) -> bool:
-    """Tell whether a session that is not there is made for a draft.
-
-    What the runtime files by itself revives nothing that somebody deleted, but for the sessions
-    that are its own.
-    """
-    rule = draft.kind.rule
-    if not rule.is_inner:
-        return True
-    kind = keys.parse(SessionKey(draft.session_key)).kind
-    return kind in (KeyKind.MAIN, KeyKind.ACTIVITY) or kind.value == rule.makes

@@ -13,6 +13,7 @@ from wakeful.intake import stopping
 from wakeful.intake.accept import Acceptance, IntakeRules
 from wakeful.intake.bindings import Bindings
 from wakeful.intake.draft import checked
+from wakeful.intake.lane_work import LaneWorks
 from wakeful.intake.queue_rules import QueueRules
 from wakeful.store.database import Store, Tx, Verb
 from wakeful.transcript import sessions
@@ -68,8 +69,9 @@ class Intake:
         self.bindings = bindings or Bindings()
         self.attachments = rules.attachments  # what doors let through
         self.queue = QueueRules(agents, self.bindings, everywhere=rules.queue, doors=rules.doors)
+        self._works = LaneWorks(bus, ids)
         self._acceptance = Acceptance(
-            bus, ids, self.queue, rules, settlement=settlement, may_wake=may_wake
+            bus, ids, self._works, self.queue, rules, settlement=settlement, may_wake=may_wake
         )
         self._verb: Verb[tuple[Draft, Beside | None], Receipt] = Verb(
             "accept",
@@ -116,7 +118,7 @@ class Intake:
     def open_in(self, tx: Tx, draft: Draft) -> None:
         """Make the session that a draft would make, for what is chosen before it is spoken in."""
         lane_rows.require(tx, {draft.session_key})
-        self._acceptance.open(tx, self.checked(draft))
+        self._works.open(tx, self.checked(draft))
 
     def keep_in(self, tx: Tx, drafts: Sequence[Draft]) -> list[Receipt]:
         """Accept as `accept_in` does, for an absent agent, too: what is for it waits for it."""
