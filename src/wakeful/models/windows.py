@@ -41,6 +41,8 @@ class ModelSettings(Record):
     cache_read: float | None = None
     cache_write: float | None = None
     max_output: int | None = None  # tokens that it writes at once
+    # Milliseconds: shorter pauses find the provider's cache full, longer ones are worth its loss.
+    cache_edges_ms: tuple[int, ...] | None = None
 
 
 NO_MODELS: Mapping[str, ModelSettings] = {}
