@@ -80,6 +80,7 @@ def find(
         model=chosen.model,
         base_url=chosen.base_url,
         key=chosen.key,
+        proxy=chosen.proxy,
         stated=stated,
     )
     return DirectModel(endpoint, _format(chosen.kind, chosen), clock or SystemClock())
