@@ -41,8 +41,8 @@ class Catalog:
     def _timed(self, model: Model, limits: Limits) -> Model:
         window = stated_window(model.name, self._known)
         sight = stated_sight(model, self._known)
-        most = self._known.get(model.name, NOTHING_STATED).max_output
-        return TimedModel(model, limits, self._clock, window, sight, most)
+        stated = self._known.get(model.name, NOTHING_STATED)
+        return TimedModel(model, limits, self._clock, window, sight, stated)
 
     def resolve_one(self, name: str, limits: Limits) -> Model:
         return self.resolve([name], limits)
@@ -80,6 +80,7 @@ def find(
         model=chosen.model,
         base_url=chosen.base_url,
         key=chosen.key,
+        proxy=chosen.proxy,
         stated=stated,
     )
     return DirectModel(endpoint, _format(chosen.kind, chosen), clock or SystemClock())

@@ -23,7 +23,9 @@ from wakeful.models.statuses import (
 from wakeful.models.thinking import nearest
 from wakeful.models.windows import NOTHING_STATED, ModelSettings, stated_window, tokens_of_request
 from wakeful.net.addresses import allow
-from wakeful.net.streamed import AddressRefused, OutOfReach, StreamedAnswer, StreamingClient
+from wakeful.net.exchange import AddressRefused, OutOfReach, StreamedAnswer
+from wakeful.net.proxies import Proxy
+from wakeful.net.streamed import StreamingClient
 from wakeful.net.target import parse
 from wakeful.vocabulary.agent import ThinkingLevel
 from wakeful.vocabulary.clock import Clock, SystemClock
@@ -47,6 +49,7 @@ class Endpoint(Record):
     model: str
     base_url: str
     key: str = ""
+    proxy: Proxy | None = None
     stated: ModelSettings = NOTHING_STATED  # by the operator
 
 
@@ -59,7 +62,8 @@ class DirectModel:
         self._format = form
         self._path = target.path
         # Whoever chose the address may lead it anywhere, except to what is odd anywhere.
-        self._client = StreamingClient(target, clock, allowed=allow([target.host]))
+        allowed = allow([target.host])
+        self._client = StreamingClient(target, clock, allowed=allowed, proxy=endpoint.proxy)
         self._prices: dict[str, Price | None] = {}  # by the names that the provider calls it
         self._told: set[str] = set()  # warnings that were given already
 

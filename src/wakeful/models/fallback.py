@@ -14,6 +14,7 @@ from wakeful.models.model import (
     Request,
     Restart,
     asked,
+    cache_edges,
     known_window,
 )
 from wakeful.models.sight import Sight, sight_of
@@ -65,6 +66,10 @@ class Fallback:
         left = (self._left_s(at) for at in range(len(self._models)))
         at = next((at for at, left_s in enumerate(left) if left_s <= LONG_REST_S), 0)
         return known_window(self._models[at])
+
+    @property
+    def cache_edges_ms(self) -> tuple[int, int]:
+        return cache_edges(self._models[0])
 
     @property
     def sight(self) -> Sight:

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from wakeful.vocabulary.agent import ThinkingLevel
+from wakeful.vocabulary.agent import CACHE_EDGES_MS, ThinkingLevel
 from wakeful.vocabulary.errors import Garbled
 from wakeful.vocabulary.message import (
     AssistantMessage,
@@ -117,6 +117,14 @@ def known_window(model: Model) -> int | None:
     # Asked in every turn; `isinstance` of a protocol takes many times as long.
     window: int | None = getattr(model, "context_window", None)
     return window
+
+
+def cache_edges(model: Model) -> tuple[int, int]:
+    """Return between which lengths, in milliseconds, no pause should end: by then the provider's
+    cache was just lost.
+    """
+    edges: tuple[int, int] = getattr(model, "cache_edges_ms", CACHE_EDGES_MS)
+    return edges
 
 
 def context_window(model: Model) -> int:

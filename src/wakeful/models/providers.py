@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from importlib.util import find_spec
 
-from wakeful.net.target import parse
+from wakeful.net.proxies import Proxy, proxy_to
+from wakeful.net.target import Target, parse
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.record import Record
 
@@ -202,6 +203,7 @@ class Chosen(Record):
     kind: Kind | None  # None: by the library
     base_url: str
     key: str
+    proxy: Proxy | None = None  # through which it is reached
 
 
 def refuse_unknown(name: str, field: str = "model", *, own: Providers = NONE_OWN) -> None:
@@ -225,10 +227,6 @@ def choose(
     """
     refuse_unknown(name, field, own=own)
     prefix, _, model = name.partition(":")
-    prefix, separator, model = name.partition(":")
-    if not separator or not model:
-        rule = f"must be 'demo' or 'provider:model', not {name[:80]!r}"
-        raise InvalidInput(field, rule)
     described = own.get(prefix, ProviderSettings())
     provider = PROVIDERS.get(prefix, Provider())
     kind = described.kind or provider.kind
@@ -242,8 +240,10 @@ def choose(
     if not is_told and provider.wanted and not any(environ.get(one) for one in provider.wanted):
         wanted = " or ".join(provider.wanted)
         raise InvalidInput(field, f"{prefix!r} needs {wanted} in the environment")
+    proxy = None
     if kind is not None:
-        _refuse_bad_address(base_url, provider.address or f"providers.{prefix}.base_url", field)
+        where = provider.address or f"providers.{prefix}.base_url"
+        proxy = _proxy(_address(base_url, where, field), environ, field)
     return Chosen(
         name=name,
         provider=prefix,
@@ -252,6 +252,7 @@ def choose(
         kind=kind,
         base_url=base_url,
         key=key,
+        proxy=proxy,
     )
 
 
@@ -292,11 +293,19 @@ def _key(prefix: str, provider: Provider, environ: Mapping[str, str], field: str
     return next((value for key in provider.keys if (value := environ.get(key))), "")
 
 
-def _refuse_bad_address(base_url: str, where: str, field: str) -> None:
+def _address(base_url: str, where: str, field: str) -> Target:
     try:
-        parse(base_url, where)
+        return parse(base_url, where)
     except InvalidInput as error:
         raise InvalidInput(field, f"cannot use {where}: it {error.rule}") from None
+
+
+def _proxy(target: Target, environ: Mapping[str, str], field: str) -> Proxy | None:
+    try:
+        return proxy_to(target, environ)
+    except InvalidInput as error:
+        rule = f"cannot use {error.field}: it {error.rule}; NO_PROXY excepts hosts from it"
+        raise InvalidInput(field, rule) from None
 
 
 def _refuse_missing_package(prefix: str, provider: Provider, field: str) -> None:

@@ -8,7 +8,7 @@ from typing import Self
 
 from wakeful.models.model import Closeable, Delta, Model, Piece, Request, asked, known_window
 from wakeful.models.sight import Sight, fitted, refusal, sight_of
-from wakeful.models.windows import Window, capped, tokens_of_request
+from wakeful.models.windows import NOTHING_STATED, ModelSettings, Window, capped, tokens_of_request
 from wakeful.vocabulary.agent import Limits
 from wakeful.vocabulary.clock import Alarm, Clock
 from wakeful.vocabulary.errors import ContextOverflow, ModelHung, Permanent, Transient
@@ -30,14 +30,15 @@ class TimedModel:
         clock: Clock,
         window: int | None = None,
         sight: Sight | None = None,
-        max_output: int | None = None,
+        stated: ModelSettings = NOTHING_STATED,
     ) -> None:
         self.sight = sight or sight_of(model)
         self._model = model
         self._limits = limits
         self._clock = clock
         self._window = Window(window, clock)
-        self._max_output = max_output  # None: as much as it may
+        self._max_output = stated.max_output  # None: as much as it may
+        self.cache_edges_ms = stated.edges_ms
 
     @property
     def name(self) -> str:

@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from wakeful.models.model import USUAL_CONTEXT_WINDOW, Request
+from wakeful.vocabulary.agent import CACHE_EDGES_MS
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.message import encode_message
 from wakeful.vocabulary.record import Record
@@ -41,6 +42,15 @@ class ModelSettings(Record):
     cache_read: float | None = None
     cache_write: float | None = None
     max_output: int | None = None  # tokens that it writes at once
+    # Milliseconds: shorter pauses find the provider's cache full, longer ones are worth its loss.
+    cache_edges_ms: tuple[int, ...] | None = None
+
+    @property
+    def edges_ms(self) -> tuple[int, int]:
+        if self.cache_edges_ms is None:
+            return CACHE_EDGES_MS
+        short, long = self.cache_edges_ms
+        return short, long
 
 
 NO_MODELS: Mapping[str, ModelSettings] = {}

@@ -181,6 +181,10 @@ KEYS: dict[str, Key] = {
     "models.*.max_output": _key(
         "Tokens that it is asked for at most in one answer.", 100, 100_000_000
     ),
+    "models.*.cache_edges_ms": _key(
+        "A pause between these two lengths, in milliseconds, is moved to the nearer: the cache of"
+        " the model's provider is lost by then; default `[270000, 1200000]`."
+    ),
     "providers.*.kind": _key(
         "How it is spoken to; needed for a name of your own: `mine:llama3` then asks it."
     ),

@@ -1,6 +1,7 @@
 """Settings: everything an operator may choose, with a default for each; nobody below reads it."""
 
 import re
+from collections.abc import Sequence
 from datetime import time
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -23,6 +24,7 @@ from wakeful.vocabulary.text import is_plain
 
 DEFAULT_RESET = "04:00"
 DEFAULT_IDLE_MINUTES = 60
+LONGEST_EDGE_MS = 86_400_000  # nobody sleeps for longer at once
 
 _TIME = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
 
@@ -117,6 +119,7 @@ class Settings(Record):
             if ":" not in name:
                 raise InvalidInput(f"models.{name}", "must be named provider:model")
             refuse_out_of_bounds(model, f"models.{name}")
+            _refuse_bad_edges(model.cache_edges_ms, f"models.{name}.cache_edges_ms")
         checked(self.queue)
         for door, overrides in self.doors.items():
             checked(overrides, f"doors.{door}")
@@ -137,6 +140,16 @@ def _time_of_day(text: str, field: str) -> time:
     if _TIME.fullmatch(text) is None:
         raise InvalidInput(field, f"must be a time of the day such as 04:00, not {text[:40]!r}")
     return time.fromisoformat(text)
+
+
+def _refuse_bad_edges(edges: Sequence[int] | None, field: str) -> None:
+    if edges is None:
+        return
+    if len(edges) != 2 or edges[0] > edges[1]:
+        raise InvalidInput(field, "must be two lengths, the shorter first")
+    for edge in edges:
+        if not 0 <= edge <= LONGEST_EDGE_MS:
+            raise InvalidInput(field, f"must be from 0 to {LONGEST_EDGE_MS}, not {edge}")
 
 
 def refuse_bad_outbound(name: str, outbound: OutboundSettings) -> None:

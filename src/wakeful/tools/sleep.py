@@ -18,7 +18,7 @@ def sleep(context: LedgerContext, duration_ms: int, reason: str = "") -> ToolRes
     """
     if duration_ms <= 0:
         raise InvalidInput("duration_ms", f"must be a positive number, not {duration_ms}")
-    length = duration(duration_ms, context.proactive)
+    length = duration(duration_ms, context.proactive, context.agent.cache_edges_ms)
     now = context.tx.now
     wish = SleepIntent(
         id=context.ids.new("sl"),

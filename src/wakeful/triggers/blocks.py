@@ -3,7 +3,7 @@
 from wakeful.intake.bindings import Bindings
 from wakeful.transcript.sessions import SessionPolicy
 from wakeful.vocabulary import session_key as keys
-from wakeful.vocabulary.agent import Agents
+from wakeful.vocabulary.agent import CACHE_EDGES_MS, Agents
 from wakeful.vocabulary.proactive import ProactiveRules
 
 _OFF = ProactiveRules()
@@ -23,6 +23,11 @@ class ProactiveBlocks:
             return binding.proactive
         config = self._agents.find(session.agent_id)
         return _OFF if config is None else config.proactive
+
+    def cache_edges_of(self, session: SessionPolicy) -> tuple[int, int]:
+        """Return between which lengths no pause of a session ends."""
+        config = self._agents.find(session.agent_id)
+        return CACHE_EDGES_MS if config is None else config.cache_edges_ms
 
     def is_any_enabled(self) -> bool:
         """Tell whether anybody ticks: else no turn has to find out whether its session does."""

@@ -1,13 +1,11 @@
 """How long a sleep lasts: what was asked for, within bounds, and off the edges of prompt caches."""
 
+from wakeful.vocabulary.agent import CACHE_EDGES_MS
 from wakeful.vocabulary.proactive import ProactiveRules
 from wakeful.vocabulary.record import Record
 
 SHORTEST_MS = 60_000
 LONGEST_MS = 86_400_000
-# A provider keeps a prompt for five minutes: whoever wakes just after that pays for all of it, and
-# might as well have slept for much longer.
-CACHE_EDGES_MS = (270_000, 1_200_000)
 
 
 class Duration(Record):

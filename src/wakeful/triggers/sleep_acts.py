@@ -62,7 +62,9 @@ class SleepActs:
         lane = lane_rows.get(tx, key)
         if lane is not None and lane.turn_id is not None:
             raise Underway(f"a turn is running in {key!r}: stop it, or wait for its end")
-        length = duration(requested_ms, self._blocks.of(session))
+        length = duration(
+            requested_ms, self._blocks.of(session), self._blocks.cache_edges_of(session)
+        )
         sleep = Sleep(
             owner=key,
             id=self._ids.new("sl"),

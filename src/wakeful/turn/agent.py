@@ -10,7 +10,7 @@ from typing import Self
 
 from msgspec.structs import replace
 
-from wakeful.models.model import Model
+from wakeful.models.model import Model, cache_edges
 from wakeful.prompts.files import PromptFiles
 from wakeful.prompts.system import system_prompt
 from wakeful.tools.tool import Tool
@@ -91,7 +91,7 @@ class ReadyAgent:
         models = (agent.model, *agent.fallback_models)
         self.has_own_model = all(isinstance(one, str) for one in models)
         self.toolbox = toolbox
-        self.config = agent.config
+        self.config = replace(agent.config, cache_edges_ms=cache_edges(model))
         self.workspace = agent.workspace
         self.shared_files = agent.shared_files
         self._told = system_prompt(agent.id, agent.instructions, is_proactive=is_proactive)
@@ -103,7 +103,8 @@ class ReadyAgent:
         """Return the same agent with another model."""
         other = copy(self)
         other.model = model
-        other.config = replace(self.config, thinking=thinking)
+        edges = cache_edges(model)
+        other.config = replace(self.config, thinking=thinking, cache_edges_ms=edges)
         other.config_hash = _hash(f"{model.name} {thinking}", self._described)
         return other
 

@@ -37,6 +37,11 @@ class Limits(Record):
     answer_s: int = 600  # for one whole answer
 
 
+# A provider keeps a prompt for five minutes: whoever wakes just after that pays for all of it, and
+# might as well have slept for much longer.
+CACHE_EDGES_MS = (270_000, 1_200_000)
+
+
 class AgentConfig(Record):
     """What an agent is, apart from its voice and its hands."""
 
@@ -47,6 +52,7 @@ class AgentConfig(Record):
     thinking: ThinkingLevel | None = None  # None: as the model itself likes
     compaction: CompactionRules = CompactionRules()
     proactive: ProactiveRules = ProactiveRules()
+    cache_edges_ms: tuple[int, int] = CACHE_EDGES_MS  # of its model: no pause ends between them
 
 
 def parse_thinking(word: str, field: str = "thinking") -> ThinkingLevel:

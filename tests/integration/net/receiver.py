@@ -2,9 +2,11 @@
 
 import asyncio
 import ssl
+import subprocess
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import httpcore2
@@ -188,3 +190,28 @@ async def _read(reader: asyncio.StreamReader) -> Received:
     headers = {name.lower(): value for name, _, value in (f.partition(": ") for f in fields)}
     assert len(headers) == len(fields), "a header was said twice"
     return Received(line, headers, await reader.readexactly(int(headers["content-length"])))
+
+
+def certificate(folder: Path, name: str) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """Make a certificate; return what serves it and what trusts it."""
+    made, key = folder / "cert.pem", folder / "key.pem"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"),
+            *(
+                "-nodes",
+                "-days",
+                "2",
+                "-subj",
+                f"/CN={name}",
+                "-addext",
+                f"subjectAltName=DNS:{name}",
+            ),
+            *("-keyout", str(key), "-out", str(made)),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    served = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    served.load_cert_chain(made, key)
+    return served, ssl.create_default_context(cafile=str(made))

@@ -3,9 +3,7 @@
 import asyncio
 import shutil
 import socket
-import ssl
 import struct
-import subprocess
 import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -22,6 +20,7 @@ from tests.integration.net.receiver import (
     Received,
     Resolver,
     answers,
+    certificate,
     receiving,
     says_nothing,
 )
@@ -496,28 +495,3 @@ async def receiver_rests() -> None:
     """Let both sides do what they can do without time passing."""
     for _ in range(20):
         await asyncio.sleep(0)
-
-
-def certificate(folder: Path, name: str) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """Make a certificate; return what serves it and what trusts it."""
-    made, key = folder / "cert.pem", folder / "key.pem"
-    subprocess.run(
-        [
-            *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"),
-            *(
-                "-nodes",
-                "-days",
-                "2",
-                "-subj",
-                f"/CN={name}",
-                "-addext",
-                f"subjectAltName=DNS:{name}",
-            ),
-            *("-keyout", str(key), "-out", str(made)),
-        ],
-        check=True,
-        capture_output=True,
-    )
-    served = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    served.load_cert_chain(made, key)
-    return served, ssl.create_default_context(cafile=str(made))

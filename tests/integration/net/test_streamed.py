@@ -7,13 +7,8 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from wakeful.net.addresses import NOBODY, allow
-from wakeful.net.streamed import (
-    IDLE_S,
-    LARGEST_HEAD,
-    AddressRefused,
-    OutOfReach,
-    StreamingClient,
-)
+from wakeful.net.exchange import LARGEST_HEAD, AddressRefused, OutOfReach
+from wakeful.net.streamed import IDLE_S, StreamingClient
 from wakeful.net.target import parse
 from wakeful.vocabulary.clock import ManualClock, SystemClock
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from wakeful.models.model import Reply
+from wakeful.models.windows import ModelSettings
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import Settings
 from wakeful.testing.kit import (
@@ -23,6 +24,7 @@ from wakeful.turns.turns import TurnState
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.queueing import Mode, QueueOverrides
+from wakeful.vocabulary.session_key import SessionKey
 from wakeful.vocabulary.stimulus import Outcome, Priority
 
 MAIN = "agent:main:main"
@@ -235,3 +237,24 @@ async def test_a_sleep_of_no_length_is_refused_and_the_turn_goes_on(wish: object
 
     assert turn is not None
     assert (turn.reply, count) == ("Then I stay awake.", 0)
+
+
+class _Named(Scripted):
+    """A scripted model with the name of a real one, about which the settings say something."""
+
+    @property
+    def name(self) -> str:
+        return "vllm:qwen"
+
+
+async def test_a_sleep_keeps_off_the_cache_edges_of_the_agent_s_own_model() -> None:
+    known = {"vllm:qwen": ModelSettings(cache_edges_ms=(60_000, HOUR_MS))}
+    model = _Named([nap(HOUR_MS - 60_000), "awake"])
+    async with in_memory(model, settings=Settings(models=known)) as runtime:
+        by_tool = await fall_asleep(runtime)
+        await runtime.services.sleep_acts.wake(SessionKey(MAIN))
+        await wait_for(runtime, "turn.finished", ended("awake"))
+        by_operator = await runtime.services.sleep_acts.sleep(SessionKey(MAIN), 120_000)
+
+    assert by_tool.data["final_ms"] == HOUR_MS
+    assert by_operator.final_ms == 60_000

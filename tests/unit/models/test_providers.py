@@ -101,3 +101,13 @@ def test_finding_a_model_loads_no_library(monkeypatch: pytest.MonkeyPatch):
 
     assert answer.stdout.strip() == "set()"
     assert isinstance(find("anthropic:claude"), DirectModel)
+
+
+def test_a_proxy_that_cannot_be_used_is_told_at_the_start_without_its_password():
+    environ = {**KEYED, "HTTPS_PROXY": "socks5://me:s3cret@p:1080"}
+
+    with pytest.raises(InvalidInput, match="cannot use HTTPS_PROXY: it must name") as refused:
+        refuse_unusable("anthropic:x", environ)
+
+    assert "s3cret" not in str(refused.value)
+    refuse_unusable("anthropic:x", {**environ, "NO_PROXY": "api.anthropic.com"})

@@ -71,15 +71,21 @@ def test_the_window_of_a_model_is_read_under_its_name(tmp_path: Path):
     assert models["vllm:qwen/qwen-2.5"].context_window == 32_768
 
 
-def test_the_prices_of_a_model_are_read_under_its_name(tmp_path: Path):
+def test_the_prices_and_edges_of_a_model_are_read_under_its_name(tmp_path: Path):
     file = tmp_path / "wakeful.yaml"
     prices = "input: 1, output: 4.0, cache_read: 0.1, cache_write: 1.25, max_output: 8192"
-    file.write_text(f'models:\n  "openai:my-model": {{{prices}}}\n')
+    edges = "cache_edges_ms: [60000, 3600000]"
+    file.write_text(f'models:\n  "openai:my-model": {{{prices}, {edges}}}\n')
 
     models = load(file, {"WAKEFUL_HOME": str(tmp_path)}).settings.models
 
     assert models["openai:my-model"] == ModelSettings(
-        input=1.0, output=4.0, cache_read=0.1, cache_write=1.25, max_output=8192
+        input=1.0,
+        output=4.0,
+        cache_read=0.1,
+        cache_write=1.25,
+        max_output=8192,
+        cache_edges_ms=(60_000, 3_600_000),
     )
 
 
@@ -90,6 +96,12 @@ def test_the_prices_of_a_model_are_read_under_its_name(tmp_path: Path):
         ('"vllm:q.2": {window: 3}', "unknown key"),
         ('"vllm:q.2": {input: -1}', "must be from 0 to 100000, not -1"),
         ("gpt: {context_window: 8192}", "must be named provider:model"),
+        ('"vllm:q.2": {cache_edges_ms: 3}', "must be a list, not a whole number"),
+        ('"vllm:q.2": {cache_edges_ms: [5m, 1h]}', "must be a whole number, not text '5m'"),
+        ('"vllm:q.2": {cache_edges_ms: [3]}', "must be two lengths, the shorter first"),
+        ('"vllm:q.2": {cache_edges_ms: [9, 3]}', "must be two lengths, the shorter first"),
+        ('"vllm:q.2": {cache_edges_ms: [-1, 3]}', "must be from 0 to 86400000, not -1"),
+        ('"vllm:q.2": {cache_edges_ms: [1, 90000000]}', "must be from 0 to 86400000"),
     ],
 )
 def test_a_window_that_makes_no_sense_is_refused(tmp_path: Path, line: str, told: str):
