@@ -1,6 +1,6 @@
 """What a page of timers costs does not grow, statement by statement, with how many are due."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from wakeful.broker import lane_rows
 from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
 from wakeful.gate import wakes
-from wakeful.gate.wakes import GateVerdict, MayWake, Verdict
+from wakeful.gate.wakes import GateVerdict, MayWake, Verdict, Wake
 from wakeful.intake.accept import IntakeRules
 from wakeful.intake.bindings import Binding, Bindings, Match
 from wakeful.intake.intake import Intake
@@ -121,7 +121,7 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str | None
 @asynccontextmanager
 async def place(
     address: Path | str | None, may_wake: MayWake = wakes.everything
-) -> AsyncIterator[Place]:
+) -> AsyncGenerator[Place]:
     clock = ManualClock()
     store = await open_store(address, clock=clock)
     bus = Bus(store, Ids(clock))
@@ -228,8 +228,9 @@ async def test_many_who_tick_at_one_instant_take_the_statements_of_a_few(
 async def test_many_wakes_that_may_not_be_take_the_statements_of_a_few(
     address: Path | str | None,
 ):
-    def refuse(tx: Tx, _wake: wakes.Wake) -> GateVerdict:
-        return GateVerdict(verdict=Verdict.QUIET_HOURS, look_at=tx.now + 60_000)
+    def refuse(tx: Tx, wakes: Sequence[Wake]) -> Sequence[GateVerdict]:
+        later = range(tx.now + 60_000, tx.now + 60_000 + len(wakes))
+        return [GateVerdict(verdict=Verdict.QUIET_HOURS, look_at=look_at) for look_at in later]
 
     async with place(address, refuse) as where:
         few = await where.fire(*await sleepers(where, "few", FEW))
