@@ -1,6 +1,6 @@
 """One settle: the only writer of a stimulus's end, whatever ended it."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from wakeful.broker.stimuli import MAY_BECOME
 from wakeful.bus.bus import Bus
@@ -26,6 +26,7 @@ class Settled(Record):
 # Called in the transaction that ends stimuli: what else ends with them is written there.
 OnSettled = Callable[[Tx, Sequence[Settled]], None]
 
+_NO_TIMES: Mapping[str, int | None] = {}
 _KINDS = {kind.value: kind for kind in Kind}
 
 _SETTLE = (
@@ -54,9 +55,12 @@ class Settlement:
         state: State,
         reason: str | None = None,
         *,
-        look_at: int | None = None,
+        look_at: Mapping[str, int | None] = _NO_TIMES,
     ) -> None:
-        """End stimuli; an end that their state does not allow is a bug."""
+        """End stimuli; an end that their state does not allow is a bug.
+
+        `look_at` says, per id, when whatever refused it may be asked again.
+        """
         if not ids:
             return
         rows = tx.all(
@@ -71,7 +75,7 @@ class Settlement:
             raise Invariant(
                 f"{len(ids)} stimuli should become {state}, {len(rows)} could: {sorted(ids)!r}"
             )
-        self._tell(tx, rows, look_at)
+        self._tell(tx, sorted(rows, key=lambda row: row[0]), look_at)
 
     def settle_turn(
         self, tx: Tx, turn_id: str, opened_by: str, state: State, reason: str | None
@@ -88,7 +92,9 @@ class Settlement:
         )
         return self._tell(tx, sorted(rows, key=lambda row: (row[0] != opened_by, row[0])))
 
-    def _tell(self, tx: Tx, rows: Sequence[Row], look_at: int | None = None) -> list[str]:
+    def _tell(
+        self, tx: Tx, rows: Sequence[Row], look_at: Mapping[str, int | None] = _NO_TIMES
+    ) -> list[str]:
         settled = [
             Settled(
                 id=row[0],
@@ -97,7 +103,7 @@ class Settlement:
                 turn_id=row[3],
                 state=State(row[4]),
                 reason=row[5],
-                look_at=look_at,
+                look_at=look_at.get(row[0]),
             )
             for row in rows
         ]

@@ -31,6 +31,11 @@ _COUNT_SAID = (
     "SELECT COUNT(*) FROM stimuli WHERE session_key = :key AND state IN ('pending', 'parked') "  # noqa: S608
     f"AND kind IN ({_listed(lambda rule: rule.moves_route)})"
 )
+_WITH_SAID = (
+    "SELECT DISTINCT session_key FROM stimuli "  # noqa: S608
+    "WHERE session_key IN :keys AND state IN ('pending', 'parked') "
+    f"AND kind IN ({_listed(lambda rule: rule.moves_route)})"
+)
 _COUNT_WAITING = (
     f"SELECT session_key, COUNT(*), SUM(CASE WHEN kind IN ({_CAPPED}) THEN 1 ELSE 0 END) "  # noqa: S608
     "FROM stimuli WHERE session_key IN :keys AND state IN ('pending', 'parked') "
@@ -158,6 +163,11 @@ def count_said(tx: Tx, session_key: str) -> int:
     row = tx.one(_COUNT_SAID, key=session_key)
     assert row is not None
     return row[0]
+
+
+def with_something_said(tx: Tx, session_keys: Sequence[str]) -> set[str]:
+    """Return the lanes in which something waits that people said."""
+    return {row[0] for row in tx.all(_WITH_SAID, keys=list(session_keys))}
 
 
 def all_waiting(tx: Tx, session_key: str, limit: int) -> list[str]:

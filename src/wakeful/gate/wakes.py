@@ -1,6 +1,6 @@
 """May this wake? Asked where a stimulus is accepted and again where its lane is claimed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 
 from wakeful.store.database import Tx
@@ -39,22 +39,24 @@ class Wake(Record):
     root_id: str  # the first cause of the chain
 
 
-MayWake = Callable[[Tx, Wake], GateVerdict]
+# One verdict per wake, in order, from as few statements as one would take.
+MayWake = Callable[[Tx, Sequence[Wake]], Sequence[GateVerdict]]
 
 
 def all_of(*gates: MayWake) -> MayWake:
     """Return the gate that lets through what each of these does; the first refusal counts."""
 
-    def may_wake(tx: Tx, wake: Wake) -> GateVerdict:
+    def may_wake(tx: Tx, wakes: Sequence[Wake]) -> Sequence[GateVerdict]:
+        verdicts = [PASSED] * len(wakes)
         for gate in gates:
-            said = gate(tx, wake)
-            if said.verdict is not Verdict.PASS:
-                return said
-        return PASSED
+            left = [place for place, said in enumerate(verdicts) if said.verdict is Verdict.PASS]
+            for place, said in zip(left, gate(tx, [wakes[place] for place in left]), strict=True):
+                verdicts[place] = said
+        return verdicts
 
     return may_wake
 
 
-def everything(tx: Tx, wake: Wake) -> GateVerdict:
+def everything(tx: Tx, wakes: Sequence[Wake]) -> Sequence[GateVerdict]:
     """Let everything wake: nobody has set a budget or quiet hours."""
-    return PASSED
+    return [PASSED] * len(wakes)

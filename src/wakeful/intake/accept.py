@@ -1,6 +1,6 @@
 """Accept many drafts in one transaction: dedup, guards, sleep, decide, insert, events."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -10,7 +10,7 @@ from wakeful.broker import lane_rows, stimuli
 from wakeful.broker.lane_rows import Lane
 from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
-from wakeful.gate import halts, storms
+from wakeful.gate import storms
 from wakeful.gate.storms import StormLimits
 from wakeful.gate.wakes import PASSED, GateVerdict, MayWake, Verdict, Wake
 from wakeful.intake import dedup, waking
@@ -95,17 +95,16 @@ class Acceptance:
             tx,
             [draft for draft, claim in zip(drafts, claims, strict=True) if isinstance(claim, str)],
         )
-        halted = halts.scopes(tx)
+        verdicts = self._ask_gate(tx, drafts, claims, works)
         receipts: list[Receipt] = []
         told: dict[str, Receipt] = {}
         for draft, claim in zip(drafts, claims, strict=True):
             if isinstance(claim, str):
                 work = works.get(draft.session_key)
-                is_halted = work is not None and halts.covers(halted, work.lane.agent_id)
                 told[claim] = (
                     self._file_for_nobody(tx, draft, claim)
                     if work is None
-                    else self._accept(tx, draft, claim, work, is_halted=is_halted)
+                    else self._accept(tx, draft, claim, work, verdicts.get(claim, PASSED))
                 )
                 receipts.append(told[claim])
             else:
@@ -146,7 +145,7 @@ class Acceptance:
         return receipt
 
     def _accept(
-        self, tx: Tx, draft: Draft, stimulus_id: str, work: LaneWork, *, is_halted: bool
+        self, tx: Tx, draft: Draft, stimulus_id: str, work: LaneWork, gate: GateVerdict
     ) -> Receipt:
         if not access.may_write(draft.owner, work.session.owner):
             # Said as if it did not exist: whose session this is, is nobody else's business.
@@ -162,12 +161,11 @@ class Acceptance:
             work.lane,
             work.turn,
             work.sleep,
-            is_halted=is_halted,
+            is_halted=work.is_halted,
             now=tx.now,
             is_full=work.capped >= settings.cap,
         )
-        gate = self._guard(tx, draft, stimulus_id, arrival, work)
-        decision = decide(arrival, facts, settings, gate)
+        decision = decide(arrival, facts, settings, self._guard(tx, draft, arrival, work) or gate)
         if decision.drops_oldest:
             self._drop_oldest(tx, work, settings)
         stimulus = row_of(tx, draft, stimulus_id, work.lane, decision, settings)
@@ -189,10 +187,33 @@ class Acceptance:
             return draft.begins
         return self._rules.reset.due(session.last_human_at, now)
 
-    def _guard(
-        self, tx: Tx, draft: Draft, stimulus_id: str, arrival: Arrival, work: LaneWork
-    ) -> GateVerdict:
-        """Ask the guards against loops and storms, then the gate."""
+    def _ask_gate(
+        self,
+        tx: Tx,
+        drafts: Sequence[Draft],
+        claims: Sequence[str | dedup.First],
+        works: Mapping[str, LaneWork],
+    ) -> dict[str, GateVerdict]:
+        """Ask once for everything that would open a turn; return the verdicts by id."""
+        wakes = {
+            claim: Wake(
+                agent_id=work.lane.agent_id,
+                session_key=draft.session_key,
+                kind=draft.kind,
+                priority=draft.priority,
+                trust=draft.trust,
+                source=draft.source,
+                root_id=draft.root_id or claim,
+            )
+            for draft, claim in zip(drafts, claims, strict=True)
+            if isinstance(claim, str)
+            and (work := works.get(draft.session_key)) is not None
+            and opens_turn(arrival_of(draft, tx.now))
+        }
+        return dict(zip(wakes, self._may_wake(tx, list(wakes.values())), strict=True))
+
+    def _guard(self, tx: Tx, draft: Draft, arrival: Arrival, work: LaneWork) -> GateVerdict | None:
+        """Ask the guards against loops and storms, which go before the gate."""
         if draft.depth > self._rules.max_chain_depth:
             root_id = draft.root_id or ""
             self._flush(tx, work)
@@ -202,26 +223,13 @@ class Acceptance:
                 )
                 self._notices.add(tx, "loop", root_id, "", _LOOP_CUT, work.lane.agent_id)
             return GateVerdict(verdict=Verdict.LOOP)
-        if not opens_turn(arrival):
-            return PASSED
-        if draft.kind.rule.is_guarded:
+        if opens_turn(arrival) and draft.kind.rule.is_guarded:
             storm = storms.note(tx, draft.source, draft.session_key, self._rules.storm)
             if storm.is_new:
                 self._tell_storm(tx, draft, work.lane.agent_id)
             if storm.is_tripped:
                 return GateVerdict(verdict=Verdict.STORM)
-        return self._may_wake(
-            tx,
-            Wake(
-                agent_id=work.lane.agent_id,
-                session_key=draft.session_key,
-                kind=draft.kind,
-                priority=draft.priority,
-                trust=draft.trust,
-                source=draft.source,
-                root_id=draft.root_id or stimulus_id,
-            ),
-        )
+        return None
 
     def _tell_storm(self, tx: Tx, draft: Draft, agent_id: str) -> None:
         source, key = draft.source, draft.session_key
@@ -309,8 +317,7 @@ class Acceptance:
     def _write(self, tx: Tx, works: dict[str, LaneWork]) -> None:
         changed = list(works.values())
         stimuli.add(tx, [row for work in changed for row in work.added])
-        for work in changed:
-            self._suppress(tx, work)
+        self._suppress(tx, changed)
         lane_rows.note_accepted(tx, [work.lane for work in changed])
         sessions.note_spoken(tx, [work.session for work in changed if work.has_spoken])
         for work in changed:
@@ -322,13 +329,15 @@ class Acceptance:
         """Write the rows of a lane that statements about it must see."""
         stimuli.add(tx, work.added)
         work.added.clear()
-        self._suppress(tx, work)
+        self._suppress(tx, [work])
 
-    def _suppress(self, tx: Tx, work: LaneWork) -> None:
-        """End what was refused as it came; its row is written."""
-        for stimulus_id, decision in work.suppressed:
-            reason = decision.reason or "suppressed"
-            self._settlement.settle(
-                tx, [stimulus_id], State.SUPPRESSED, reason, look_at=decision.look_at
-            )
-        work.suppressed.clear()
+    def _suppress(self, tx: Tx, works: Sequence[LaneWork]) -> None:
+        """End what was refused as it came; the rows are written."""
+        refused: dict[str, dict[str, int | None]] = {}  # by reason: when to look again, by id
+        for work in works:
+            for stimulus_id, decision in work.suppressed:
+                times = refused.setdefault(decision.reason or "suppressed", {})
+                times[stimulus_id] = decision.look_at
+            work.suppressed.clear()
+        for reason, look_at in refused.items():
+            self._settlement.settle(tx, look_at.keys(), State.SUPPRESSED, reason, look_at=look_at)

@@ -7,6 +7,7 @@ from wakeful.access import rules as access
 from wakeful.broker import lane_rows, stimuli
 from wakeful.broker.lane_rows import Lane
 from wakeful.bus.bus import Bus
+from wakeful.gate import halts
 from wakeful.intake.decide import Decision
 from wakeful.sleeps import sleeps
 from wakeful.sleeps.sleeps import Sleep
@@ -30,6 +31,7 @@ class LaneWork:
     session: SessionPolicy
     turn: Turn | None
     sleep: Sleep | None
+    is_halted: bool
     waiting: int = 0
     capped: int = 0
     has_spoken: bool = False  # somebody spoke: answers go there from now on
@@ -64,8 +66,15 @@ class LaneWorks:
         turn_ids = [lane.turn_id for lane in found.values() if lane.turn_id is not None]
         open_turns = turns.get_all(tx, turn_ids) if turn_ids else {}
         asleep = sleeps.get_all(tx, session_keys)
+        halted = halts.scopes(tx)
         works = {
-            key: LaneWork(lane, rows[key], open_turns.get(lane.turn_id or ""), asleep.get(key))
+            key: LaneWork(
+                lane,
+                rows[key],
+                open_turns.get(lane.turn_id or ""),
+                asleep.get(key),
+                is_halted=halts.covers(halted, lane.agent_id),
+            )
             for key, lane in found.items()
         }
         for key, (total, capped) in stimuli.count_waiting(tx, session_keys).items():

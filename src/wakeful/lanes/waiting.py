@@ -90,12 +90,9 @@ class Waiting:
         for stimulus in choice.stimuli:
             if stimulus.id != woken_by and _is_stale_wake(stimulus, sleep):
                 return self._put_off(tx, stimulus, _WOKEN)
-            decision = decide(
-                arrival_of(stimulus, tx.now),
-                facts,
-                self._deps.queue_settings_of(session, stimulus),
-                self._deps.may_wake(tx, wake_of(stimulus)),
-            )
+            (gate,) = self._deps.may_wake(tx, [wake_of(stimulus)])
+            settings = self._deps.queue_settings_of(session, stimulus)
+            decision = decide(arrival_of(stimulus, tx.now), facts, settings, gate)
             if decision.action not in WAITS:
                 return self._put_off(tx, stimulus, decision)
             if decision.wakes and sleep is not None:
@@ -116,8 +113,9 @@ class Waiting:
             stimuli.hold(tx, stimulus.id, decision.reason)
             self._tell(tx, stimulus.session_key, [stimulus.id], State.HELD, reason)
         else:
+            look_at = {stimulus.id: decision.look_at}
             self._deps.settlement.settle(
-                tx, [stimulus.id], State.SUPPRESSED, reason, look_at=decision.look_at
+                tx, [stimulus.id], State.SUPPRESSED, reason, look_at=look_at
             )
         return {stimulus.id}
 

@@ -1,6 +1,6 @@
 """Sleep rows: at most one per owner; a new one replaces the old."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 from wakeful.store.database import Tx
@@ -45,11 +45,16 @@ class Sleep(Record):
 
 
 SLEEPS = RowTable("sleeps", Sleep)
+_ENTER = (
+    SLEEPS.insert
+    + " ON CONFLICT (owner) DO UPDATE SET "
+    + ", ".join(f"{name} = excluded.{name}" for name in SLEEPS.fields if name != "owner")
+)
 
 
-def enter(tx: Tx, sleep: Sleep) -> None:
-    end(tx, sleep.owner)
-    tx.run(SLEEPS.insert, **SLEEPS.params(sleep))
+def enter(tx: Tx, *fresh: Sleep) -> None:
+    """Keep sleeps, each in the place of its owner's earlier one."""
+    tx.many(_ENTER, [SLEEPS.params(sleep) for sleep in fresh])
 
 
 def get_all(tx: Tx, owners: Sequence[str]) -> dict[str, Sleep]:
@@ -65,13 +70,14 @@ def end(tx: Tx, owner: str) -> None:
     tx.run("DELETE FROM sleeps WHERE owner = :owner", owner=owner)
 
 
-def note_wake(tx: Tx, owner: str, stimulus_id: str, by: WokenBy) -> None:
-    """Note which stimulus ends a sleep once it opens a turn."""
-    tx.run(
+def note_wakes(tx: Tx, wakes: Mapping[str, str], by: WokenBy) -> None:
+    """Note, per owner, which stimulus ends its sleep once it opens a turn."""
+    tx.many(
         "UPDATE sleeps SET wake_id = :stimulus_id, woken_by = :by WHERE owner = :owner",
-        owner=owner,
-        stimulus_id=stimulus_id,
-        by=by.value,
+        [
+            {"owner": owner, "stimulus_id": stimulus_id, "by": by.value}
+            for owner, stimulus_id in wakes.items()
+        ],
     )
 
 

@@ -25,6 +25,11 @@ class Timer(Record):
 
 TIMERS = RowTable("timers", Timer)
 
+_PUT = (
+    TIMERS.insert
+    + " ON CONFLICT (id) DO UPDATE SET "
+    + ", ".join(f"{name} = excluded.{name}" for name in TIMERS.fields if name != "id")
+)
 _NEXT = "COALESCE(retry_at, due_at)"
 # Timers of known kinds: those whose time has come, the first first, and when the next one's comes.
 DUE = TIMERS.select(f"WHERE {_NEXT} <= :now AND kind IN :kinds ORDER BY {_NEXT}, id LIMIT :limit")
@@ -46,14 +51,11 @@ def late_s(first_due_at: int | None, now: int) -> float:
     return 0.0 if first_due_at is None else max(0, now - first_due_at) / 1000
 
 
-def put(tx: Tx, timer: Timer) -> None:
-    """Set a timer; the same id replaces the earlier one."""
-    changes = ", ".join(f"{name} = :{name}" for name in TIMERS.fields if name != "id")
-    tx.run(
-        f"{TIMERS.insert} ON CONFLICT (id) DO UPDATE SET {changes}",
-        **TIMERS.params(timer),
-    )
-    tx.notify(SET, str(timer.due_at))
+def put(tx: Tx, *wanted: Timer) -> None:
+    """Set timers, each once; the same id replaces the earlier one."""
+    if wanted:
+        tx.many(_PUT, [TIMERS.params(timer) for timer in wanted])
+        tx.notify(SET, str(min(timer.due_at for timer in wanted)))
 
 
 def get(tx: Tx, timer_id: str) -> Timer | None:

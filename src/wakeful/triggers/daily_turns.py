@@ -1,19 +1,24 @@
 """How often an agent may wake itself in a day, whatever it costs."""
 
+from collections.abc import Collection, Mapping, Sequence
+
 from wakeful.gate.wakes import PASSED, GateVerdict, Verdict, Wake
 from wakeful.store.database import Tx
 from wakeful.transcript import sessions
 from wakeful.triggers.blocks import ProactiveBlocks
 from wakeful.triggers.tick_times import next_tick
+from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.kinds import kinds_where
+from wakeful.vocabulary.proactive import ProactiveRules
 
 DAY_MS = 86_400_000
 
 # A turn asks its model in the commit that opens it: what was opened has reached the model.
 _OF_ITS_OWN = ", ".join(f"'{kind}'" for kind in kinds_where(lambda rule: rule.is_of_its_own))
 _USED = (
-    "SELECT COUNT(*) FROM turns WHERE agent_id = :agent_id AND opened_at > :since "  # noqa: S608
-    f"AND kind IN ({_OF_ITS_OWN})"
+    "SELECT agent_id, COUNT(*) FROM turns "  # noqa: S608
+    "WHERE agent_id IN :agent_ids AND opened_at > :since "
+    f"AND kind IN ({_OF_ITS_OWN}) GROUP BY agent_id"
 )
 
 
@@ -23,18 +28,37 @@ class DailyTurns:
     def __init__(self, blocks: ProactiveBlocks) -> None:
         self._blocks = blocks
 
-    def may_wake(self, tx: Tx, wake: Wake) -> GateVerdict:
-        """Refuse what the agent gave itself to do once it has had its turns for the day."""
-        if not wake.kind.rule.is_of_its_own or not self._blocks.is_any_enabled():
+    def may_wake(self, tx: Tx, wakes: Sequence[Wake]) -> Sequence[GateVerdict]:
+        """Refuse what agents gave themselves to do once they have had their turns for the day."""
+        rules = self._rules(tx, [wake for wake in wakes if wake.kind.rule.is_of_its_own])
+        used = _used(tx, {keys.agent_of(key) for key in rules})
+        return [self._verdict(tx, wake, rules.get(wake.session_key), used) for wake in wakes]
+
+    def _rules(self, tx: Tx, wakes: Sequence[Wake]) -> dict[str, ProactiveRules]:
+        """Return the blocks of the sessions that tick and have a budget."""
+        if not wakes or not self._blocks.is_any_enabled():
+            return {}
+        found: dict[str, ProactiveRules] = {}
+        for key, session in sessions.policies(tx, [wake.session_key for wake in wakes]).items():
+            rules = self._blocks.ticking(key, session.binding)
+            if rules is not None and rules.daily_turn_budget > 0:
+                found[key] = rules
+        return found
+
+    def _verdict(
+        self, tx: Tx, wake: Wake, rules: ProactiveRules | None, used: Mapping[str, int]
+    ) -> GateVerdict:
+        if rules is None or not wake.kind.rule.is_of_its_own:
             return PASSED
-        session = sessions.policies(tx, [wake.session_key]).get(wake.session_key)
-        binding = None if session is None else session.binding
-        rules = self._blocks.ticking(wake.session_key, binding)
-        if rules is None or rules.daily_turn_budget == 0:
-            return PASSED
-        row = tx.one(_USED, agent_id=wake.agent_id, since=tx.now - DAY_MS)
-        assert row is not None
-        if row[0] < rules.daily_turn_budget:
+        if used.get(wake.agent_id, 0) < rules.daily_turn_budget:
             return PASSED
         look_at = next_tick(wake.session_key, tx.now, rules)
         return GateVerdict(verdict=Verdict.BUDGET, look_at=look_at)
+
+
+def _used(tx: Tx, agent_ids: Collection[str]) -> dict[str, int]:
+    """Return how many turns agents opened by themselves in the last 24 hours."""
+    if not agent_ids:
+        return {}
+    rows = tx.all(_USED, agent_ids=sorted(agent_ids), since=tx.now - DAY_MS)
+    return {row[0]: row[1] for row in rows}

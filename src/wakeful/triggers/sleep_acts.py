@@ -101,7 +101,7 @@ class SleepActs:
         sleep = sleeps.get(tx, key)
         if sleep is None:
             return Woken(woken=False, reason="awake")
-        receipt = self._sleeping.wake(tx, sleep, WokenBy.OPERATOR)
+        (receipt,) = self._sleeping.wake(tx, [sleep], WokenBy.OPERATOR)
         is_refused = receipt.outcome is Outcome.SUPPRESSED
         return Woken(
             woken=not is_refused,

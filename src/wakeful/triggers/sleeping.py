@@ -74,7 +74,7 @@ class Sleeping:
             waking.tell_woken(tx, self._bus, before, sleep.session_key, WokenBy.REPLACED)
             # What waits for the end of a sleep goes on waiting, for this one's.
             sleep = replace(sleep, buffered=before.buffered, dropped=before.dropped)
-        self._keep(tx, sleep)
+        self._keep(tx, [sleep])
         told = {name: value for name, value in asdict(sleep).items() if name in _TOLD}
         event = Event(kind="sleep.entered", session_key=sleep.session_key, data={**told, "by": by})
         self._bus.publish(tx, event)
@@ -82,50 +82,66 @@ class Sleeping:
 
     def fire(self, tx: Tx, dues: Sequence[Due[None]]) -> None:
         """File the wakes whose time has come; a timer of another sleep than theirs does nothing."""
-        for due in dues:
-            sleep = sleeps.get(tx, due.timer.target)
-            if sleep is not None and sleep.id == _payloads.decode(due.timer.payload)["sleep_id"]:
-                self.wake(tx, sleep, WokenBy.TIMER)
+        asleep = sleeps.get_all(tx, [due.timer.target for due in dues])
+        waking = [
+            sleep
+            for due in dues
+            if (sleep := asleep.get(due.timer.target)) is not None
+            and sleep.id == _payloads.decode(due.timer.payload)["sleep_id"]
+        ]
+        self.wake(tx, waking, WokenBy.TIMER)
 
-    def wake(self, tx: Tx, sleep: Sleep, by: WokenBy) -> Receipt:
-        """File the wake that ends a sleep.
+    def wake(self, tx: Tx, asleep: Sequence[Sleep], by: WokenBy) -> list[Receipt]:
+        """File the wakes that end sleeps.
 
-        The sleep ends when its wake opens a turn: a wake that may not be, now or by then, leaves
+        A sleep ends when its wake opens a turn: a wake that may not be, now or by then, leaves
         it as it was, to be looked at again.
         """
-        (receipt,) = self._file(tx, [_wake_of(tx, sleep, by)])
-        if receipt.outcome is Outcome.SUPPRESSED:
-            self._look_again(tx, sleep, receipt.look_at)
-        else:
-            sleeps.note_wake(tx, sleep.owner, receipt.stimulus_id, by)
-        return receipt
+        receipts = self._file(tx, [_wake_of(tx, sleep, by) for sleep in asleep])
+        refused: list[Sleep] = []
+        filed: dict[str, str] = {}
+        for sleep, receipt in zip(asleep, receipts, strict=True):
+            if receipt.outcome is Outcome.SUPPRESSED:
+                refused.append(_postponed(tx, sleep, receipt.look_at))
+            else:
+                filed[sleep.owner] = receipt.stimulus_id
+        self._keep(tx, refused)
+        sleeps.note_wakes(tx, filed, by)
+        return receipts
 
     def on_settled(self, tx: Tx, settled: Sequence[Settled]) -> None:
         """Look again later after a wake that was refused in its lane, or taken back."""
-        for one in settled:
-            if one.kind is None or one.kind.rule.asleep is not Asleep.ENDS:
-                continue
-            sleep = sleeps.get(tx, one.session_key)
-            if sleep is not None and sleep.wake_id == one.id:
-                self._look_again(tx, sleep, one.look_at)
-
-    def _look_again(self, tx: Tx, sleep: Sleep, look_at: int | None) -> None:
-        due_at = max(look_at or tx.now + LOOK_AGAIN_MS, tx.now + 1)
-        self._keep(tx, replace(sleep, wake_at=due_at, wake_id=None, woken_by=None))
-
-    def _keep(self, tx: Tx, sleep: Sleep) -> None:
-        assert sleep.session_key is not None
-        sleeps.enter(tx, sleep)
-        timers.put(
+        ended = [one for one in settled if one.kind and one.kind.rule.asleep is Asleep.ENDS]
+        asleep = sleeps.get_all(tx, [one.session_key for one in ended]) if ended else {}
+        self._keep(
             tx,
-            Timer(
-                id=f"{TIMER_KIND} {sleep.owner}",
-                due_at=sleep.wake_at,
-                kind=TIMER_KIND,
-                target=sleep.session_key,
-                payload=msgspec.json.encode({"sleep_id": sleep.id}).decode(),
-            ),
+            [
+                _postponed(tx, sleep, one.look_at)
+                for one in ended
+                if (sleep := asleep.get(one.session_key)) is not None and sleep.wake_id == one.id
+            ],
         )
+
+    def _keep(self, tx: Tx, asleep: Sequence[Sleep]) -> None:
+        sleeps.enter(tx, *asleep)
+        timers.put(tx, *map(_timer_of, asleep))
+
+
+def _postponed(tx: Tx, sleep: Sleep, look_at: int | None) -> Sleep:
+    """Return a sleep that goes on until its wake may be looked at again."""
+    due_at = max(look_at or tx.now + LOOK_AGAIN_MS, tx.now + 1)
+    return replace(sleep, wake_at=due_at, wake_id=None, woken_by=None)
+
+
+def _timer_of(sleep: Sleep) -> Timer:
+    assert sleep.session_key is not None
+    return Timer(
+        id=f"{TIMER_KIND} {sleep.owner}",
+        due_at=sleep.wake_at,
+        kind=TIMER_KIND,
+        target=sleep.session_key,
+        payload=msgspec.json.encode({"sleep_id": sleep.id}).decode(),
+    )
 
 
 def _wake_of(tx: Tx, sleep: Sleep, by: WokenBy) -> Draft:

@@ -5,7 +5,7 @@ becomes of the tick; the end of a turn and a sleep only move it. It ends where i
 fires, that nobody wants it any more.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
@@ -50,16 +50,12 @@ class Ticking:
 
     def on_ended(self, tx: Tx, turn: Turn, _how: End) -> None:
         """Count from the end of this turn, however it ended."""
-        rules = self._rules(tx, turn.session_key)
-        if rules is not None:
-            self._set(tx, turn.session_key, tx.now, next_tick(turn.session_key, tx.now, rules))
+        self._count_from(tx, turn.session_key, tx.now)
 
     def on_sleep(self, tx: Tx, sleep: Sleep) -> None:
         """Let nobody tick who sleeps: the next tick counts from the end of the sleep."""
-        key = sleep.session_key
-        rules = None if key is None else self._rules(tx, key)
-        if key is not None and rules is not None:
-            self._set(tx, key, tx.now, next_tick(key, sleep.wake_at, rules))
+        if sleep.session_key is not None:
+            self._count_from(tx, sleep.session_key, sleep.wake_at)
 
     async def reconcile(self, store: Store, agent_ids: Sequence[str]) -> None:
         """Give the main session of each proactive agent its timer, if it has none."""
@@ -72,75 +68,98 @@ class Ticking:
             )
 
     def fire(self, tx: Tx, dues: Sequence[Due[None]]) -> None:
-        """Set the next timer, then file the tick, if nobody is busy there."""
-        for due in dues:
-            key = due.timer.target
-            rules = self._rules(tx, key)
-            if rules is None:
-                continue  # switched off since: the loop ends here
-            self._set(tx, key, tx.now, next_tick(key, tx.now, rules))
-            if not self._is_busy(tx, key):
-                end_ms = _since.decode(due.timer.payload).end_ms
-                self._file(tx, [self._tick(tx, key, end_ms, rules)])
+        """Set the next timers, then file the ticks of those where nobody is busy."""
+        rules = self._rules(tx, [due.timer.target for due in dues])  # without those switched off
+        since = {due.timer.target: _since.decode(due.timer.payload).end_ms for due in dues}
+        timers.put(tx, *(_timer(key, tx.now, next_tick(key, tx.now, rules[key])) for key in rules))
+        idle = sorted(rules.keys() - _busy(tx, list(rules)))
+        greeted = _greeted(tx, idle)
+        self._file(
+            tx,
+            [
+                _tick(tx, key, since[key], is_greeting=_greets(rules[key], key, greeted))
+                for key in idle
+            ],
+        )
+        _note_greeted(tx, idle)
+
+    def _count_from(self, tx: Tx, key: str, instant: int) -> None:
+        rules = self._rules(tx, [key]).get(key)
+        if rules is not None:
+            timers.put(tx, _timer(key, tx.now, next_tick(key, instant, rules)))
 
     def _begin(self, tx: Tx, key: str) -> None:
-        rules = self._rules(tx, key)
+        rules = self._rules(tx, [key]).get(key)
         if rules is None or timers.get(tx, _timer_id(key)) is not None:
             return
-        is_greeting = rules.initial_greeting and not _is_greeted(tx, key)
-        self._set(tx, key, tx.now, tx.now if is_greeting else next_tick(key, tx.now, rules))
+        is_greeting = _greets(rules, key, _greeted(tx, [key]))
+        timers.put(
+            tx, _timer(key, tx.now, tx.now if is_greeting else next_tick(key, tx.now, rules))
+        )
 
-    def _rules(self, tx: Tx, key: str) -> ProactiveRules | None:
-        """Return the block by which a session ticks, or None if it does not.
+    def _rules(self, tx: Tx, session_keys: Sequence[str]) -> dict[str, ProactiveRules]:
+        """Return the blocks by which sessions tick, without those that do not.
 
         An agent's own block is for its main session; a binding's for those that it opened.
         """
         if not self._blocks.is_any_enabled():
-            return None
-        session = sessions.policies(tx, [key]).get(key)
-        return self._blocks.ticking(key, None if session is None else session.binding)
+            return {}
+        known = sessions.policies(tx, session_keys)
+        found: dict[str, ProactiveRules] = {}
+        for key in session_keys:
+            rules = self._blocks.ticking(key, known[key].binding if key in known else None)
+            if rules is not None:
+                found[key] = rules
+        return found
 
-    def _is_busy(self, tx: Tx, key: str) -> bool:
-        """Tell whether a turn runs, or somebody's words wait."""
-        lane = lane_rows.get(tx, key)
-        return (lane is not None and lane.turn_id is not None) or stimuli.count_said(tx, key) > 0
 
-    def _tick(self, tx: Tx, key: str, end_ms: int, rules: ProactiveRules) -> Draft:
-        if rules.initial_greeting and not _is_greeted(tx, key):
-            text = wake_block("greeting", 0, "first tick")
-        else:
-            text = wake_block("tick", max(0, tx.now - end_ms), "interval")
-        _note_greeted(tx, key)
-        return Draft(
-            session_key=key,
-            text=text,
-            kind=Kind.TICK,
-            priority=Priority.LATER,
-            trust=Trust.OPERATOR,
-            owner=OPERATOR,
-            source=SOURCE,
-        )
+def _busy(tx: Tx, session_keys: Sequence[str]) -> set[str]:
+    """Return the sessions in which a turn runs, or somebody's words wait."""
+    lanes = lane_rows.get_all(tx, session_keys)
+    running = {key for key, lane in lanes.items() if lane.turn_id is not None}
+    return running | stimuli.with_something_said(tx, session_keys)
 
-    def _set(self, tx: Tx, key: str, end_ms: int, due_at: int) -> None:
-        payload = msgspec.json.encode(Since(end_ms=end_ms)).decode()
-        timers.put(
-            tx,
-            Timer(id=_timer_id(key), due_at=due_at, kind=TIMER_KIND, target=key, payload=payload),
-        )
+
+def _tick(tx: Tx, key: str, end_ms: int, *, is_greeting: bool) -> Draft:
+    if is_greeting:
+        text = wake_block("greeting", 0, "first tick")
+    else:
+        text = wake_block("tick", max(0, tx.now - end_ms), "interval")
+    return Draft(
+        session_key=key,
+        text=text,
+        kind=Kind.TICK,
+        priority=Priority.LATER,
+        trust=Trust.OPERATOR,
+        owner=OPERATOR,
+        source=SOURCE,
+    )
+
+
+def _timer(key: str, end_ms: int, due_at: int) -> Timer:
+    payload = msgspec.json.encode(Since(end_ms=end_ms)).decode()
+    return Timer(id=_timer_id(key), due_at=due_at, kind=TIMER_KIND, target=key, payload=payload)
 
 
 def _timer_id(key: str) -> str:
     return f"{TIMER_KIND} {key}"
 
 
-def _is_greeted(tx: Tx, key: str) -> bool:
-    return tx.one("SELECT 1 FROM greetings WHERE session_key = :key", key=key) is not None
+def _greets(rules: ProactiveRules, key: str, greeted: Collection[str]) -> bool:
+    return rules.initial_greeting and key not in greeted
 
 
-def _note_greeted(tx: Tx, key: str) -> None:
-    tx.run(
+def _greeted(tx: Tx, session_keys: Sequence[str]) -> set[str]:
+    """Return the sessions that have had their first tick."""
+    rows = tx.all(
+        "SELECT session_key FROM greetings WHERE session_key IN :keys", keys=list(session_keys)
+    )
+    return {row[0] for row in rows}
+
+
+def _note_greeted(tx: Tx, session_keys: Sequence[str]) -> None:
+    tx.many(
         "INSERT INTO greetings (session_key, greeted_at) VALUES (:key, :now) "
         "ON CONFLICT DO NOTHING",
-        key=key,
-        now=tx.now,
+        [{"key": key, "now": tx.now} for key in session_keys],
     )

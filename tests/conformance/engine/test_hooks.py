@@ -123,11 +123,12 @@ class Quiet:
         self.is_shut = True
         self.asked: list[Wake] = []
 
-    def may_wake(self, tx: Tx, wake: Wake) -> GateVerdict:
-        self.asked.append(wake)
-        if not self.is_shut or wake.trust is Trust.OPERATOR:
-            return PASSED
-        return GateVerdict(verdict=Verdict.QUIET_HOURS, look_at=self.look_at)
+    def may_wake(self, tx: Tx, wakes: Sequence[Wake]) -> Sequence[GateVerdict]:
+        self.asked += wakes
+        quiet = GateVerdict(verdict=Verdict.QUIET_HOURS, look_at=self.look_at)
+        return [
+            PASSED if not self.is_shut or wake.trust is Trust.OPERATOR else quiet for wake in wakes
+        ]
 
 
 def outside(text: str, source: str = "scout") -> Draft:
