@@ -14,7 +14,7 @@ from wakeful.telemetry.metrics import Metrics
 from wakeful.tools.running import is_cancelled, locks_of, run
 from wakeful.tools.tool import ToolContext, ToolResult
 from wakeful.turn import compaction_commits, limits, next_step
-from wakeful.turn.asking import Show, answer
+from wakeful.turn.asking import Show, answer, next_try
 from wakeful.turn.attempt import (
     Act,
     Ask,
@@ -26,7 +26,6 @@ from wakeful.turn.attempt import (
     StepResult,
     TurnAttempt,
 )
-from wakeful.turn.backoff import next_try
 from wakeful.turn.calls import LedgerToolFailed, needs_preparation
 from wakeful.turn.commit import (
     NO_FAILURES,
