@@ -8,6 +8,7 @@ import pytest
 from tests.conformance.engine.conftest import SettingsFor
 from tests.conformance.engine.hooked import hooked
 from wakeful.assembly.hooks import Hooks
+from wakeful.broker import lane_rows
 from wakeful.broker.settlement import Settled
 from wakeful.gate.wakes import PASSED, GateVerdict, Verdict, Wake
 from wakeful.models.model import Request
@@ -26,6 +27,7 @@ from wakeful.testing.kit import (
 )
 from wakeful.tools.tool import CallFacts, LedgerContext, Tool, tool
 from wakeful.turns.turns import End, Turn, TurnState
+from wakeful.vocabulary.errors import Overloaded
 from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.message import ToolMessage, UserMessage
 from wakeful.vocabulary.queueing import Mode, QueueOverrides
@@ -203,14 +205,22 @@ def grants(one: Stimulus) -> tuple[str, ...]:
 async def test_a_granted_tool_stays_granted_for_as_long_as_its_turn_lasts(
     settings_for: SettingsFor,
 ):
-    model = Scripted([says("", call("act")), says("", call("write")), "well"])
-    hooks = Hooks(grants_of=grants)
-    async with hooked(model, hooks, tools=[act, write], settings=settings_for()) as runtime:
-        turn = await runtime.wait(await runtime.accept(outside("go", "half")))
+    clock = ManualClock()
+    lines = [says("", call("act")), Overloaded("busy"), says("", call("write")), "well"]
+    model = Scripted(lines)
+    granted = {"half": ("act",)}
+    hooks = Hooks(grants_of=lambda one: granted.get(one.source, ()))
+    tools = [act, write]
+    async with hooked(model, hooks, tools=tools, settings=settings_for(), clock=clock) as runtime:
+        receipt = await runtime.accept(outside("go", "half"))
+        await wait_for(runtime, "turn.left")
+        granted["half"] = ("act", "write")  # other settings hold for the next turn
+        clock.advance(60)
+        turn = await runtime.wait(receipt)
 
     assert turn is not None
     assert turn.granted == ("act",)
-    results = [one for one in model.requests[2].messages if isinstance(one, ToolMessage)]
+    results = [one for one in model.requests[-1].messages if isinstance(one, ToolMessage)]
     assert [result.text for result in results] == ["acted", "there is no tool 'write'"]
 
 
@@ -292,46 +302,81 @@ async def test_two_sessions_that_write_to_each_other_at_once_lose_nothing(
     assert rows[0][0] == 2 * rounds
 
 
-async def test_a_turn_whose_end_is_filed_elsewhere_holds_that_lane_in_each_commit(
+async def test_a_lane_that_a_call_declares_is_held_from_the_beginning_of_its_commit(
     settings_for: SettingsFor,
 ):
-    filed: list[bool] = []
+    held: list[bool] = []
+
+    @tool(effect="ledger", locks=lambda arguments, _facts: [arguments["session"]])
+    def look(session: str, context: LedgerContext) -> str:
+        """Look at another session."""
+        held.append(context.tx.holds(lane_rows.lock(session)))
+        return "seen"
+
+    model = Scripted(["hi", says("", call("look", session=OTHER)), "well"])
+    async with in_memory(model, tools=[look], settings=settings_for()) as runtime:
+        await runtime.wait(await runtime.send("hi", session=OTHER))
+        await runtime.wait(await runtime.send("look"))
+
+    assert held == [True]
+
+
+@pytest.mark.parametrize("how_it_ends", [TurnState.DONE, TurnState.STOPPED])
+async def test_a_turn_whose_end_is_filed_elsewhere_holds_that_lane_in_each_commit(
+    settings_for: SettingsFor, how_it_ends: TurnState
+):
+    """However it ends, its report is filed once; a deleted session holds the lane in a second run.
+
+    Nobody knows what a session reports to before its lane is held.
+    """
+    held: list[bool] = []
     holder: dict[str, Runtime] = {}
 
     def report(tx: Tx, turn: Turn, how: End) -> None:
-        if turn.reports_to is None or how.state is not TurnState.DONE:
+        if turn.reports_to is None:
             return
         intake = holder["runtime"].services.intake
+        held.append(tx.holds(lane_rows.lock(turn.reports_to)))
         intake.accept_in(
             tx,
             [
                 Draft(
                     owner=OPERATOR,
                     session_key=turn.reports_to,
-                    text=f"it said {how.reply}",
+                    text=f"it is {how.state}",
                     kind=Kind.SUBAGENT_ANNOUNCE,
                     trust=turn.trust,
                     source="child",
                 )
             ],
         )
-        filed.append(True)
 
     def reports_to(tx: Tx, stimulus: Stimulus) -> str | None:
         return MAIN if stimulus.session_key == OTHER else None
 
-    model = Scripted(["hi", "forty-two", "heard"])
+    pause = Pause("forty-two")
+    model = Scripted(["hi", pause, "heard"])
     hooks = Hooks(on_ended=[report], reports_to=reports_to)
     async with hooked(model, hooks, settings=settings_for()) as runtime:
         holder["runtime"] = runtime
         await runtime.wait(await runtime.send("hello"))
-        await runtime.wait(await runtime.send("work", session=OTHER))
+        await runtime.send("work", session=OTHER)
+        await pause.reached.wait()
+        if how_it_ends is TurnState.DONE:
+            pause.go_on.set()
+        else:
+            await runtime.delete(OTHER)
         event = await wait_for(
             runtime, "turn.finished", lambda event: event.data["reply"] == "heard", session=MAIN
         )
+        reports = await runtime.store.read(
+            "SELECT text FROM stimuli WHERE kind = 'subagent.announce'"
+        )
 
     assert event.data["state"] == "done"
-    assert filed == [True]
+    assert [row[0] for row in reports] == [f"it is {how_it_ends}"]
+    assert held[-1]
+    assert len(held) == 1 or how_it_ends is TurnState.STOPPED
 
 
 async def test_a_row_beside_a_stimulus_is_there_with_it_or_not_at_all(settings_for: SettingsFor):

@@ -6,6 +6,7 @@ import pytest
 
 from tests.integration.engine.looking import shown, turn_of
 from tests.integration.engine.small import LONG, Small, runtime_with
+from tests.integration.engine.stages import CountingClock, rounds
 from wakeful.models.model import Request
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import Settings
@@ -92,8 +93,8 @@ async def test_a_message_that_was_folded_away_while_it_waited_is_shown_again():
     assert "water the garden" in "\n".join(shown(model.requests[-1]))
 
 
-async def test_what_is_due_is_not_hidden_by_what_waits_for_a_window():
-    clock = ManualClock()
+async def test_what_is_due_is_not_hidden_by_what_waits_for_a_window_and_nothing_spins():
+    clock = CountingClock()
     window = QueueOverrides(debounce_ms=60_000, debounce_max_ms=3_600_000, cap=10_000)
     model = Scripted(lambda _: "due")
     async with in_memory(model, clock=clock, settings=Settings(queue=window)) as runtime:
@@ -102,10 +103,15 @@ async def test_what_is_due_is_not_hidden_by_what_waits_for_a_window():
                 group.create_task(runtime.send(f"{number}"))
         job = operator_draft(MAIN, text="daily", kind=Kind.AUTOMATION)
         turn = await turn_of(runtime, await runtime.accept(job))
+        await rounds(runtime)
+        waits = clock.waits
+        await rounds(runtime)
+        waited = clock.waits - waits
         waiting = await count(runtime, "pending")
 
     assert turn.reply == "due"
     assert waiting == 250
+    assert waited == 0
 
 
 @pytest.mark.parametrize(
