@@ -229,17 +229,6 @@ def hold(tx: Tx, stimulus_id: str, reason: str | None) -> None:
     )
 
 
-def park(tx: Tx, ids: Collection[str], reason: str, look_at: int) -> None:
-    """Put stimuli aside until `look_at`; parking a parked one only moves that time."""
-    tx.run(
-        "UPDATE stimuli SET state = 'parked', state_reason = :reason, due_at = :look_at "
-        "WHERE id IN :ids AND state IN ('pending', 'parked')",
-        ids=list(ids),
-        reason=reason,
-        look_at=look_at,
-    )
-
-
 def park_alike(tx: Tx, like: Stimulus, reason: str, look_at: int) -> list[str]:
     """Put aside, with one statement, whatever in a lane is of the kind that may not run now."""
     rows = tx.all(

@@ -61,7 +61,7 @@ class CliContext:
         """The user's zone; the machine's where the settings name none that is known."""
         if not self.file.exists():
             return None
-        from wakeful.settings.glance import timezone_in  # reads YAML, which takes its time
+        from wakeful.settings.text import timezone_in  # reads YAML, which takes its time
 
         try:
             return zone_named(timezone_in(self.file) or "")

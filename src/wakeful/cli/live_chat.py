@@ -1,6 +1,7 @@
 """A conversation at a terminal: you type while it talks, and see all that happens there."""
 
 import asyncio
+import io
 import os
 import shutil
 import sys
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING, Any, cast
 from wakeful.cli.context import CliContext
 from wakeful.cli.exits import CommandFailed, Missing
 from wakeful.cli.follow import Back, Lost, SessionLink
-from wakeful.cli.markdown import rendered
 from wakeful.cli.output import BOLD, DIM, RED, safe, safe_lines
 from wakeful.cli.session_names import session_path
 from wakeful.cli.story import Piece, PieceKind, Story, note
@@ -237,3 +237,23 @@ class LiveChat:
             event.current_buffer.insert_text("\n")
 
         return keys
+
+
+def rendered(text: str, width: int, *, has_colours: bool) -> str:
+    """Return Markdown as lines for a terminal."""
+    # Loaded on first use: it takes a tenth of a second.
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    out = io.StringIO()
+    console = Console(
+        file=out,
+        width=max(width, 20),
+        force_terminal=has_colours,
+        color_system="standard" if has_colours else None,
+        legacy_windows=False,
+        highlight=False,
+    )
+    # Addresses are shown, since a link that hides its own could lead anywhere.
+    console.print(Markdown(safe_lines(text), hyperlinks=False))
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"

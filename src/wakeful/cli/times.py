@@ -18,13 +18,6 @@ def moment(value: str | int) -> datetime:
     return datetime.fromisoformat(value)
 
 
-def rfc3339(ms: int | None) -> str | None:
-    """Return an instant as the HTTP API writes it."""
-    if ms is None:
-        return None
-    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
-
-
 def shown(value: str | int | None, zone: tzinfo | None) -> str:
     """Return an instant in a zone, with the zone."""
     if value is None:

@@ -24,9 +24,6 @@ class LaneState(StrEnum):
     HALTED = "halted"
 
 
-RUNNING = frozenset({LaneState.STREAMING, LaneState.TOOLS, LaneState.COMPACTING})
-
-
 class Arrival(Record):
     """What the decision must know of the stimulus."""
 

@@ -16,7 +16,6 @@ from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.clock import Clock, ClockRollbacks, wait_until
 from wakeful.vocabulary.errors import StoreFailed
 
-POOLS: dict[str, int] = {"main": 64, "subagent": 8, "automation": 16}
 LOOK_EVERY_MS = 60_000  # a lost notification costs at most this
 CHECK_EVERY_MS = 60_000  # as long a lane may be held without a task
 RETRY_MS = 1_000  # after the store could not answer

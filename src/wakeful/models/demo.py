@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Sequence
 
 from wakeful.models.demo_acts import Say, Use
 from wakeful.models.demo_intents import LONGEST_ASK, answer, understand
-from wakeful.models.demo_summary import summed_up
 from wakeful.models.model import Delta, Reply, Request
 from wakeful.vocabulary.message import (
     AssistantMessage,
@@ -17,13 +16,19 @@ from wakeful.vocabulary.message import (
     Usage,
     UserMessage,
 )
+from wakeful.vocabulary.text import one_line
 
 CHARACTERS_PER_TOKEN = 4
+LONGEST_LINE = 200  # characters that a summary keeps of what somebody said
+MOST_LINES = 5
 MOST_ASKS = 20  # requests answered in one turn, the newest
 
 _QUEUED = re.compile(r"(?:\A|\n)(?:\[Queued messages[^\n]*\]\s*)?---\nQueued #\d+\n")
 _FENCE = re.compile(r"<<<external (\w+)\n(.*?)\nexternal \1>>>", re.DOTALL)
 _STOPPED = "[The last turn was stopped"
+_HEADING = re.compile(r"^## .+$", re.MULTILINE)
+_PERSON = re.compile(r"^\[Person\]: (.+)$", re.MULTILINE)
+_PREVIOUS = re.compile(r"<previous-summary>\n(.*?)\n</previous-summary>", re.DOTALL)
 
 
 class Demo:
@@ -143,3 +148,25 @@ def _size(block: Block) -> int:
 
 def _tokens(characters: int) -> int:
     return -(-characters // CHARACTERS_PER_TOKEN)
+
+
+def summed_up(question: str) -> str:
+    """Return a summary under the headings that the question asks for: first and last words."""
+    before = _PREVIOUS.search(question)
+    said = [one_line(line, LONGEST_LINE) for line in _PERSON.findall(question)]
+    kept = _kept(before[1]) if before else []
+    lines = [*kept, *(line for line in said if line not in kept)][-MOST_LINES:]
+    task = question.rpartition(">\n\n")[2]
+    parts: list[str] = []
+    for heading in dict.fromkeys(_HEADING.findall(task)):
+        body = "none"
+        if heading == "## Goal" and lines:
+            body = lines[0]
+        elif heading == "## Critical context" and lines:
+            body = "\n".join(f"- {line}" for line in lines)
+        parts.append(f"{heading}\n{body}")
+    return "\n".join(parts)
+
+
+def _kept(summary: str) -> list[str]:
+    return [line.removeprefix("- ") for line in summary.splitlines() if line.startswith("- ")]

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, cast
 
 import yaml
@@ -114,3 +115,18 @@ def shown(text: str) -> str:
 
 def _syntax(place: str, line: int, rule: str) -> SettingsProblem:
     return SettingsProblem(place=place, line=line, rule=rule)
+
+
+def timezone_in(file: Path) -> str | None:
+    """Return the zone that a file names, None if it names none or cannot be read."""
+    try:
+        root = parsed(file.read_text(encoding="utf-8-sig"), str(file))
+    except (OSError, UnicodeDecodeError, BadSettings):
+        return None
+    if not isinstance(root, yaml.MappingNode):
+        return None
+    for key, value in root.value:
+        is_it = isinstance(key, yaml.ScalarNode) and key.value == "timezone"
+        if is_it and isinstance(value, yaml.ScalarNode) and value.tag == TEXT:
+            return value.value or None
+    return None

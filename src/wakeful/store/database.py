@@ -15,7 +15,6 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from wakeful.store.full_text import FullText
 
-Value = str | int | float | bytes | None
 Row = Sequence[Any]  # columns in the order of the SELECT
 
 T = TypeVar("T")

@@ -1,6 +1,7 @@
-"""Ask the model of a turn: what it is shown, and its words shown as they come."""
+"""Ask the model of a turn: what it is shown, its words as they come, and when to ask again."""
 
 from collections.abc import Callable, Mapping, Sequence
+from random import Random
 
 from msgspec.structs import replace
 
@@ -23,7 +24,7 @@ from wakeful.turn.showing import Showing, attached_to
 from wakeful.turn.sizing import is_flush
 from wakeful.vocabulary.apart import Apart
 from wakeful.vocabulary.clock import Clock
-from wakeful.vocabulary.errors import Garbled
+from wakeful.vocabulary.errors import Garbled, Transient
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.message import AssistantMessage, Message, ToolCall
 from wakeful.vocabulary.text import indexable
@@ -31,6 +32,11 @@ from wakeful.vocabulary.text import indexable
 Show = Callable[[Delta | Restart], None]
 
 NO_CONTENTS: Mapping[str, str] = {}
+
+FIRST_WAIT_S = 1.0
+LONGEST_WAIT_S = 300.0
+LONGEST_RETRY_AFTER_S = 86_400.0  # whoever names a later time is asked after a day
+LEAST_PART = 0.5  # of a wait, so that those who failed together do not come back together
 
 
 class ModelAsker:
@@ -162,3 +168,13 @@ def _with_indexable_ids(message: AssistantMessage) -> AssistantMessage:
         for block in message.content
     )
     return replace(message, content=content)
+
+
+def next_try(error: Transient, retries: int, limit: int, now: int, random: Random) -> int | None:
+    """Return when to try again, or None if it has been tried often enough."""
+    if retries >= limit:
+        return None
+    wait_s = min(FIRST_WAIT_S * 2**retries, LONGEST_WAIT_S) * random.uniform(LEAST_PART, 1)
+    if error.retry_after_s is not None:
+        wait_s = max(wait_s, min(error.retry_after_s, LONGEST_RETRY_AFTER_S))
+    return now + round(wait_s * 1000)

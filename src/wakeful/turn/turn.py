@@ -9,7 +9,7 @@ from wakeful.telemetry.metrics import Metrics
 from wakeful.tools.running import is_cancelled
 from wakeful.turn import compaction_commits, limits, next_step
 from wakeful.turn.acting import CallRunner
-from wakeful.turn.asking import ModelAsker
+from wakeful.turn.asking import ModelAsker, next_try
 from wakeful.turn.attempt import (
     Act,
     Ask,
@@ -18,7 +18,6 @@ from wakeful.turn.attempt import (
     StepResult,
     TurnAttempt,
 )
-from wakeful.turn.backoff import next_try
 from wakeful.turn.commit import (
     TurnDeps,
 )

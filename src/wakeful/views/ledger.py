@@ -21,8 +21,6 @@ class Filter(Record):
     origin: Origin | None = None
 
 
-ANY = Filter()
-
 # Conditions that an index covers, each of them; what has ended is not looked at.
 _UNHELD = "state IN ('pending', 'parked')"
 _PARKED = "state = 'parked'"

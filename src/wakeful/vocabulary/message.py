@@ -78,4 +78,3 @@ class ToolMessage(Record, tag="tool", omit_defaults=True):
 Message = UserMessage | AssistantMessage | ToolMessage
 
 encode_message = msgspec.json.Encoder().encode
-decode_message = msgspec.json.Decoder(Message).decode

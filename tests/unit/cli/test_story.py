@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from wakeful.cli.client import Frame
-from wakeful.cli.markdown import rendered
+from wakeful.cli.live_chat import rendered
 from wakeful.cli.output import safe_lines
 from wakeful.cli.session_names import session_named
 from wakeful.cli.story import Story, whole_blocks

@@ -2,7 +2,7 @@
 
 import pytest
 
-from wakeful.cli.times import duration, relative, rfc3339, shown, size, zone_named
+from wakeful.cli.times import duration, relative, shown, size, zone_named
 
 NOON = 1_800_000_000_000  # 2027-01-15 08:00 UTC
 
@@ -34,11 +34,6 @@ def test_an_instant_is_shown_in_the_zone_with_the_zone():
     assert shown(NOON, zone_named("Europe/Berlin")) == "2027-01-15 09:00:00 CET"
     assert shown("2027-01-15T08:00:00+00:00", zone_named("UTC")) == "2027-01-15 08:00:00 UTC"
     assert shown(None, None) == "–"
-
-
-def test_instants_are_written_as_the_api_writes_them():
-    assert rfc3339(NOON) == "2027-01-15T08:00:00.000+00:00"
-    assert rfc3339(None) is None
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from msgspec.structs import replace
 
 from wakeful.gate.wakes import GateVerdict, Verdict
 from wakeful.intake.decide import (
-    RUNNING,
     WAITS,
     Action,
     Arrival,
@@ -23,6 +22,8 @@ from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.queueing import Drop, Mode, QueueSettings
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.stimulus import Priority, Trust
+
+RUNNING = {LaneState.STREAMING, LaneState.TOOLS, LaneState.COMPACTING}
 
 ROUTE = Route(door="cli")
 JOINS = {

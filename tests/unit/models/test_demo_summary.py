@@ -1,6 +1,6 @@
 """The demo model compacts conversations as the template of compaction asks."""
 
-from wakeful.models.demo_summary import summed_up
+from wakeful.models.demo import summed_up
 from wakeful.prompts import compaction as template
 from wakeful.vocabulary.message import UserMessage
 

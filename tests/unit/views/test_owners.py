@@ -9,7 +9,7 @@ from wakeful.models.scripted import call, says
 from wakeful.runtime import Runtime
 from wakeful.testing.kit import in_memory
 from wakeful.views import why as why_view
-from wakeful.views.ledger import ANY, Filter, LedgerView
+from wakeful.views.ledger import Filter, LedgerView
 from wakeful.views.sessions import SessionView, place
 from wakeful.views.why import WhyView
 from wakeful.vocabulary.errors import InvalidInput, NotFound
@@ -37,9 +37,9 @@ async def test_lists_hold_only_what_the_owner_made():
             await said(runtime, owner, key)
         ledger, sessions = LedgerView(runtime.store), SessionView(runtime.store)
 
-        mine = await ledger.page("tk_a", ANY, None, 10)
+        mine = await ledger.page("tk_a", Filter(), None, 10)
         assert [one.session_key for one in mine] == ["agent:main:web:a"]
-        assert len(await ledger.page("operator", ANY, None, 10)) == 3
+        assert len(await ledger.page("operator", Filter(), None, 10)) == 3
         wanted = Filter(state=State.DONE, origin=Origin.USER, session_key="agent:main:web:b")
         assert await ledger.page("tk_a", wanted, None, 10) == []
         assert len(await ledger.page("tk_b", wanted, None, 10)) == 1
@@ -55,7 +55,7 @@ async def test_what_another_owner_made_is_not_found():
     async with in_memory(["a"]) as runtime:
         turn_id = await said(runtime, "tk_a", "web:a")
         ledger, sessions = LedgerView(runtime.store), SessionView(runtime.store)
-        (stimulus,) = await ledger.page("tk_a", ANY, None, 10)
+        (stimulus,) = await ledger.page("tk_a", Filter(), None, 10)
 
         for look in (
             ledger.get(stimulus.id, "tk_b"),

@@ -48,7 +48,6 @@ class Dialect(Record):
     has_stream_options: bool = True
     is_strict: bool = True  # takes tools whose schema it must hold to
     has_short_ids: bool = False  # refuses ids of calls that are not nine letters
-    is_marked: bool = False  # takes marks of what to cache, as Anthropic does
 
 
 USUAL = Dialect(limit="max_tokens")  # of servers that nobody knows

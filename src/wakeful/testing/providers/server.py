@@ -4,13 +4,13 @@ import asyncio
 from collections import Counter
 from contextlib import suppress
 from itertools import count
+from random import Random
 from typing import Any
 
 import msgspec
 
 from wakeful.testing.ledger import Ledger
 from wakeful.testing.providers.anthropic import Anthropic
-from wakeful.testing.providers.faults import pieces_of
 from wakeful.testing.providers.openai_chat import OpenAIChat
 from wakeful.testing.providers.openai_responses import OpenAIResponses
 from wakeful.testing.providers.plan import Plans, Step, mark_in, step_of
@@ -156,3 +156,20 @@ class Line:
         except TimeoutError:
             return False
         return True
+
+
+def pieces_of(frames: list[Frame], step: Step) -> list[bytes]:
+    """Return what is written, piece by piece."""
+    kept = [frame for frame in frames if frame.kind not in step.drop]
+    kept = [frame for frame in kept for _ in range(1 + (frame.kind in step.twice))]
+    if step.is_shuffled:
+        Random(len(kept)).shuffle(kept)
+    pieces = [frame.data for frame in kept]
+    if step.garbage:
+        pieces.insert(len(pieces) // 2, step.garbage.encode("latin-1"))
+    if step.cut or step.chunk:
+        whole = b"".join(pieces)
+        whole = whole[: len(whole) - step.cut]
+        size = step.chunk or len(whole)
+        pieces = [whole[start : start + size] for start in range(0, len(whole), size)]
+    return pieces

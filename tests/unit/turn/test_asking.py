@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from wakeful.turn.backoff import next_try
+from wakeful.turn.asking import next_try
 from wakeful.vocabulary.errors import Transient
 
 
