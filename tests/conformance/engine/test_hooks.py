@@ -208,7 +208,7 @@ async def test_a_granted_tool_stays_granted_for_as_long_as_its_turn_lasts(
     clock = ManualClock()
     lines = [says("", call("act")), Overloaded("busy"), says("", call("write")), "well"]
     model = Scripted(lines)
-    granted = {"half": ("act",)}
+    granted: dict[str, tuple[str, ...]] = {"half": ("act",)}
     hooks = Hooks(grants_of=lambda one: granted.get(one.source, ()))
     tools = [act, write]
     async with hooked(model, hooks, tools=tools, settings=settings_for(), clock=clock) as runtime:
