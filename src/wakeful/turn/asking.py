@@ -1,4 +1,4 @@
-"""Ask the model of a turn, show its words as they come, and know when to ask again."""
+"""Ask the model of a turn: what it is shown, its words as they come, and when to ask again."""
 
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
@@ -29,14 +29,14 @@ from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.message import AssistantMessage, Message, ToolCall
 from wakeful.vocabulary.text import indexable
 
+Show = Callable[[Delta | Restart], None]
+
+NO_CONTENTS: Mapping[str, str] = {}
+
 FIRST_WAIT_S = 1.0
 LONGEST_WAIT_S = 300.0
 LONGEST_RETRY_AFTER_S = 86_400.0  # whoever names a later time is asked after a day
 LEAST_PART = 0.5  # of a wait, so that those who failed together do not come back together
-
-Show = Callable[[Delta | Restart], None]
-
-NO_CONTENTS: Mapping[str, str] = {}
 
 
 class ModelAsker:
@@ -136,16 +136,6 @@ async def answer(
             abandoned()
 
 
-def next_try(error: Transient, retries: int, limit: int, now: int, random: Random) -> int | None:
-    """Return when to try again, or None if it has been tried often enough."""
-    if retries >= limit:
-        return None
-    wait_s = min(FIRST_WAIT_S * 2**retries, LONGEST_WAIT_S) * random.uniform(LEAST_PART, 1)
-    if error.retry_after_s is not None:
-        wait_s = max(wait_s, min(error.retry_after_s, LONGEST_RETRY_AFTER_S))
-    return now + round(wait_s * 1000)
-
-
 async def _answer(model: Model, request: Request, show: Show) -> AssistantMessage:
     size = 0
     reply: Reply | None = None
@@ -178,3 +168,13 @@ def _with_indexable_ids(message: AssistantMessage) -> AssistantMessage:
         for block in message.content
     )
     return replace(message, content=content)
+
+
+def next_try(error: Transient, retries: int, limit: int, now: int, random: Random) -> int | None:
+    """Return when to try again, or None if it has been tried often enough."""
+    if retries >= limit:
+        return None
+    wait_s = min(FIRST_WAIT_S * 2**retries, LONGEST_WAIT_S) * random.uniform(LEAST_PART, 1)
+    if error.retry_after_s is not None:
+        wait_s = max(wait_s, min(error.retry_after_s, LONGEST_RETRY_AFTER_S))
+    return now + round(wait_s * 1000)
