@@ -5,6 +5,7 @@ from typing import Literal
 
 from wakeful.store.database import Tx
 from wakeful.store.rows import RowTable
+from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.record import Record
 
 SET = "timer.set"  # a timer may now be the next: when it is due
@@ -25,10 +26,12 @@ class Timer(Record):
 
 TIMERS = RowTable("timers", Timer)
 
+# Beside what a timer is, its row has the agent that it is for: an index counts on it.
+_COLUMNS = (*TIMERS.fields, "agent_id")
 _PUT = (
-    TIMERS.insert
-    + " ON CONFLICT (id) DO UPDATE SET "
-    + ", ".join(f"{name} = excluded.{name}" for name in TIMERS.fields if name != "id")
+    f"INSERT INTO timers ({', '.join(_COLUMNS)}) "  # noqa: S608 (constants of ours)
+    f"VALUES ({', '.join(f':{name}' for name in _COLUMNS)}) ON CONFLICT (id) DO UPDATE SET "
+    f"{', '.join(f'{name} = excluded.{name}' for name in _COLUMNS if name != 'id')}"
 )
 _NEXT = "COALESCE(retry_at, due_at)"
 # Timers of known kinds: those whose time has come, the first first, and when the next one's comes.
@@ -42,6 +45,8 @@ UNKNOWN_KINDS = (
     f"SELECT DISTINCT kind FROM timers WHERE {_NEXT} <= :now "  # noqa: S608 (constants of ours)
     "AND kind NOT IN :kinds"
 )
+# When the first time comes of the timers that are for an agent.
+NEXT_OF_AGENT = f"SELECT MIN({_NEXT}) FROM timers WHERE agent_id = :agent_id"  # noqa: S608 (constants of ours)
 # When the timer's time comes that must be looked at first.
 FIRST_DUE = f"SELECT MIN({_NEXT}) FROM timers"  # noqa: S608 (constants of ours)
 
@@ -54,7 +59,10 @@ def late_s(first_due_at: int | None, now: int) -> float:
 def put(tx: Tx, *wanted: Timer) -> None:
     """Set timers, each once; the same id replaces the earlier one."""
     if wanted:
-        tx.many(_PUT, [TIMERS.params(timer) for timer in wanted])
+        rows = [
+            {**TIMERS.params(timer), "agent_id": keys.agent_of(timer.target)} for timer in wanted
+        ]
+        tx.many(_PUT, rows)
         tx.notify(SET, str(min(timer.due_at for timer in wanted)))
 
 
