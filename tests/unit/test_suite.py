@@ -35,6 +35,7 @@ SKIPS = {
     "integration/http/test_slow_readers.py": 1,  # curl
     "integration/http/test_vanished_readers.py": 1,  # a network of one's own
     "integration/net/test_client.py": 1,  # openssl
+    "integration/net/test_proxies.py": 1,  # openssl
     "integration/store/test_failing_disk.py": 2,  # strace; a small file system
     "integration/tools/test_workspace.py": 1,  # the superuser, who makes devices
     "unit/test_public_names.py": 1,  # Linux
