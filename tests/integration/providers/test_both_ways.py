@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 from msgspec import structs
+from openai.resources.chat.completions import completions
+from openai.resources.responses import responses
 
-from tests.integration.providers.scenes import ANTHROPIC, CHAT, WIRES
+from tests.integration.providers.scenes import ANTHROPIC, CHAT, RESPONSES, WIRES
 from wakeful.models.catalog import find
 from wakeful.models.direct import DirectModel
 from wakeful.models.model import Model, Reply, Request, ToolSpec
@@ -224,6 +226,31 @@ async def test_the_operators_price_counts_both_ways(
         assert isinstance(reply, Reply)
         assert reply.usage.cost == pytest.approx((100 + 4 * 50 + 0.1 * 900) / 1_000_000)
     assert "nobody knows the price" not in caplog.text
+
+
+@pytest.mark.parametrize("wire", [CHAT, RESPONSES])
+async def test_a_vendors_client_walks_through_nothing_that_is_said(
+    wire: str, stand_in: Providers, ways: Ways, monkeypatch: pytest.MonkeyPatch
+):
+    walked: list[dict[str, Any]] = []
+    for module in (completions, responses):
+        walk: Any = module.async_maybe_transform
+
+        async def noted(body: Any, kind: Any, walk: Any = walk) -> Any:
+            walked.append(body)
+            return await walk(body, kind)
+
+        monkeypatch.setattr(module, "async_maybe_transform", noted)
+    stand_in.plan(walked=[Step()])
+    theirs, ours = ways(wire)
+    said: list[Message] = [UserMessage(text="{walked}")]
+
+    for model in (theirs, ours):
+        await heard(model, said, tools=TOOLS)
+        assert len(stand_in.bodies("walked")[-1]["tools"]) == len(TOOLS)
+
+    body = walked[-1]  # before it there is a rehearsal
+    assert (body["messages" if wire == CHAT else "input"], body["tools"]) == ((), ())
 
 
 @pytest.mark.parametrize("wire", FINISHES)
