@@ -160,6 +160,10 @@ def test_a_number_to_think_leaves_room_for_an_answer(max_tokens: int, thinking: 
         ("moonshotai", "kimi-k2.5", "off", {"thinking": {"type": "disabled"}}),
         ("moonshotai", "kimi-k2.5", "low", {"reasoning_effort": "low"}),
         ("deepseek", "deepseek-v4-pro", "off", {"reasoning_effort": "none"}),
+        ("groq", "qwen/qwen3-32b", "off", {"reasoning_effort": "none"}),
+        ("groq", "qwen/qwen3-32b", "high", {"reasoning_effort": "default"}),
+        ("groq", "openai/gpt-oss-120b", "high", {"reasoning_effort": "high"}),
+        ("xai", "grok-4.5", "medium", {"reasoning_effort": "medium"}),
     ],
 )
 def test_every_provider_is_told_to_think_in_its_own_words(

@@ -44,7 +44,7 @@ class Dialect(Record):
     """Where a provider that speaks like OpenAI does not."""
 
     limit: str = "max_completion_tokens"  # how the longest answer is called
-    thinking: str = "effort"  # how it is told to think: effort, routed, switched or disabled
+    thinking: str = "effort"  # how it is told to think: effort, default, routed, switched, disabled
     has_stream_options: bool = True
     is_strict: bool = True  # takes tools whose schema it must hold to
     has_short_ids: bool = False  # refuses ids of calls that are not nine letters
@@ -52,6 +52,7 @@ class Dialect(Record):
 
 USUAL = Dialect(limit="max_tokens")  # of servers that nobody knows
 DIALECTS: Mapping[str, Dialect] = {
+    "groq": Dialect(thinking="default"),
     "mistral": Dialect(limit="max_tokens", has_stream_options=False, has_short_ids=True),
     "moonshotai": Dialect(thinking="disabled"),
     "ollama": Dialect(is_strict=False),
@@ -214,6 +215,8 @@ class OpenAIChat:
         if level is None:
             return {}
         effort = "none" if is_off else level.value
+        if self._dialect.thinking == "default" and ThinkingLevel.OFF in self.levels:
+            effort = "none" if is_off else "default"  # such a model knows no grades
         if self._dialect.thinking == "routed":
             effort = "high" if level is ThinkingLevel.XHIGH else effort
             return {"reasoning": {"effort": effort} | ({} if is_off else {"enabled": True})}
