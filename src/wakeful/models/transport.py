@@ -32,6 +32,8 @@ def provider_of(name: str, chosen: Chosen | None = None) -> Provider[Any]:
         options["http_client"] = client = create_async_httpx2_client()
         client.event_hooks["response"].append(_bound)
     provider: Provider[Any] = make(**options)
+    if chosen is not None and chosen.base_url and "base_url" not in taken and takes_client(name):
+        provider.client.base_url = chosen.base_url  # it has an address of its own in mind
     _hand_over_unchanged(provider.client)
     return provider
 

@@ -73,7 +73,12 @@ def test_a_model_of_openai_is_what_the_library_says(model: str):
         *("openrouter:x-ai/grok-4.3", "ovhcloud:Qwen3-32B", "sambanova:DeepSeek-R1"),
         *("together:deepseek-ai/DeepSeek-R1", "together:moonshotai/Kimi-K2-Thinking"),
         *("together:zai-org/GLM-5", "vercel:xai/grok-4.3", "vercel:moonshotai/kimi-k2-thinking"),
-        *("vllm:Qwen/Qwen3-8B", "vllm:zai-org/GLM-4.6", "vllm:meta-llama/Llama-3.1-8B", "zai:glm-5"),
+        *(
+            "vllm:Qwen/Qwen3-8B",
+            "vllm:zai-org/GLM-4.6",
+            "vllm:meta-llama/Llama-3.1-8B",
+            "zai:glm-5",
+        ),
     ],
 )
 def test_whoever_runs_a_model_has_the_levels_that_the_library_says(name: str):
