@@ -5,11 +5,12 @@ from collections.abc import Mapping, Sequence
 
 from wakeful.models.fallback import Fallback
 from wakeful.models.formats.anthropic import AnthropicMessages
+from wakeful.models.formats.dialects import DIALECTS, USUAL
 from wakeful.models.formats.format import Format
-from wakeful.models.formats.openai_chat import DIALECTS, USUAL, Dialect, OpenAIChat
+from wakeful.models.formats.openai_chat import OpenAIChat
 from wakeful.models.formats.openai_responses import OpenAIResponses
 from wakeful.models.model import Model
-from wakeful.models.providers import NONE_OWN, PROVIDERS, Chosen, Kind, Providers, choose
+from wakeful.models.providers import NONE_OWN, Chosen, Kind, Providers, choose
 from wakeful.models.remote import Remote
 from wakeful.models.sight import stated_sight
 from wakeful.models.timed import TimedModel
@@ -91,8 +92,7 @@ def _format(kind: Kind, chosen: Chosen) -> Format:
         case Kind.ANTHROPIC:
             return AnthropicMessages(chosen.model, chosen.system)
         case Kind.OPENAI_CHAT:
-            known = Dialect() if chosen.provider in PROVIDERS else USUAL
-            dialect = DIALECTS.get(chosen.provider, known)
+            dialect = DIALECTS.get(chosen.provider, USUAL)
             return OpenAIChat(chosen.model, chosen.system, dialect)
         case Kind.OPENAI_RESPONSES:
             return OpenAIResponses(chosen.model, chosen.system)

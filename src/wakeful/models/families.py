@@ -4,7 +4,7 @@ The first row whose beginning fits a model's name counts: a newer family stands 
 whose name it continues.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from wakeful.models.thinking import LEVELS
 from wakeful.vocabulary.agent import ThinkingLevel
@@ -90,6 +90,15 @@ _ALL = frozenset(LEVELS)
 _ALWAYS = _ALL - {OFF}
 _PRO = frozenset({MEDIUM, HIGH, XHIGH})
 _USUAL = frozenset({LOW, MEDIUM, HIGH})
+_SWITCHED = _USUAL | {OFF}
+_GLMS = ("glm-4.5", "glm-4.6", "glm-4.7", "glm-5", "zai-glm")
+_GROKS_THAT_MAY_REST = frozenset(  # and old names that lead to the same model
+    {
+        *("grok-4.3", "grok-4.3-latest", "grok-latest", "grok-4-0709", "grok-3"),
+        *("grok-4-1-fast-reasoning", "grok-4-1-fast-non-reasoning"),
+        *("grok-4-fast-reasoning", "grok-4-fast-non-reasoning"),
+    }
+)
 _GPTS: Sequence[tuple[tuple[str, ...], Gpt]] = (
     (
         ("gpt-6-astra", "gpt-6.1-sol"),
@@ -127,31 +136,73 @@ def gpt(model: str) -> Gpt:
 def chat_levels(provider: str, model: str) -> frozenset[ThinkingLevel]:
     """Return the levels of thinking of a model that speaks like OpenAI's, whoever runs it."""
     name = model.rpartition("/")[2].lower()
-    switched, usual = _USUAL | {OFF}, _USUAL
-    if provider == "openrouter":
-        return _routed_levels(model)
+    if provider in _PARTICULAR:
+        return _PARTICULAR[provider](model)
     if model.startswith(("gpt-", "o1", "o3", "o4")) and "oss" not in name:
         return gpt(model).levels
-    if provider in ("vercel", "heroku") and name.startswith("claude"):
-        return claude(name).levels
-    if provider == "vercel" and model.startswith("openai/"):
-        return gpt(name).levels
-    if name.startswith(("deepseek-r1", "deepseek-reasoner", "kimi-k2-thinking", "kimi-k3")):
-        return usual
-    if name.startswith(("gpt-oss", "magistral", "grok-3-mini")):
-        return usual
-    if name.startswith(("deepseek-v4", "deepseek-flash", "kimi-k2.", "glm-5", "zai-glm")):
-        return switched
-    if name.startswith(("glm-4.5", "glm-4.6", "glm-4.7", "qwen3")):
-        return switched if provider in ("zai", "vllm", "groq", "lmstudio") else NO_LEVELS
+    if provider in ("vercel", "heroku", "litellm"):
+        return _passed_on(provider, model) or _open_levels(provider, name)
+    return _open_levels(provider, name)
+
+
+def _open_levels(provider: str, name: str) -> frozenset[ThinkingLevel]:
+    """Return the levels of a model that anybody may run."""
+    if name.startswith(("deepseek-r1", "deepseek-reasoner", "gpt-oss")):
+        return _USUAL
+    if name.startswith(("deepseek-v4", "deepseek-flash")):
+        return _SWITCHED
+    if provider == "moonshotai" and name.startswith(("kimi-k2-thinking", "kimi-k3")):
+        return _USUAL
+    if provider == "moonshotai" and name.startswith("kimi-k2."):
+        return _SWITCHED
+    if provider in ("zai", "vllm", "lmstudio", "cerebras") and name.startswith(_GLMS):
+        return _SWITCHED
+    if provider in ("vllm", "lmstudio") and name.startswith("qwen3"):
+        return _SWITCHED
     return NO_LEVELS
+
+
+def _passed_on(provider: str, model: str) -> frozenset[ThinkingLevel]:
+    """Return the levels of a model that a gateway only passes questions on to."""
+    vendor, _, name = model.rpartition("/")
+    if name.startswith("claude"):
+        return claude(name).levels
+    if vendor == "openai":
+        return gpt(name).levels
+    return _grok_levels(name) if vendor == "xai" and provider == "vercel" else NO_LEVELS
 
 
 def _routed_levels(model: str) -> frozenset[ThinkingLevel]:
     vendor, _, name = model.partition("/")
-    switched = _USUAL | {OFF}
     if vendor == "openai":
-        return gpt(name).levels or switched
+        return gpt(name).levels or _SWITCHED
     if vendor == "anthropic":
         return claude(name.replace(".", "-")).levels
-    return _USUAL if name.startswith("gemini-2.5-pro") else switched
+    if name.startswith(("gemini-2.5-pro", "gemini-3-pro", "deepseek-r1")):
+        return _USUAL
+    return _SWITCHED
+
+
+def _groq_levels(model: str) -> frozenset[ThinkingLevel]:
+    """Groq grades one family and switches another; all else it refuses to be told anything."""
+    if model.startswith("openai/gpt-oss"):
+        return _USUAL
+    return _SWITCHED if model.startswith("qwen/qwen3") else NO_LEVELS
+
+
+def _grok_levels(model: str) -> frozenset[ThinkingLevel]:
+    if model in _GROKS_THAT_MAY_REST:
+        return _SWITCHED
+    if model.startswith(("grok-4.5", "grok-4.6", "grok-4.7", "grok-build-latest")):
+        return _USUAL
+    if model in ("grok-3-mini", "grok-3-mini-fast"):
+        return frozenset({OFF, LOW, HIGH})
+    return frozenset({LOW, HIGH}) if model.startswith("grok-3-mini") else NO_LEVELS
+
+
+_PARTICULAR: Mapping[str, Callable[[str], frozenset[ThinkingLevel]]] = {
+    "groq": _groq_levels,
+    "mistral": lambda _: NO_LEVELS,  # which of its models may be told is nowhere written down
+    "openrouter": _routed_levels,
+    "xai": _grok_levels,
+}

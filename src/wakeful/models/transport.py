@@ -14,6 +14,7 @@ from wakeful.vocabulary.errors import Garbled
 LONGEST_LINE = 8 * 1024 * 1024  # bytes; the vendors' readers grow slow on what has no line break
 
 _SDKS = ("anthropic", "openai")  # whose clients take the client of this library
+_WALKING = ("groq", "openai")  # whose clients walk through a body before they send it
 
 
 def provider_of(name: str, chosen: Chosen | None = None) -> Provider[Any]:
@@ -30,7 +31,35 @@ def provider_of(name: str, chosen: Chosen | None = None) -> Provider[Any]:
     if takes_client(name):
         options["http_client"] = client = create_async_httpx2_client()
         client.event_hooks["response"].append(_bound)
-    return make(**options)
+    provider: Provider[Any] = make(**options)
+    if chosen is not None and chosen.base_url and "base_url" not in taken and takes_client(name):
+        provider.client.base_url = chosen.base_url  # it has an address of its own in mind
+    _hand_over_unchanged(provider.client)
+    return provider
+
+
+def _hand_over_unchanged(client: Any) -> None:
+    """Keep a vendor's client from walking through all that is said, message by message.
+
+    What the library hands over is ready to be sent; the client would compare it with its own types
+    and copy it, on the loop, for longer than all the rest takes. What comes as an extra part of the
+    body it sends as it is.
+    """
+    if any(kind.__module__.partition(".")[0] in _WALKING for kind in type(client).__mro__):
+        _spare(client.chat.completions, "messages")
+        if hasattr(client, "responses"):
+            _spare(client.responses, "input")
+
+
+def _spare(resource: Any, said: str) -> None:
+    create = resource.create
+
+    async def spared(**given: Any) -> Any:
+        large = {name: given[name] for name in (said, "tools") if isinstance(given.get(name), list)}
+        extra: dict[str, Any] = {**large, **(given.get("extra_body") or {})}
+        return await create(**{**given, **dict.fromkeys(large, ()), "extra_body": extra})
+
+    resource.create = spared
 
 
 def takes_client(name: str) -> bool:

@@ -7,15 +7,18 @@ and taken out here by name.
 import json
 import re
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from msgspec import structs
+from openai.resources.chat.completions import completions
+from openai.resources.responses import responses
 
-from tests.integration.providers.scenes import ANTHROPIC, CHAT, WIRES
+from tests.integration.providers.scenes import ANTHROPIC, CHAT, RESPONSES, WIRES
 from wakeful.models.catalog import find
 from wakeful.models.direct import DirectModel
 from wakeful.models.model import Model, Reply, Request, ToolSpec
+from wakeful.models.providers import ProviderSettings, Via
 from wakeful.models.remote import Remote
 from wakeful.models.windows import ModelSettings
 from wakeful.testing.providers.plan import PlannedCall, Step, Tokens
@@ -108,19 +111,37 @@ NAMES = (
     *("anthropic:claude-opus-4-1", "openai:gpt-5.6", "openai:o3", "openai:gpt-4.1"),
     *("openai-chat:gpt-5.6", "openai-chat:gpt-5-mini", "openai-chat:gpt-4.1", "ollama:deepseek-r1"),
 )
+# Who speaks like OpenAI, each in a way of its own; the library has a class for each of them.
+LIKENESSES = (
+    *("alibaba:qwen3-max", "cerebras:zai-glm-4.7", "crusoe:llama3", "deepseek:deepseek-chat"),
+    *("deepseek:deepseek-reasoner", "deepseek:deepseek-v4-pro", "heroku:claude-sonnet-4-5"),
+    *("fireworks:accounts/fireworks/models/deepseek-r1", "litellm:gpt-4.1", "moonshotai:kimi-k2.5"),
+    *("nebius:deepseek-ai/DeepSeek-R1", "ollama:qwen3", "openrouter:anthropic/claude-opus-5"),
+    *("openrouter:openai/gpt-5.6", "openrouter:deepseek/deepseek-r1", "ovhcloud:llama3"),
+    *("sambanova:llama3", "together:deepseek-ai/DeepSeek-R1", "together:Qwen/Qwen3-235B"),
+    *("vercel:anthropic/claude-sonnet-5", "vercel:openai/gpt-5.6", "vllm:Qwen/Qwen3-8B"),
+    *("vllm:meta-llama/Llama-3.1-8B", "zai:glm-5"),
+)
 # Library alone: thoughts that a model does not take back as thoughts it gets as words.
 THOUGHT_ALOUD = "<think>\ndeep\n</think>"
 
 
 @pytest.fixture
-async def ways() -> AsyncIterator[Callable[[str], tuple[Remote, DirectModel]]]:
+async def ways(stand_in: Providers) -> AsyncIterator[Ways]:
     """Both ways to a model: the library, and ourselves."""
     opened: list[Remote | DirectModel] = []
 
     def both(name: str) -> tuple[Remote, DirectModel]:
-        ours = find(name)
+        provider = name.partition(":")[0]
+        place = stand_in.environment["OPENAI_BASE_URL"].removesuffix("/v1")
+        base_url = place if provider == "anthropic" else f"{place}/v1"
+        theirs, ours = (
+            find(name, providers={provider: ProviderSettings(base_url=base_url, key="k", via=via)})
+            for via in (Via.LIBRARY, Via.DIRECT)
+        )
+        assert isinstance(theirs, Remote)
         assert isinstance(ours, DirectModel)
-        opened.extend((theirs := Remote(name), ours))
+        opened.extend((theirs, ours))
         return theirs, ours
 
     yield both
@@ -162,11 +183,24 @@ def sent(stand_in: Providers, mark: str) -> Any:
 
 
 async def conversation(
-    model: Model, stand_in: Providers, mark: str, level: ThinkingLevel | None
+    model: Model,
+    stand_in: Providers,
+    mark: str,
+    level: ThinkingLevel | None,
+    steps: tuple[Step, ...] = LOOKED,
 ) -> list[Any]:
-    """Have a talk with tools, of two questions, and return all that was sent and heard."""
-    stand_in.plan(**{mark: LOOKED})
-    messages: list[Message] = [UserMessage(text=f"look {{{mark}}}")]
+    """Have a talk with tools, of two questions, and return all that was sent and heard.
+
+    Somebody else had made a call before, without a thought.
+    """
+    stand_in.plan(**{mark: steps})
+    called = ToolCall(id="call_0", name="look", arguments={})
+    messages: list[Message] = [
+        UserMessage(text="look"),
+        AssistantMessage(content=(called,), provider="another", model="a"),
+        ToolMessage(call_id="call_0", name="look", text="grey"),
+        UserMessage(text=f"once more {{{mark}}}"),
+    ]
     found: list[Any] = []
     for number in range(2):
         answer = await heard(model, messages, tools=(*TOOLS, STRICT), thinking=level)
@@ -194,6 +228,50 @@ async def test_the_same_is_asked_for_at_every_level(name: str, stand_in: Provide
         by_us = await conversation(ours, stand_in, mark, level)
 
         assert by_us == by_library
+
+
+@pytest.mark.parametrize("name", LIKENESSES)
+async def test_the_same_is_asked_for_by_whoever_speaks_alike(
+    name: str, stand_in: Providers, ways: Ways
+):
+    mark = "like_" + re.sub(r"\W", "_", name)
+    provider = name.partition(":")[0]
+    steps = LOOKED
+    if provider == "openrouter":
+        steps = (structs.replace(LOOKED[0], thinking_in="reasoning_details", pieces=3), LOOKED[1])
+    theirs, ours = ways(name)
+
+    for level in (None, ThinkingLevel.OFF, ThinkingLevel.HIGH):
+        by_library = await conversation(theirs, stand_in, mark, level, steps)
+        by_us = await conversation(ours, stand_in, mark, level, steps)
+
+        assert [alike(provider, one) for one in by_us] == [
+            alike(provider, one) for one in by_library
+        ]
+
+
+def alike(provider: str, found: Any) -> Any:
+    """Return what was sent or heard without what the library alone does for a provider."""
+    if isinstance(found, tuple):  # heard
+        content, stop_reason, usage, *who = cast("tuple[Any, ...]", found)
+        # A gateway's price is its own affair, and some prices depend on the hour.
+        is_unsure = provider in ("litellm", "deepseek")
+        told = structs.replace(usage, cost=0.0 if is_unsure else round(usage.cost, 9))
+        if provider == "cerebras":  # whose count of what came from a cache it leaves out
+            told = structs.replace(told, cache_read=0)
+        if provider == "openrouter":  # whose thoughts each keeps in its own way
+            content = content.partition("Text(")[2]
+        return content, stop_reason, told, who
+    body = json.loads(json.dumps(found))
+    if re.search("qwen|llama", body["model"].lower()):  # their schemas it sends as they are
+        body["tools"] = [tool["function"]["name"] for tool in body["tools"]]
+    else:  # the system's mark is behind the tools anyway
+        body["tools"][-1].pop("cache_control", None)
+    for message in body["messages"]:
+        if provider == "openrouter":  # of calls without thoughts, though nobody asks for it
+            message.pop("reasoning", None)
+        message.pop("reasoning_details", None)  # which it has lost by then
+    return body
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -224,6 +302,31 @@ async def test_the_operators_price_counts_both_ways(
         assert isinstance(reply, Reply)
         assert reply.usage.cost == pytest.approx((100 + 4 * 50 + 0.1 * 900) / 1_000_000)
     assert "nobody knows the price" not in caplog.text
+
+
+@pytest.mark.parametrize("wire", [CHAT, RESPONSES])
+async def test_a_vendors_client_walks_through_nothing_that_is_said(
+    wire: str, stand_in: Providers, ways: Ways, monkeypatch: pytest.MonkeyPatch
+):
+    walked: list[dict[str, Any]] = []
+    for module in (completions, responses):
+        walk: Any = module.async_maybe_transform
+
+        async def noted(body: Any, kind: Any, walk: Any = walk) -> Any:
+            walked.append(body)
+            return await walk(body, kind)
+
+        monkeypatch.setattr(module, "async_maybe_transform", noted)
+    stand_in.plan(walked=[Step()])
+    theirs, ours = ways(wire)
+    said: list[Message] = [UserMessage(text="{walked}")]
+
+    for model in (theirs, ours):
+        await heard(model, said, tools=TOOLS)
+        assert len(stand_in.bodies("walked")[-1]["tools"]) == len(TOOLS)
+
+    body = walked[-1]  # before it there is a rehearsal
+    assert (body["messages" if wire == CHAT else "input"], body["tools"]) == ((), ())
 
 
 @pytest.mark.parametrize("wire", FINISHES)

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from wakeful.models.formats.anthropic import AnthropicMessages
+from wakeful.models.formats.dialects import DIALECTS, Dialect
 from wakeful.models.formats.format import Format, Reader, Refused, Remembered
-from wakeful.models.formats.openai_chat import DIALECTS, Dialect, OpenAIChat
+from wakeful.models.formats.openai_chat import OpenAIChat
 from wakeful.models.formats.openai_responses import OpenAIResponses
 from wakeful.models.formats.schemas import closed, is_strict
 from wakeful.models.model import Request, ToolSpec
@@ -160,6 +161,13 @@ def test_a_number_to_think_leaves_room_for_an_answer(max_tokens: int, thinking: 
         ("moonshotai", "kimi-k2.5", "off", {"thinking": {"type": "disabled"}}),
         ("moonshotai", "kimi-k2.5", "low", {"reasoning_effort": "low"}),
         ("deepseek", "deepseek-v4-pro", "off", {"reasoning_effort": "none"}),
+        ("cerebras", "zai-glm-4.7", "off", {"reasoning_effort": "none", "clear_thinking": False}),
+        ("cerebras", "zai-glm-4.7", "high", {"reasoning_effort": None, "clear_thinking": False}),
+        ("cerebras", "gpt-oss-120b", "high", {"reasoning_effort": "high"}),
+        ("groq", "qwen/qwen3-32b", "off", {"reasoning_effort": "none"}),
+        ("groq", "qwen/qwen3-32b", "high", {"reasoning_effort": "default"}),
+        ("groq", "openai/gpt-oss-120b", "high", {"reasoning_effort": "high"}),
+        ("xai", "grok-4.5", "medium", {"reasoning_effort": "medium"}),
     ],
 )
 def test_every_provider_is_told_to_think_in_its_own_words(
@@ -361,3 +369,52 @@ def test_files_of_results_stand_behind_all_results_of_a_reply():
     shown = json.dumps(told["messages"][4])
     assert "data:image/png;base64,UE5H" in shown
     assert told["messages"][2]["content"] == f"a\nSee file {picture.id}."
+
+
+def test_a_routers_proofs_of_its_thoughts_go_back_as_they_came():
+    form = chat("google/gemini-3-pro", "openrouter", DIALECTS["openrouter"])
+    reader = form.reader()
+    words = {"type": "reasoning.text", "index": 0, "format": "google-gemini-v1"}
+    sealed = {"type": "reasoning.encrypted", "index": 0, "data": "c2VhbGVk", "id": "r"}
+
+    shown = read(
+        reader,
+        delta(reasoning="de", reasoning_details=[{**words, "text": "de"}]),
+        delta(reasoning="ep", reasoning_details=[{**words, "text": "ep", "signature": None}]),
+        delta(reasoning_details=[{**words, "signature": "sig"}, sealed]),
+        delta(content="so"),
+        FINISH,
+    )
+    said = AssistantMessage(content=reader.answer().content, provider="openrouter")
+    (_, message) = sent(form, said)["messages"]
+
+    assert shown == "so"
+    assert [block.text for block in said.content if isinstance(block, Thinking)] == ["deep", ""]
+    assert message == {
+        "role": "assistant",
+        "reasoning_details": [{**words, "text": "deep", "signature": "sig"}, sealed],
+        "content": "so",
+    }
+
+
+@pytest.mark.parametrize(
+    ("model", "level", "had"),
+    [
+        ("deepseek-v4-pro", None, ["", "", "hm", ""]),
+        ("deepseek-v4-pro", ThinkingLevel.OFF, [None, None, "hm", ""]),
+        ("deepseek-chat", None, [None, None, "hm", ""]),
+    ],
+)
+def test_a_call_without_thoughts_is_not_refused_by_whoever_wants_them(
+    model: str, level: ThinkingLevel | None, had: list[str | None]
+):
+    form = chat(model, "deepseek", DIALECTS["deepseek"])
+    thought = Thinking(text="hm", keepsake={"id": "reasoning_content"})
+    foreign = AssistantMessage(content=(thought, CALL), provider="openai")
+    own = AssistantMessage(content=(thought, CALL), provider="deepseek")
+    bare = AssistantMessage(content=(CALL,), provider="deepseek")
+    words = AssistantMessage(content=(Text(text="so"),), provider="deepseek")
+
+    _, *messages = sent(form, bare, foreign, own, bare, words, level=level)["messages"]
+
+    assert [message.get("reasoning_content") for message in messages] == [*had, None]

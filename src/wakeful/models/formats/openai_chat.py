@@ -2,12 +2,13 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeGuard
 
 from msgspec import Raw
 
 from wakeful.models.families import chat_levels, gpt
+from wakeful.models.formats.dialects import Dialect
 from wakeful.models.formats.format import (
     NO_TEXT,
     Reader,
@@ -20,13 +21,14 @@ from wakeful.models.formats.format import (
     kept_detail,
     kept_id,
 )
-from wakeful.models.formats.openai_chat_reader import CONTENT, FIELDS, ChatReader
+from wakeful.models.formats.openai_chat_reader import CONTENT, DETAILS, FIELDS, ChatReader
 from wakeful.models.formats.schemas import closed, is_strict
 from wakeful.models.model import Request, ToolSpec
 from wakeful.vocabulary.agent import ThinkingLevel
 from wakeful.vocabulary.media import DOCUMENT
 from wakeful.vocabulary.message import (
     AssistantMessage,
+    Block,
     Message,
     Text,
     Thinking,
@@ -34,30 +36,9 @@ from wakeful.vocabulary.message import (
     ToolMessage,
     UserMessage,
 )
-from wakeful.vocabulary.record import Record
 
 _CACHED = {"type": "ephemeral", "ttl": "5m"}
 _SHORT_ID = re.compile(r"[a-zA-Z0-9]{9}")
-
-
-class Dialect(Record):
-    """Where a provider that speaks like OpenAI does not."""
-
-    limit: str = "max_completion_tokens"  # how the longest answer is called
-    thinking: str = "effort"  # how it is told to think: effort, routed, switched or disabled
-    has_stream_options: bool = True
-    is_strict: bool = True  # takes tools whose schema it must hold to
-    has_short_ids: bool = False  # refuses ids of calls that are not nine letters
-
-
-USUAL = Dialect(limit="max_tokens")  # of servers that nobody knows
-DIALECTS: Mapping[str, Dialect] = {
-    "mistral": Dialect(limit="max_tokens", has_stream_options=False, has_short_ids=True),
-    "moonshotai": Dialect(thinking="disabled"),
-    "ollama": Dialect(is_strict=False),
-    "openrouter": Dialect(limit="max_tokens", thinking="routed"),
-    "zai": Dialect(thinking="switched"),
-}
 
 
 class OpenAIChat:
@@ -70,9 +51,12 @@ class OpenAIChat:
         self._provider = provider
         self._dialect = dialect
         self._is_marked = provider == "openrouter" and model.startswith("anthropic/")
+        # Takes its thoughts back as words, and drops even those unless it is told to keep them.
+        self._is_aloud = dialect.thinking == "kept" and model.startswith("zai")
         self._has_breakpoints = provider == "openai" and gpt(model).has_breakpoints
         self._tools = Remembered()
         self._messages = Remembered()
+        self._thoughtless = Remembered()  # the same, with an empty field where thoughts are missing
         self.levels: frozenset[ThinkingLevel] = chat_levels(provider, model)
 
     def headers(self, key: str) -> Mapping[str, str]:
@@ -91,7 +75,7 @@ class OpenAIChat:
             tools = self._tools.each(request.tools, self._tool)
             head["tools"] = Raw(b"[%b]" % b",".join(tools))
             head["tool_choice"] = "auto"
-        return encode(head)[:-1] + b',"messages":[%b]}' % self._said(request)
+        return encode(head)[:-1] + b',"messages":[%b]}' % self._said(request, level)
 
     def mended_body(self, request: Request, level: ThinkingLevel | None, said: str) -> bytes | None:
         return None
@@ -99,9 +83,11 @@ class OpenAIChat:
     def reader(self) -> Reader:
         return ChatReader()
 
-    def _said(self, request: Request) -> bytes:
+    def _said(self, request: Request, level: ThinkingLevel | None) -> bytes:
         contents = request.contents
         said = self._messages.each(request.messages, lambda one: self._message(one, contents))
+        if self._dialect.thoughts_in:
+            said = self._with_thoughts(request, level, said)
         if self._is_marked and request.messages:
             said[-1] = self._marked(request.messages[-1], contents) or said[-1]
         if contents:
@@ -109,6 +95,36 @@ class OpenAIChat:
         if request.system:
             said.insert(0, encode({"role": self._system_role, "content": self._system(request)}))
         return b",".join(filter(None, said))
+
+    def _with_thoughts(
+        self, request: Request, level: ThinkingLevel | None, said: list[bytes]
+    ) -> list[bytes]:
+        """Return the messages, none of whose calls lacks the field of thoughts.
+
+        Such a provider refuses a call without it, be it that another model made the call; and a
+        turn that is refused once is refused for ever. Before the first thought nothing changes.
+        """
+        thinks = bool(self.levels) and level is not ThinkingLevel.OFF
+        is_due = self._dialect.always_thoughts and thinks
+        found: list[bytes] = []
+        for message, encoded in zip(request.messages, said, strict=True):
+            if isinstance(message, AssistantMessage):
+                has_thoughts = any(self._is_own_thought(one, message) for one in message.content)
+                is_due = is_due or has_thoughts
+                if is_due and not has_thoughts and message.tool_calls:
+                    (encoded,) = self._thoughtless.each([message], self._without_thoughts)
+            found.append(encoded)
+        return found
+
+    def _without_thoughts(self, message: AssistantMessage) -> bytes:
+        return encode({**(self._answer(message) or {}), self._dialect.thoughts_in: ""})
+
+    def _is_own_thought(self, block: Block, message: AssistantMessage) -> TypeGuard[Thinking]:
+        return (
+            isinstance(block, Thinking)
+            and message.provider == self._provider
+            and kept_id(block) in FIELDS
+        )
 
     @property
     def _system_role(self) -> str:
@@ -154,32 +170,40 @@ class OpenAIChat:
         return {"role": "tool", "tool_call_id": call_id, "content": "\n".join(lines)}
 
     def _answer(self, message: AssistantMessage) -> dict[str, Any] | None:
-        texts: list[str] = []
-        thoughts: dict[str, list[str]] = {}
-        calls: list[dict[str, Any]] = []
-        for block in message.content:
-            match block:
-                case Text(text=text):
-                    if text.strip():
-                        texts.append(text)
-                case Thinking(text=text):
-                    field = kept_id(block)
-                    if message.provider != self._provider or field not in FIELDS:
-                        continue
-                    if field == CONTENT:
-                        texts.append(f"<think>\n{text}\n</think>")
-                    else:
-                        thoughts.setdefault(field, []).append(text)
-                case ToolCall():
-                    calls.append(self._call(block))
+        texts = list(self._words(message))
+        calls = [self._call(one) for one in message.content if isinstance(one, ToolCall)]
         if not texts and not calls:
             return None
-        answer: dict[str, Any] = {"role": "assistant"}
-        answer |= {field: "\n\n".join(said) for field, said in thoughts.items()}
+        answer: dict[str, Any] = {"role": "assistant", **self._thoughts(message)}
         answer["content"] = "\n\n".join(texts) if texts else None
         if calls:
             answer["tool_calls"] = calls
         return answer
+
+    def _words(self, message: AssistantMessage) -> Iterator[str]:
+        """Yield what was said, with the thoughts that go back as words."""
+        for block in message.content:
+            if isinstance(block, Text) and block.text.strip():
+                yield block.text
+            elif self._is_own_thought(block, message) and self._is_word(block):
+                yield f"<think>\n{block.text}\n</think>"
+
+    def _thoughts(self, message: AssistantMessage) -> dict[str, Any]:
+        """Return the thoughts that go back in the field they came in."""
+        found: dict[str, list[str]] = {}
+        details: list[Any] = []
+        for block in message.content:
+            if not self._is_own_thought(block, message) or self._is_word(block):
+                continue
+            if kept_id(block) == DETAILS:
+                details.append(kept_detail(block, "detail"))
+            else:
+                found.setdefault(kept_id(block) or "", []).append(block.text)
+        told: dict[str, Any] = {field: "\n\n".join(said) for field, said in found.items()}
+        return {**told, DETAILS: details} if details else told
+
+    def _is_word(self, thought: Thinking) -> bool:
+        return kept_id(thought) == CONTENT or self._is_aloud
 
     def _call(self, call: ToolCall) -> dict[str, Any]:
         function = {"name": call.name, "arguments": arguments_text(call)}
@@ -211,9 +235,14 @@ class OpenAIChat:
         if self._dialect.thinking == "switched":
             told = {} if level is None else {"type": "disabled" if is_off else "enabled"}
             return {"thinking": {**told, "clear_thinking": False}} if self.levels else {}
+        if self._is_aloud:  # it thinks unless it must not
+            kept: dict[str, Any] = {"clear_thinking": False}
+            return {**kept, "reasoning_effort": "none"} if is_off else kept
         if level is None:
             return {}
         effort = "none" if is_off else level.value
+        if self._dialect.thinking == "default" and ThinkingLevel.OFF in self.levels:
+            effort = "none" if is_off else "default"  # such a model knows no grades
         if self._dialect.thinking == "routed":
             effort = "high" if level is ThinkingLevel.XHIGH else effort
             return {"reasoning": {"effort": effort} | ({} if is_off else {"enabled": True})}

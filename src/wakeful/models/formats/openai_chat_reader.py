@@ -13,13 +13,19 @@ from wakeful.models.formats.format import (
     decoder,
     keepsake_of,
 )
+from wakeful.models.formats.tags import Tags
 from wakeful.vocabulary.errors import Garbled
 from wakeful.vocabulary.message import Block, Text, Thinking, ToolCall, Usage
 
 DONE = b"[DONE]"
 CONTENT = "content"  # thoughts that came between tags in the words
-FIELDS = (CONTENT, "reasoning", "reasoning_content", "reasoning_text")  # where thoughts come from
-OPENING, CLOSING = "<think>", "</think>"
+DETAILS = "reasoning_details"  # of a router: thoughts with what proves them to the model behind it
+FIELDS = (  # where thoughts come from
+    *(CONTENT, "reasoning", "reasoning_content", "reasoning_text", DETAILS),
+)
+
+_SHOWN = ("text", "summary")
+_GROWING = (*_SHOWN, "data")
 
 _FINISHES: dict[str, Finish] = {"length": "length", "content_filter": "content_filter"}
 
@@ -40,6 +46,7 @@ class _Delta(Struct):
     content: Any = None  # text; with some a list of parts
     reasoning: str | None = None
     reasoning_content: str | None = None
+    reasoning_details: list[dict[str, Any]] | None = None
     refusal: str | None = None
     tool_calls: list[_CallDelta] | None = None
 
@@ -83,11 +90,14 @@ class _Run:
         self.name = ""
         self.arguments: dict[str, Any] | None = None
         self.extra: Any = None
+        self.detail: dict[str, Any] = {}
 
     def block(self) -> Block:
         text = "".join(self.pieces)
         if self.kind == "text":
             return Text(text=text)
+        if self.kind == DETAILS:
+            return Thinking(text=text, keepsake=keepsake_of(self.kind, detail=self.detail))
         if self.kind != "call":
             return Thinking(text=text, keepsake=keepsake_of(self.kind))
         given = arguments_of(self.name, text) if self.arguments is None else self.arguments
@@ -106,7 +116,8 @@ class ChatReader:
         self.size = 0
         self._runs: list[_Run] = []
         self._calls: dict[int, _Run] = {}
-        self._tags = _Tags()
+        self._details: dict[tuple[str, int], _Run] = {}
+        self._tags = Tags()
         self._model: str | None = None
         self._reason: str | None = None
         self._is_refused = False
@@ -159,7 +170,10 @@ class ChatReader:
 
     def _grow(self, delta: _Delta) -> str:
         shown = ""
-        if delta.reasoning or delta.reasoning_content:
+        if delta.reasoning_details:  # the same words come in the other fields, too
+            for at, detail in enumerate(delta.reasoning_details):
+                self._detail(detail, at)
+        elif delta.reasoning or delta.reasoning_content:
             field = "reasoning" if delta.reasoning else "reasoning_content"
             self._add(field, delta.reasoning or delta.reasoning_content or "")
         if delta.content:
@@ -190,6 +204,25 @@ class ChatReader:
         if not self._runs or self._runs[-1].kind != kind:
             self._runs.append(_Run(kind))
         self._runs[-1].pieces.append(text)
+
+    def _detail(self, delta: dict[str, Any], at: int) -> None:
+        """Add a piece of a detail, which is known by its number and its type."""
+        self._refuse_more()
+        kind, number = str(delta.get("type")), delta.get("index")
+        key = kind, number if isinstance(number, int) else at
+        run = self._details.get(key)
+        if run is None:
+            run = self._details[key] = _Run(DETAILS)
+            self._runs.append(run)
+        for name, value in delta.items():
+            if value is None:
+                continue
+            if name in _GROWING and isinstance(value, str):
+                run.detail[name] = run.detail.get(name, "") + value
+                self.size += len(value)
+                run.pieces += [value] if name in _SHOWN else []
+            else:
+                run.detail[name] = value
 
     def _call(self, delta: _CallDelta) -> None:
         self._refuse_more()
@@ -222,53 +255,6 @@ class ChatReader:
     def _refuse_more(self) -> None:
         if self._reason is not None:
             raise Garbled("the answer went on after its end")
-
-
-class _Tags:
-    """Tells thoughts from words where a model writes both as one text: `<think>…</think>` first."""
-
-    def __init__(self) -> None:
-        self._held = ""
-        self._state = "before"  # "before", "thinking", "between" or "after"
-
-    def split(self, text: str) -> list[tuple[str, bool]]:
-        """Return what is decided by now: pieces, and whether they are thoughts."""
-        if self._state == "after":
-            return [(text, False)]
-        self._held += text
-        if self._state == "before" and not self._is_undecided():
-            self._state = "after"
-        thoughts = self._thoughts() if self._state == "thinking" else []
-        if self._state == "between":  # and blank lines belong to neither
-            self._held = self._held.lstrip("\n")
-            self._state = "after" if self._held else "between"
-        return [*thoughts, *(self.end() if self._state == "after" else [])]
-
-    def end(self) -> list[tuple[str, bool]]:
-        """Return what was held back."""
-        held, self._held = self._held, ""
-        return [(held, self._state == "thinking")] if held else []
-
-    def _is_undecided(self) -> bool:
-        """Look whether thoughts begin here, or still may."""
-        start = self._held.lstrip()
-        if start.startswith(OPENING):
-            self._held, self._state = start[len(OPENING) :].lstrip("\n"), "thinking"
-        return self._state == "thinking" or OPENING.startswith(start)
-
-    def _thoughts(self) -> list[tuple[str, bool]]:
-        thought, closing, rest = self._held.partition(CLOSING)
-        if closing:
-            self._held, self._state = rest, "between"
-        else:  # its end may have begun
-            kept = len(self._held) - _overlap(self._held, CLOSING)
-            thought, self._held = self._held[:kept], self._held[kept:]
-        return [(thought, True)] if thought else []
-
-
-def _overlap(text: str, tag: str) -> int:
-    """Return how many letters at the end of a text may be the beginning of a tag."""
-    return next((n for n in range(len(tag) - 1, 0, -1) if text.endswith(tag[:n])), 0)
 
 
 def _parts(content: Any) -> list[tuple[str, bool]]:

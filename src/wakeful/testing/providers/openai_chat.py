@@ -6,7 +6,10 @@ from wakeful.testing.providers.plan import Step, in_pieces
 from wakeful.testing.providers.wire import Body, Frame, Question, unnamed, unpaired
 from wakeful.vocabulary.message import encode_message
 
-_FIELDS = ("role", "content", "tool_calls", "tool_call_id", "reasoning_content")
+_FIELDS = (
+    *("role", "content", "tool_calls", "tool_call_id"),
+    *("reasoning", "reasoning_content", "reasoning_details"),
+)
 
 
 class OpenAIChat:
@@ -40,7 +43,7 @@ class OpenAIChat:
         reason = step.stop or ("tool_calls" if step.calls else "stop")
         frames = [chunk("start", {"role": "assistant", "content": ""})]
         if step.thinking:
-            frames.append(chunk("thinking", {"reasoning_content": step.thinking}))
+            frames += [chunk("thinking", thought) for thought in _thoughts(step)]
         frames += [chunk("delta", {"content": p}) for p in in_pieces(step.text, step.pieces)]
         frames += [chunk("call", {"tool_calls": [call]}) for call in _calls(step, new_id)]
         frames.append(chunk("finish", {}, reason))
@@ -61,6 +64,19 @@ def _unknown(messages: list[dict[str, Any]]) -> str | None:
         if strange := [field for field in message if field not in _FIELDS]:
             return f"messages.{at}: additional properties are not allowed: {strange[0]}"
     return None
+
+
+def _thoughts(step: Step) -> list[dict[str, Any]]:
+    if step.thinking_in != "reasoning_details":
+        return [{step.thinking_in: step.thinking}]
+    known = {"type": "reasoning.text", "index": 0, "format": "anthropic-claude-v1"}
+    pieces: list[dict[str, Any]] = [
+        {"reasoning": text, "reasoning_details": [{**known, "text": text}]}
+        for text in in_pieces(step.thinking, step.pieces)
+    ]
+    sealed = {"type": "reasoning.encrypted", "index": 1, "id": "r1", "data": "c2VhbGVk"}
+    signed = {**known, "text": "", "signature": "sig"}
+    return [*pieces, {"reasoning_details": [signed]}, {"reasoning_details": [sealed]}]
 
 
 def _calls(step: Step, new_id: str) -> list[dict[str, Any]]:

@@ -36,6 +36,8 @@ class Step(Record):
     text: str = "ok"
     pieces: int = 1  # the text comes in so many deltas
     thinking: str = ""
+    # Where thoughts come in Chat Completions: this field, or `reasoning_details` as of a router.
+    thinking_in: str = "reasoning_content"
     calls: tuple[PlannedCall, ...] = ()
     tokens: Tokens = Tokens()
     stop: str = ""  # another reason to stop than the usual one
