@@ -159,6 +159,8 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
     }
 
     async def reconcile() -> None:
+        for agent_id in agents.ids():
+            await intake.open_activity(agent_id)
         await ticking.reconcile(store, agents.ids())
 
     if plan.http is None:

@@ -134,14 +134,22 @@ class Acceptance:
 
     def _file_for_nobody(self, tx: Tx, draft: Draft, stimulus_id: str) -> Receipt:
         """Keep that something of the runtime's own came too late for its session."""
-        decision = Decision(action=Action.SUPPRESS, reason=SESSION_DELETED)
+        return self._file_suppressed(tx, draft, stimulus_id, SESSION_DELETED)
+
+    def refuse(self, tx: Tx, draft: Draft, reason: str) -> Receipt:
+        """Keep that nothing came of something of the runtime's own, and why."""
+        return self._file_suppressed(tx, draft, self._ids.stimulus(), reason)
+
+    def _file_suppressed(self, tx: Tx, draft: Draft, stimulus_id: str, reason: str) -> Receipt:
+        """File what is over at once; no lane hears of it, and no session is made for it."""
+        decision = Decision(action=Action.SUPPRESS, reason=reason)
         agent_id = keys.agent_of(draft.session_key)
         lane = Lane(session_key=draft.session_key, agent_id=agent_id, pool="")
         stimulus = row_of(tx, draft, stimulus_id, lane, decision, queueing.DEFAULTS)
         stimuli.add(tx, [stimulus])
         receipt = receipt_of(stimulus, decision, None, 0)
         self._announce(tx, stimulus, receipt)
-        self._settlement.settle(tx, [stimulus_id], State.SUPPRESSED, SESSION_DELETED)
+        self._settlement.settle(tx, [stimulus_id], State.SUPPRESSED, reason)
         return receipt
 
     def _accept(

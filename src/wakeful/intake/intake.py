@@ -30,7 +30,15 @@ from wakeful.vocabulary.kinds import Work
 from wakeful.vocabulary.queueing import RULES, QueueOverrides
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.session_key import SessionKey
-from wakeful.vocabulary.stimulus import WAITING, Draft, Outcome, Receipt, State
+from wakeful.vocabulary.stimulus import (
+    OPERATOR,
+    WAITING,
+    Draft,
+    Outcome,
+    Receipt,
+    State,
+    Trust,
+)
 
 RELEASE_STEP = 200  # lanes that one write of `resume` touches
 
@@ -120,10 +128,24 @@ class Intake:
         lane_rows.require(tx, {draft.session_key})
         self._works.open(tx, self.checked(draft))
 
+    async def open_activity(self, agent_id: str) -> None:
+        """Make the session in which everything lands that has no other, if it is not there."""
+        key = keys.activity(agent_id)
+        if await self._store.read("SELECT 1 FROM sessions WHERE key = :key", key=key):
+            return
+        draft = Draft(session_key=key, trust=Trust.OPERATOR, owner=OPERATOR)
+        await self._store.transact(
+            lambda tx: self._works.make(tx, draft), locks=[lane_rows.lock(key)]
+        )
+
     def keep_in(self, tx: Tx, drafts: Sequence[Draft]) -> list[Receipt]:
         """Accept as `accept_in` does, for an absent agent, too: what is for it waits for it."""
         lane_rows.require(tx, {draft.session_key for draft in drafts})
         return self._acceptance.run(tx, [checked(draft) for draft in drafts])
+
+    def refuse_in(self, tx: Tx, draft: Draft, reason: str) -> Receipt:
+        """File something of the runtime's own of which nothing comes, and why."""
+        return self._acceptance.refuse(tx, checked(draft), reason)
 
     def checked(self, draft: Draft) -> Draft:
         draft = checked(draft)

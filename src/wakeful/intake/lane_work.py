@@ -100,6 +100,11 @@ class LaneWorks:
         elif not access.may_write(draft.owner, found[key].owner):
             raise NotFound("session_key", f"no session {key!r}")
 
+    def make(self, tx: Tx, draft: Draft) -> None:
+        """Make the session of a draft if it is not there; it has a lane once it is needed."""
+        if not sessions.policies(tx, [draft.session_key]):
+            self._make_sessions(tx, {draft.session_key: draft})
+
     def _make_sessions(self, tx: Tx, makers: dict[str, Draft]) -> None:
         self._refuse_strangers(tx, list(makers.values()))
         sessions.add_missing(tx, [self._new_session(tx, makers[key]) for key in sorted(makers)])

@@ -27,7 +27,9 @@ def well(_request: Request) -> str:
 
 
 async def owners(runtime: Runtime) -> dict[str, str]:
-    rows = await runtime.store.read("SELECT key, owner FROM sessions")
+    rows = await runtime.store.read(
+        "SELECT key, owner FROM sessions WHERE key NOT LIKE '%:activity'"
+    )
     return {row[0].removeprefix("agent:main:"): row[1] for row in rows}
 
 

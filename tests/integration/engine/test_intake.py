@@ -274,13 +274,15 @@ async def test_bad_input_is_refused_by_field_and_leaves_nothing(
 ):
     draft = msgspec.structs.replace(operator_draft(MAIN, text="hello"), **changes)
     async with in_memory([]) as runtime:
+        tables = ("stimuli", "lanes", "sessions", "events", "dedup")
+        before = [await runtime.store.read(f"SELECT * FROM {table}") for table in tables]
         with pytest.raises(InvalidInput) as refused:
             await runtime.accept(draft)
-        for table in ("stimuli", "lanes", "sessions", "events", "dedup"):
-            assert not await runtime.store.read(f"SELECT 1 FROM {table}")
+        after = [await runtime.store.read(f"SELECT * FROM {table}") for table in tables]
 
     assert refused.value.field == field
     assert str(refused.value).startswith(f"{field}: ")
+    assert before == after
 
 
 async def test_what_a_caller_without_types_sends_is_refused_too():

@@ -321,11 +321,12 @@ async def test_what_is_chosen_before_the_first_message_holds_for_it():
     assert before[1]["reply"].startswith("default (levels:")
     assert before[2]["reply"].startswith("This session queues as its agent does.")
     assert empty["reply"] == "There is nothing to compact yet: nothing was said here."
-    assert listed == []
+    assert [one["key"] for one in listed] == ["agent:main:activity"]
     assert chosen["reply"] == "From the next turn on: demo."
     assert spoken["turn"]["state"] == "done"
     assert model.requests == []
-    assert {row["key"] for row in rows} == {f"agent:main:{n}" for n in ("new", "other", "third")}
+    made = ("activity", "new", "other", "third")
+    assert {row["key"] for row in rows} == {f"agent:main:{n}" for n in made}
 
 
 async def test_how_much_a_model_thinks_is_chosen_for_a_session():

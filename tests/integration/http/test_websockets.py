@@ -463,7 +463,7 @@ async def test_an_upgrade_behind_an_unanswered_request_is_refused():
     async with house(door=door()) as home, connected(home.port) as (reader, writer):
         token = f"Authorization: {bearer(home.operator)}\r\nHost: localhost\r\n"
         upgrade = "\r\n".join(["GET /rooms/a HTTP/1.1", *UPGRADE]) + f"\r\n{token}\r\n"
-        writer.write(f"GET /api/sessions HTTP/1.1\r\n{token}\r\n{upgrade}".encode())
+        writer.write(f"GET /api/sleeps HTTP/1.1\r\n{token}\r\n{upgrade}".encode())
         async with asyncio.timeout(PATIENCE_S):
             first = await reader.readuntil(b'{"items":[],"next":null}')
             second = await reader.readuntil(b"\r\n\r\n")

@@ -274,7 +274,7 @@ async def test_a_file_without_any_line_of_a_transcript_is_refused_and_leaves_not
             with pytest.raises(InvalidInput, match="holds no transcript"):
                 await one.put(file)
 
-        for table in ("sessions", "entries", "imports", "branches", "entry_lines"):
+        for table in ("entries", "imports", "branches", "entry_lines"):
             assert await one.count_of(table) == 0
 
 
@@ -308,7 +308,9 @@ async def test_version_1_gets_ids_and_version_2_the_names_of_today():
         assert "firstKeptEntryIndex" not in entries[2]
         assert json.loads(hook[0])["version"] == 3
         assert json.loads(hook[1])["message"]["role"] == "custom"
-        depths = await one.store.read("SELECT context_from FROM sessions ORDER BY created_at")
+        depths = await one.store.read(
+            "SELECT context_from FROM sessions WHERE key NOT LIKE '%:activity' ORDER BY created_at"
+        )
         assert depths[0][0] == 1
 
 
@@ -360,7 +362,9 @@ async def test_a_compaction_keeps_nothing_of_another_branch():
     async with desk() as one:
         report = await one.put(file)
 
-        rows = await one.store.read("SELECT leaf_depth, context_from FROM sessions")
+        rows = await one.store.read(
+            "SELECT leaf_depth, context_from FROM sessions WHERE key NOT LIKE '%:activity'"
+        )
         assert tuple(rows[0]) == (4, 4)
         assert await one.get(report.session_key) == file
 
@@ -371,7 +375,7 @@ async def test_a_name_from_a_file_becomes_a_label_of_one_line():
 
     async with desk() as one:
         report = await one.put(file)
-        rows = await one.store.read("SELECT label FROM sessions")
+        rows = await one.store.read("SELECT label FROM sessions WHERE key NOT LIKE '%:activity'")
 
         assert rows[0][0] == "a [31mname " + "x" * 188 + "…"
         assert await one.get(report.session_key) == file
@@ -428,7 +432,7 @@ async def test_an_import_that_breaks_off_leaves_nothing():
         with pytest.raises(ConnectionError):
             await one.importer.run(breaks_off(), SessionKey("agent:main:x"), is_trial=False)
 
-        for table in ("sessions", "entries", "imports", "branches", "entry_lines"):
+        for table in ("entries", "imports", "branches", "entry_lines"):
             assert await one.count_of(table) == 0
 
 
@@ -468,7 +472,7 @@ async def test_an_import_that_the_sweep_has_begun_to_undo_never_becomes_a_sessio
             await _importer(runtime).run(rests(), SessionKey("agent:main:x"), is_trial=False)
 
         one = CliContext(runtime.store, _importer(runtime))
-        for table in ("sessions", "entries", "imports", "branches", "entry_lines"):
+        for table in ("entries", "imports", "branches", "entry_lines"):
             assert await one.count_of(table) == 0
 
 
