@@ -15,6 +15,7 @@ from wakeful.intake.intake import Intake
 from wakeful.intake.sessions import SessionActs
 from wakeful.store.database import Store
 from wakeful.telemetry.metrics import Metrics
+from wakeful.triggers.heartbeat_acts import HeartbeatActs
 from wakeful.triggers.sleep_acts import SleepActs
 from wakeful.views.agents import AgentView
 from wakeful.views.attachments import AttachmentView
@@ -67,6 +68,7 @@ class Services:
     acts: SessionActs
     compactions: Compactions
     sleep_acts: SleepActs
+    heartbeats: HeartbeatActs
     deletion: Deletion
     credentials: Credentials
     gatekeeper: Gatekeeper

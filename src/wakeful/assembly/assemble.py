@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Protocol
 
@@ -39,8 +40,11 @@ from wakeful.store.opening import is_postgres, open_store
 from wakeful.timers.timekeeper import Due, Timekeeper, TimerKind
 from wakeful.timers.timers import Timer
 from wakeful.transcript.indexing import Indexer
+from wakeful.triggers.beating import TIMER_KIND as HEARTBEAT_TIMER
+from wakeful.triggers.beating import Beating
 from wakeful.triggers.blocks import ProactiveBlocks
 from wakeful.triggers.daily_turns import DailyTurns
+from wakeful.triggers.heartbeat_acts import HeartbeatActs
 from wakeful.triggers.sleep_acts import SleepActs
 from wakeful.triggers.sleeping import TIMER_KIND as SLEEP_TIMER
 from wakeful.triggers.sleeping import Sleeping
@@ -96,12 +100,21 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
     def file(tx: Tx, drafts: Sequence[Draft]) -> list[Receipt]:
         return intake.keep_in(tx, drafts)  # what accepts asks the triggers, and they file
 
+    def refuse(tx: Tx, draft: Draft, reason: str) -> Receipt:
+        return intake.refuse_in(tx, draft, reason)
+
+    def workspace_of(agent_id: str) -> Path | None:
+        return followers.ready_agents.workspace_of(agent_id)
+
     blocks = ProactiveBlocks(agents, chosen.bindings)
     ticking = Ticking(blocks, file)
     sleeping = Sleeping(bus, file, ticking.on_sleep)
+    beating = Beating(agents, bus, file, refuse, workspace_of)
+    beating.follow(settings.zone)
     may_wake = all_of(DailyTurns(blocks).may_wake, hooks.may_wake)
-    settlement = Settlement(bus, (sleeping.on_settled, *hooks.on_settled))
-    ending = Ending(bus, ids, settlement, (ticking.on_ended, sleeping.on_ended, *hooks.on_ended))
+    settlement = Settlement(bus, (sleeping.on_settled, beating.on_settled, *hooks.on_settled))
+    on_ended = (ticking.on_ended, sleeping.on_ended, beating.on_ended, *hooks.on_ended)
+    ending = Ending(bus, ids, settlement, on_ended)
     intake = Intake(
         store,
         bus,
@@ -133,11 +146,12 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         acts=SessionActs(store, bus, ids, chosen.catalog.find, intake.follow_queue),
         compactions=Compactions(store, bus, ids, intake),
         sleep_acts=SleepActs(store, ids, sleeping, blocks),
+        heartbeats=HeartbeatActs(store, agents, beating, file),
         deletion=Deletion(store, bus, clock, settlement, ending.end_turn, _no_automations),
         credentials=Credentials(store, ids),
         gatekeeper=Gatekeeper(store, clock),
     )
-    followers = _followers(plan, chosen, agents, services, deps)
+    followers = _followers(plan, chosen, agents, services, deps, beating)
     stack.push_async_callback(followers.ready_agents.aclose)
     loops: dict[str, Service] = {
         "dispatcher": followers.dispatcher,
@@ -149,6 +163,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
                 "stimulus": _stimulus_timers(intake),
                 SLEEP_TIMER: TimerKind(sleeping.fire),
                 TICK_TIMER: TimerKind(ticking.fire),
+                HEARTBEAT_TIMER: TimerKind(beating.fire, beating.prepare),
             },
             lambda timer: (lane_rows.lock(timer.target), halts.ASKING),
         ),
@@ -162,6 +177,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         for agent_id in agents.ids():
             await intake.open_activity(agent_id)
         await ticking.reconcile(store, agents.ids())
+        await beating.reconcile(store, agents.ids())
 
     if plan.http is None:
         return Assembled(services=services, followers=followers, loops=loops, reconcile=reconcile)
@@ -179,7 +195,12 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
 
 
 def _followers(
-    plan: Plan, chosen: Configured, agents: Agents, services: Services, deps: TurnDeps
+    plan: Plan,
+    chosen: Configured,
+    agents: Agents,
+    services: Services,
+    deps: TurnDeps,
+    beating: Beating,
 ) -> Followers:
     """Build what thinks, sends and sweeps by what was chosen."""
     clock, store, bus = plan.clock, services.views.store, services.views.bus
@@ -204,6 +225,7 @@ def _followers(
             chosen.pools,
         ),
         turns=turns,
+        beating=beating,
         sender=Sender(store, bus, clock, chosen.doors),
         janitor=Janitor(store, bus, clock, **msgspec.structs.asdict(chosen.settings.retention)),
     )

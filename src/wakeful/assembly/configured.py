@@ -21,6 +21,7 @@ from wakeful.models.model import Model
 from wakeful.operations.janitor import Janitor
 from wakeful.settings.settings import Settings
 from wakeful.tools.mcp.server import McpServer
+from wakeful.triggers.beating import Beating
 from wakeful.turn.agent import ReadyAgent
 from wakeful.turn.ready_agents import ReadyAgents
 from wakeful.turn.turn import TurnRunner
@@ -90,6 +91,7 @@ class Followers:
     cards: AgentView
     dispatcher: Dispatcher
     turns: TurnRunner
+    beating: Beating
     sender: Sender
     janitor: Janitor
 
@@ -106,6 +108,7 @@ class Followers:
         self.cards.follow(new.cards)
         self.dispatcher.follow(new.pools)
         self.turns.follow(new.settings.timezone)
+        self.beating.follow(new.settings.zone)
         self.sender.follow(new.doors)
         self.janitor.follow(**msgspec.structs.asdict(new.settings.retention))
         return self.ready_agents.follow(new.ready_agents, new.catalog.resolve_one)

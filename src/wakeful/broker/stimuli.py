@@ -6,7 +6,7 @@ from wakeful import attachments
 from wakeful.store.database import Tx
 from wakeful.store.rows import RowTable
 from wakeful.vocabulary.errors import Invariant
-from wakeful.vocabulary.kinds import Asleep, KindRule, Refused, kinds_where
+from wakeful.vocabulary.kinds import Asleep, Joins, KindRule, Refused, kinds_where
 from wakeful.vocabulary.stimulus import MOVES, Place, State, Stimulus
 
 NEVER = 2**62  # looked at again only when somebody says so
@@ -56,6 +56,21 @@ _WAKER = (
 _SELF_WAKING = (
     "SELECT id FROM stimuli WHERE session_key = :key AND state IN ('pending', 'parked') "  # noqa: S608
     f"AND state = 'pending' AND kind IN ({_SET_AGAIN})"
+)
+
+_TAKEN_ALONG = _listed(lambda rule: rule.joins is Joins.HEARTBEAT)
+_IS_TAKEN_ALONG = (
+    "session_key = :key AND state IN ('pending', 'parked') AND state = 'pending' "
+    f"AND kind IN ({_TAKEN_ALONG})"
+)
+_RELEASE = (
+    f"UPDATE stimuli SET due_at = :now WHERE {_IS_TAKEN_ALONG} "  # noqa: S608 (words of ours)
+    "AND due_at = :never RETURNING id"
+)
+_NEXT_ACKNOWLEDGED = (
+    "SELECT MIN(due_at) FROM stimuli WHERE session_key = :key "  # noqa: S608 (words of ours)
+    "AND state IN ('pending', 'parked') AND state = 'pending' AND due_at > :now "
+    f"AND kind IN ({_listed(lambda rule: rule.acknowledges)})"
 )
 
 # Per state, those that a stimulus may come from.
@@ -266,6 +281,28 @@ def self_waking(tx: Tx, session_key: str) -> list[str]:
         key=session_key,
     )
     return [row[0] for row in rows]
+
+
+def taken_along(tx: Tx, session_key: str, limit: int) -> list[Stimulus]:
+    """Return what waits in a lane for a heartbeat, in order; what came from outside does not."""
+    rows = tx.all(
+        STIMULI.select(f"WHERE {_IS_TAKEN_ALONG} AND trust = 'operator' ORDER BY seq LIMIT :limit"),
+        key=session_key,
+        limit=limit,
+    )
+    return [STIMULI.read(row) for row in rows]
+
+
+def release_taken_along(tx: Tx, session_key: str) -> list[str]:
+    """Make due what waits in a lane for a heartbeat that does not come."""
+    rows = tx.all(_RELEASE, key=session_key, now=tx.now, never=NEVER)
+    return [row[0] for row in rows]
+
+
+def next_acknowledged(tx: Tx, session_key: str) -> int | None:
+    """Return when the next heartbeat starts that waits in a lane for others to ask for it, too."""
+    row = tx.one(_NEXT_ACKNOWLEDGED, key=session_key, now=tx.now)
+    return None if row is None else row[0]
 
 
 def give_back(tx: Tx, turn_id: str) -> list[str]:

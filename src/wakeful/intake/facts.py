@@ -25,8 +25,13 @@ def arrival_of(what: Draft | Stimulus, now: int) -> Arrival:
         trust=what.trust,
         route=what.route,
         has_home=keys.rest_of(what.session_key) != "activity",
-        is_due=what.not_before is None or what.not_before <= now,
+        is_due=(what.not_before is None or what.not_before <= now) and not _waits(what),
     )
+
+
+def _waits(what: Draft | Stimulus) -> bool:
+    """Tell whether something is to be taken along by a turn of another kind."""
+    return isinstance(what, Draft) and what.is_taken_along
 
 
 def wake_of(stimulus: Stimulus) -> Wake:

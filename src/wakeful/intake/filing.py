@@ -49,7 +49,7 @@ def row_of(
     # What is suppressed is filed as if it waited: only a settlement ends it.
     state = _STATES.get(decision.action, State.PENDING)
     not_before = max(tx.now, draft.not_before or 0)
-    due_at = not_before
+    due_at = NEVER if draft.is_taken_along else not_before
     if state is State.PARKED:
         due_at = NEVER if decision.look_at is None else decision.look_at
     goes_first = decision.action is Action.STEER or decision.interrupt is Interrupt.SUPERSEDE

@@ -38,6 +38,8 @@ def choose(
     head = due[0]
     if head.place is Place.INTERRUPTED:
         return Choice(stimuli=tuple(s for s in due if _is_same_work(s, head)))
+    if head.kind.rule.acknowledges:
+        return Choice(stimuli=tuple(s for s in due if _asks_for_the_same(s, head)))
     if head.kind.rule.joins is not Joins.BY_MODE:
         return Choice(stimuli=(head,))
     drain = RULES[settings_of(head).mode].drain
@@ -64,6 +66,11 @@ def _is_due(stimulus: Stimulus, now: int, debounce_until: int | None) -> bool:
 
 def _is_same_work(stimulus: Stimulus, head: Stimulus) -> bool:
     return stimulus.place is Place.INTERRUPTED and stimulus.turn_id == head.turn_id
+
+
+def _asks_for_the_same(stimulus: Stimulus, head: Stimulus) -> bool:
+    """Tell whether one heartbeat will do for both."""
+    return stimulus.kind is head.kind and stimulus.trust is head.trust
 
 
 def _may_join(stimulus: Stimulus, head: Stimulus, now: int) -> bool:

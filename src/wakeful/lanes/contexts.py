@@ -42,6 +42,8 @@ class Contexts:
 
     def keep(self, session_key: str, context: Context) -> None:
         """Keep a context whose every entry is committed."""
+        if context.is_stale:
+            return
         with self._lock:
             self._kept[session_key] = context
             self._size += context.size
@@ -57,4 +59,4 @@ class Contexts:
             if any(entry.kind is EntryKind.COMPACTION for entry in new):
                 return False
             context.extend(new)
-        return context.hash == session.leaf_hash
+        return context.hash == session.leaf_hash and not context.is_stale

@@ -13,6 +13,7 @@ from wakeful.lanes.choose import Choice
 from wakeful.lanes.contexts import Contexts
 from wakeful.lanes.waiting import Waiting
 from wakeful.prompts import notes
+from wakeful.prompts.heartbeat import asked_again
 from wakeful.store.database import Tx
 from wakeful.tools.tool import Effect
 from wakeful.transcript import entries, overheard, resets, sessions
@@ -30,7 +31,7 @@ from wakeful.turns import asks, tool_calls, turns
 from wakeful.turns.asks import Purpose
 from wakeful.turns.turns import ENDS, End, Interrupt, Phase, Turn, TurnState
 from wakeful.vocabulary.entry import UserBody
-from wakeful.vocabulary.kinds import View
+from wakeful.vocabulary.kinds import Kind, View
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import Stimulus, Trust
 
@@ -78,7 +79,7 @@ class Opening:
             return None  # it was deleted since somebody said that its lane is ready
         assert session is not None
         if lane.turn_id is not None:
-            agent = self._agent_of(session)
+            agent = self._agent_of(session, _kind_of(tx, lane.turn_id))
             if poison.must_wait(tx, lane, agent.config.limits.attempts):
                 return None
             return self._reopen(tx, lane, session, agent, ledger_failures)
@@ -88,13 +89,21 @@ class Opening:
         if choice is None:
             return None
         session, choice = self._begin_anew(tx, session, choice)
-        return self._open(tx, lane, session, self._agent_of(session), choice)
+        agent = self._agent_of(session, choice.stimuli[0].kind)
+        return self._open(tx, lane, session, agent, choice)
 
-    def _agent_of(self, session: Session) -> ReadyAgent:
-        """Return the agent that this session wants now; a reset may have forgotten some choices."""
+    def _agent_of(self, session: Session, kind: Kind | None) -> ReadyAgent:
+        """Return the agent that this session wants now; a reset may have forgotten some choices.
+
+        Heartbeats may have a model of their own.
+        """
         agent = self._agents.get(session.agent_id, session.overrides)
         assert agent is not None
-        return agent
+        model = agent.config.heartbeat.model
+        if model is None or kind is None or not kind.rule.acknowledges:
+            return agent
+        chosen = replace(session.overrides, model=model)
+        return self._agents.get(session.agent_id, chosen) or agent
 
     def undo(self, tx: Tx, session_key: str) -> None:
         """Give back a lane whose opening was committed but not heard of."""
@@ -236,16 +245,17 @@ class Opening:
             opened_at=tx.now,
             claimed_at=tx.now,
             ended_at=None,
-            view=self._view(session, head),
+            view=self._view(session, agent, head),
             granted=self._granted(group),
             reports_to=self._deps.reports_to(tx, head),
         )
 
-    def _view(self, session: Session, head: Stimulus) -> View:
-        view = head.kind.rule.view
-        if view is not View.BY_KEY:
-            return view
-        return View.LIGHT if self._deps.proactive_of(session).light_context else View.FULL
+    def _view(self, session: Session, agent: ReadyAgent, head: Stimulus) -> View:
+        rule = head.kind.rule
+        if rule.view is not View.BY_KEY:
+            return rule.view
+        rules = agent.config.heartbeat if rule.acknowledges else self._deps.proactive_of(session)
+        return View.LIGHT if rules.light_context else View.FULL
 
     def _granted(self, group: Sequence[Stimulus]) -> tuple[str, ...]:
         """Return the tools that each of those who open a turn is granted."""
@@ -266,9 +276,13 @@ class Opening:
         self._show_overheard(commit)
         reopened = [s.id for s in choice.stimuli if s.preemptions]
         shown = entries.shown(tx, commit.session, reopened) if reopened else {}
+        if commit.turn.view is View.LIGHT:
+            shown = dict.fromkeys(shown, False)  # what an earlier turn was shown, it does not see
         new = [stimulus for stimulus in choice.stimuli if not shown.get(stimulus.id)]
         for number, stimulus in enumerate(new, 1):
             text = notes.collected(number, stimulus.text) if choice.form == "collected" else None
+            if stimulus.kind.rule.acknowledges and number > 1:
+                text = asked_again(stimulus.source)
             commit.add_stimulus(stimulus, text, is_again=stimulus.id in shown)
         if any(shown.values()):
             again = [_named(one) for one in choice.stimuli if shown.get(one.id)]
@@ -305,6 +319,11 @@ class Opening:
         commit.publish("turn.resumed", epoch=attempt.claim.epoch, attempt=turn.attempts)
         next = commit.outcome(_go_on(commit, attempt, is_answered=is_answered)).apply(attempt)
         return Opened(attempt=attempt, next=next)
+
+
+def _kind_of(tx: Tx, turn_id: str) -> Kind | None:
+    turn = turns.get_partly(tx, turn_id)
+    return None if turn is None else turn.kind
 
 
 def _go_on(commit: TurnCommit, attempt: TurnAttempt, *, is_answered: bool) -> Next:

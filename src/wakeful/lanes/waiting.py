@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from wakeful.broker import lane_rows, stimuli
 from wakeful.broker.lane_rows import Lane
 from wakeful.broker.stimuli import NEVER
@@ -18,6 +20,7 @@ from wakeful.vocabulary.kinds import Asleep
 from wakeful.vocabulary.stimulus import Priority, State, Stimulus
 
 LIMIT = 200  # stimuli looked at by one claim
+MOST_EVENTS = 50  # that one heartbeat takes along
 
 _WOKEN = Decision(action=Action.SUPPRESS, reason="woken")  # something else ended that sleep
 
@@ -52,8 +55,19 @@ class Waiting:
                 return None
             refused = self._refused(tx, lane, session, sleep, choice)
             if not refused:
-                return choice
+                return self._with_events(tx, choice)
             waiting = [stimulus for stimulus in waiting if stimulus.id not in refused]
+
+    def _with_events(self, tx: Tx, choice: Choice) -> Choice:
+        """Let a heartbeat take along what happened since the last one."""
+        head = choice.stimuli[0]
+        if not head.kind.rule.acknowledges:
+            return choice
+        known = {stimulus.id for stimulus in choice.stimuli}
+        events = stimuli.taken_along(tx, head.session_key, MOST_EVENTS)
+        return replace(
+            choice, stimuli=(*choice.stimuli, *(one for one in events if one.id not in known))
+        )
 
     def _due(self, tx: Tx, lane: Lane) -> list[Stimulus]:
         """Return what may run now, and what a `now` takes along of what waits for the window."""

@@ -111,6 +111,12 @@ def was_sent_in_turn(tx: Tx, turn_id: str, target: str, text: str) -> bool:
     )
 
 
+def has_sent(tx: Tx, turn_id: str) -> bool:
+    """Tell whether a turn has filed anything for anybody."""
+    row = tx.one("SELECT 1 FROM deliveries WHERE turn_id = :turn_id LIMIT 1", turn_id=turn_id)
+    return row is not None
+
+
 # Every target that something waits for, and when its first delivery is due.
 OPEN_TARGETS = (
     "SELECT deliveries.target, deliveries.due_at FROM (SELECT MIN(id) AS id FROM deliveries "

@@ -140,6 +140,7 @@ class AgentBuilder:
                 limits=given.limits,
                 compaction=given.compaction,
                 proactive=given.proactive,
+                heartbeat=given.heartbeat,
                 routes=given.routes,
             )
         except InvalidInput as error:
@@ -162,6 +163,8 @@ class AgentBuilder:
     def _check_models(self, given: AgentSettings) -> None:
         named = {"model": given.model}
         named |= {f"fallback_models[{n}]": one for n, one in enumerate(given.fallback_models)}
+        if given.heartbeat.model is not None:
+            named["heartbeat.model"] = given.heartbeat.model
         for field, model in named.items():
             if self.purpose.needs_secrets:
                 find(model, field, providers=self.providers)

@@ -16,6 +16,7 @@ from wakeful.settings.settings import (
 from wakeful.tools.mcp.options import McpServerSettings
 from wakeful.vocabulary.agent import Limits, ThinkingLevel
 from wakeful.vocabulary.compacting import CompactionRules
+from wakeful.vocabulary.heartbeat import HeartbeatRules
 from wakeful.vocabulary.proactive import ProactiveRules
 from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides
 from wakeful.vocabulary.record import Record
@@ -52,6 +53,7 @@ class AgentSettings(Record):
     limits: Limits = Limits()
     compaction: CompactionRules = CompactionRules()
     proactive: ProactiveRules = ProactiveRules()
+    heartbeat: HeartbeatRules = HeartbeatRules()
     routes: tuple[Route, ...] = ()
 
 

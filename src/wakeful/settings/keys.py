@@ -45,6 +45,27 @@ _PROACTIVE = {
     "daily_turn_budget": _key("Ticks and wakes in 24 hours; 0: any number.", 0, 100_000),
     "light_context": _key("Whether a tick leaves the conversation out."),
 }
+_HOURS = {
+    "start": _key("When they begin, from 00:00 to 23:59."),
+    "end": _key("When they are over, up to 24:00; they may go over midnight."),
+    "timezone": _key("On whose clocks: `user`, `local` (the machine's) or an IANA name."),
+}
+_HEARTBEAT = {
+    "every": _key("How often it looks after things: 30m, 2h; 0: never."),
+    "prompt": _key("What it is asked; default: to follow HEARTBEAT.md of its workspace."),
+    "target": _key("Where its answer goes: `last` (where people spoke last), `none` or a route."),
+    "target.door": _key("The door to send through."),
+    "target.address": _key("Who is addressed there."),
+    "target.thread": _key("The thread of the conversation."),
+    "target.account": _key("The account at the door."),
+    "session": _key("The session in which it looks after things."),
+    "model": _key("Another model for this; default: the session's."),
+    "ack_max_chars": _key("Up to how many characters beside HEARTBEAT_OK say nothing.", 0, 100_000),
+    "include_reasoning": _key("Whether what it thought is sent along."),
+    "light_context": _key("Whether it leaves the conversation out."),
+    "active_hours": _key("The hours in which it does so; default: always."),
+    **{f"active_hours.{name}": key for name, key in _HOURS.items()},
+}
 _AGENT = {
     "model": _key("Its voice: `provider:model`, or `demo`, which needs no network."),
     "fallback_models": _key("Who answers instead when it cannot for now, in this order."),
@@ -87,6 +108,7 @@ _AGENT = {
     "routes[].account": _key("The account at the door."),
     **{f"queue.{name}": key for name, key in _QUEUE.items()},
     **{f"proactive.{name}": key for name, key in _PROACTIVE.items()},
+    **{f"heartbeat.{name}": key for name, key in _HEARTBEAT.items()},
 }
 
 KEYS: dict[str, Key] = {

@@ -106,6 +106,11 @@ class Settings(Record):
     drain_s: float = 30.0  # how long a stop waits for running turns
     watchdog_s: float = 0.0  # end the process if its event loop hangs for so long; 0: never
 
+    @property
+    def zone(self) -> ZoneInfo | None:
+        """The user's zone; None: the machine's."""
+        return ZoneInfo(self.timezone) if self.timezone else None
+
     def __post_init__(self) -> None:
         refuse_out_of_bounds(self.lanes, "lanes")
         refuse_out_of_bounds(self.storm, "storm")

@@ -71,6 +71,11 @@ def get(tx: Tx, timer_id: str) -> Timer | None:
     return None if row is None else TIMERS.read(row)
 
 
+def cancel(tx: Tx, timer_id: str) -> None:
+    """Drop a timer, if it is there."""
+    tx.run("DELETE FROM timers WHERE id = :id", id=timer_id)
+
+
 def forget(tx: Tx, session_key: str) -> None:
     """Drop what is still to come for a session; what is its agent's or a job's stays."""
     tx.run(

@@ -86,6 +86,8 @@ class Session(SessionPolicy):
     compactions: int = 0
     failed_compactions: int = 0  # in this cycle
     context_tokens: int = 0  # as last known
+    last_heartbeat_text: str | None = None  # what people were told by one
+    last_heartbeat_sent_at: int | None = None
 
 
 SESSIONS = RowTable("sessions", Session)
@@ -130,6 +132,17 @@ def get_partly(tx: Tx, key: str) -> Session | None:
 def policies(tx: Tx, keys: Sequence[str]) -> dict[str, SessionPolicy]:
     rows = tx.all(POLICIES.select("WHERE key IN :keys"), keys=list(keys))
     return {row[0]: POLICIES.read(row) for row in rows}
+
+
+def note_heartbeat(tx: Tx, key: str, text: str, now: int) -> None:
+    """Keep what people were told by a heartbeat: the same is not told again for a day."""
+    tx.run(
+        "UPDATE sessions SET last_heartbeat_text = :text, last_heartbeat_sent_at = :now "
+        "WHERE key = :key",
+        key=key,
+        text=text,
+        now=now,
+    )
 
 
 def note_spoken(tx: Tx, sessions: Sequence[SessionPolicy]) -> None:

@@ -18,6 +18,8 @@ from wakeful.tools.toolbox import Toolbox
 from wakeful.vocabulary import compacting, queueing
 from wakeful.vocabulary.agent import AgentConfig, Limits, ThinkingLevel, parse_thinking
 from wakeful.vocabulary.compacting import CompactionRules
+from wakeful.vocabulary.heartbeat import HeartbeatRules
+from wakeful.vocabulary.heartbeat import checked as checked_heartbeat
 from wakeful.vocabulary.proactive import ProactiveRules
 from wakeful.vocabulary.proactive import checked as checked_proactive
 from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides
@@ -29,6 +31,7 @@ from wakeful.workspace import checked_shared
 DEFAULT_LIMITS = Limits()
 DEFAULT_COMPACTION = CompactionRules()
 DEFAULT_PROACTIVE = ProactiveRules()
+DEFAULT_HEARTBEAT = HeartbeatRules()
 
 
 class Agent:
@@ -52,6 +55,7 @@ class Agent:
         limits: Limits = DEFAULT_LIMITS,
         compaction: CompactionRules = DEFAULT_COMPACTION,
         proactive: ProactiveRules = DEFAULT_PROACTIVE,
+        heartbeat: HeartbeatRules = DEFAULT_HEARTBEAT,
         routes: Sequence[Route] = (),
     ) -> None:
         self.id = checked_agent_id(id, "id")
@@ -69,6 +73,7 @@ class Agent:
             limits=limits,
             compaction=compacting.checked(compaction),
             proactive=checked_proactive(proactive),
+            heartbeat=checked_heartbeat(heartbeat, self.id),
             routes=tuple(routes),
             thinking=None if thinking is None else parse_thinking(thinking),
         )

@@ -81,10 +81,15 @@ class StepState:
     """The calls of one reply and what has come of them, passed whole from commit to commit."""
 
     def __init__(
-        self, calls: tuple[ToolCall, ...] = (), settled: Iterable[str] = (), said: str = ""
+        self,
+        calls: tuple[ToolCall, ...] = (),
+        settled: Iterable[str] = (),
+        said: str = "",
+        thought: str = "",
     ) -> None:
         self.calls = calls
         self.said = said  # text beside the calls
+        self.thought = thought  # before it
         self.rests = False  # a result said that the turn should end
         self.positions = {call.id: position for position, call in enumerate(calls)}
         self._open = {call.id: call for call in calls}
@@ -106,7 +111,7 @@ class StepState:
 
     def copy(self) -> "StepState":
         """Return one that a commit may change: it counts once that is on disk."""
-        copied = StepState((), said=self.said)
+        copied = StepState((), said=self.said, thought=self.thought)
         copied.calls, copied.positions = self.calls, self.positions
         copied.rests, copied._open = self.rests, dict(self._open)
         return copied

@@ -13,6 +13,7 @@ from wakeful.store.database import Tx
 from wakeful.transcript import entries, sessions
 from wakeful.transcript.entries import NewEntry
 from wakeful.transcript.sessions import Session
+from wakeful.triggers.heartbeat_answers import heard
 from wakeful.turn.attempt import Fenced, Next, StepState, TurnAttempt
 from wakeful.turn.context import Context
 from wakeful.turn.ending import Ending
@@ -187,14 +188,14 @@ class TurnCommit:
     def write_reply(self, reply: AssistantMessage) -> None:
         """Write a model's reply; it is never asked for again."""
         self.settle_ask(reply)
-        is_silent = not reply.tool_calls and (spoken(reply.text).is_silent or self._is_silent_work)
+        is_silent = self._is_silent(reply)
         is_partial = self.turn.view is View.LIGHT
         self.add(AssistantBody(message=reply, is_silent=is_silent, is_partial=is_partial))
         self._count(counted(reply))
         # The size of what a light turn sees says nothing about its session's.
         tokens = None if is_partial else self.tokens()
         sessions.add_usage(self.tx, self.turn.session_key, reply.usage, tokens)
-        self.step = StepState(reply.tool_calls, said=reply.text)
+        self.step = StepState(reply.tool_calls, said=reply.text, thought=reply.thought)
 
     def settle_ask(self, answer: AssistantMessage) -> None:
         """Settle the question that was asked, and count what its answer used."""
@@ -247,6 +248,16 @@ class TurnCommit:
         self.deps.bus.publish(
             self.tx, kind, turn.session_key, turn_id=turn.id, stimulus_id=stimulus_id, **data
         )
+
+    def _is_silent(self, reply: AssistantMessage) -> bool:
+        """Tell whether nobody hears of a reply; of a heartbeat's, only the last is delivered."""
+        if self.turn.kind.rule.acknowledges and not reply.tool_calls:
+            rules = self.agent.config.heartbeat
+            answer = heard(self.session, rules, reply.text, self.tx.now)
+            return spoken(answer.text).is_silent
+        if reply.tool_calls:
+            return self.turn.kind.rule.acknowledges
+        return spoken(reply.text).is_silent or self._is_silent_work
 
     @property
     def _is_silent_work(self) -> bool:

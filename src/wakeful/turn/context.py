@@ -39,6 +39,7 @@ SPOKEN = frozenset(  # kinds of entries that a model reads
     }
 )
 
+UNSAID = "unsaid"  # the topic of the entry that takes back what its turn wrote
 OF_OUTSIDERS = "the summary of a conversation in which others spoke"
 
 
@@ -62,6 +63,7 @@ class Context:
         self.tokens = 0  # as the model counted them last, and an estimate of what follows
         self.refused: frozenset[str] = frozenset()  # hashes that the provider did not take
         self._counted_from = 0  # what was counted before this depth was another context
+        self.is_stale = False  # something in it has been taken back since
         self._last_user_turn: str | None = None
 
     def extend(self, entries: Iterable[Entry]) -> None:
@@ -70,6 +72,8 @@ class Context:
             self.size += len(entry.body)
             if entry.kind in SPOKEN:
                 self._add(entry, entry.content())
+            elif unsaid_turn(entry) is not None:
+                self.is_stale = True
 
     def begin(self, compacted: Entry, body: CompactionBody) -> None:
         """Begin with the summary of what is no longer shown."""
@@ -119,6 +123,7 @@ def build(branch: str, entries: Sequence[Entry], open_turn_id: str | None = None
         context.begin(*found)
         first_kept = found[1].first_kept_depth
     context.extend(entry for entry in as_edited(entries) if entry.depth >= first_kept)
+    context.is_stale = False
     if entries:
         context.depth, context.hash = entries[-1].depth, entries[-1].hash
     context.messages = mended(context.messages, is_open=_ends_in_turn(entries, open_turn_id))
@@ -128,8 +133,12 @@ def build(branch: str, entries: Sequence[Entry], open_turn_id: str | None = None
 def as_edited(entries: Sequence[Entry]) -> Sequence[Entry]:
     """Return a path as it is read: an edit of the context changes or removes an earlier entry.
 
-    Only files of other programs bring edits; the last one of each entry counts.
+    Only files of other programs bring edits; the last one of each entry counts. A heartbeat of
+    which nobody was told anything leaves no trace.
     """
+    unsaid = {turn_id for entry in entries if (turn_id := unsaid_turn(entry)) is not None}
+    if unsaid:
+        entries = [entry for entry in entries if entry.turn_id not in unsaid]
     if not any(entry.kind is EntryKind.CONTEXT_EDIT for entry in entries):
         return entries
     edits = {
@@ -144,6 +153,15 @@ def as_edited(entries: Sequence[Entry]) -> Sequence[Entry]:
         elif (body := edited(entry.content(), edits[entry.id])) is not None:
             found.append(structs.replace(entry, body=encode_body(body).decode()))
     return found
+
+
+def unsaid_turn(entry: Entry) -> str | None:
+    """Return the turn of which an entry says that nobody was told anything."""
+    if entry.kind is not EntryKind.CUSTOM or UNSAID not in entry.body:
+        return None
+    body = entry.content()
+    is_it = isinstance(body, NoteBody) and body.topic == UNSAID
+    return entry.turn_id if is_it else None
 
 
 def in_view(entries: Sequence[Entry], view: View, turn_id: str | None) -> Sequence[Entry]:

@@ -14,7 +14,7 @@ from wakeful.intake.decide import Action, LaneState, decide
 from wakeful.intake.facts import arrival_of, lane_facts
 from wakeful.prompts import notes
 from wakeful.transcript import resets, sessions
-from wakeful.turn import calls, limits, sizing
+from wakeful.turn import calls, heartbeats, limits, sizing
 from wakeful.turn.attempt import (
     Act,
     Ask,
@@ -158,6 +158,8 @@ def end_interrupted(commit: TurnCommit) -> Ended:
 def end(commit: TurnCommit, how: End) -> Ended:
     """End the turn; its open calls get results, its sentence an entry."""
     calls.skip_open(commit, notes.SKIPPED_STOP)
+    if commit.turn.kind.rule.acknowledges:
+        how = heartbeats.closing(commit, how)
     if how.reply is not None and how.error_kind is not None and not is_compaction(commit.turn):
         commit.say(how.reply, "limit" if how.error_kind == "limit" else "error")
     commit.flush()

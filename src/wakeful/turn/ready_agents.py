@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 from wakeful.models.model import Closeable, Model
 from wakeful.models.unusable import Unusable
@@ -32,6 +33,10 @@ class ReadyAgents:
         model = agent.model if chosen.model is None else self._chosen(agent, chosen.model)
         thinking = None if chosen.thinking is None else ThinkingLevel(chosen.thinking)
         return agent.speaking(model, thinking or agent.config.thinking)
+
+    def workspace_of(self, agent_id: str) -> Path | None:
+        agent = self._agents.get(agent_id)
+        return None if agent is None else agent.workspace
 
     def follow(
         self, agents: Mapping[str, ReadyAgent], resolve_model: ResolveModel | None = None

@@ -28,6 +28,6 @@ def load_step(tx: Tx, session: Session, attempt: TurnAttempt) -> bool:
     reply = [body.message for body in bodies if isinstance(body, AssistantBody)][-1]
     known = tool_calls.of_step(tx, turn.id, turn.step)
     settled = [call_id for call_id, call in known.items() if call.settled_at is not None]
-    attempt.step = StepState(reply.tool_calls, settled, said=reply.text)
+    attempt.step = StepState(reply.tool_calls, settled, said=reply.text, thought=reply.thought)
     attempt.step.rests = any(call.ends_turn for call in known.values())
     return True

@@ -2,6 +2,7 @@
 
 import re
 
+from wakeful.triggers.heartbeat_token import strip_heartbeat_token
 from wakeful.vocabulary.record import Record
 
 TOKENS = ("NO_REPLY", "HEARTBEAT_OK", "[SILENT]")
@@ -22,4 +23,5 @@ def spoken(text: str) -> Deliverable:
     left = text
     while (stripped := _EDGES.sub("", left)) != left:
         left = stripped
+    left = strip_heartbeat_token(left, "message").text
     return Deliverable(text=left if left != text else text, is_silent=not left.strip())

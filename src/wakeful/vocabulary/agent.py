@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from wakeful.vocabulary.compacting import CompactionRules
 from wakeful.vocabulary.errors import InvalidInput
+from wakeful.vocabulary.heartbeat import HeartbeatRules
 from wakeful.vocabulary.proactive import ProactiveRules
 from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides
 from wakeful.vocabulary.record import Record
@@ -53,6 +54,7 @@ class AgentConfig(Record):
     compaction: CompactionRules = CompactionRules()
     proactive: ProactiveRules = ProactiveRules()
     cache_edges_ms: tuple[int, int] = CACHE_EDGES_MS  # of its model: no pause ends between them
+    heartbeat: HeartbeatRules = HeartbeatRules()
 
 
 def parse_thinking(word: str, field: str = "thinking") -> ThinkingLevel:

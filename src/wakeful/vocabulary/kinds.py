@@ -171,6 +171,7 @@ class KindRule(Record):
     is_joinable: bool = True  # others may join the turn that it opened
     supersedes: bool = True  # mode `interrupt` ends what runs; no agent ends a person's turn
     is_of_its_own: bool = False  # an agent woke itself: it may do so only so often in a day
+    acknowledges: bool = False  # its answer may be that nothing is wrong, which nobody must hear
     is_remembered: bool = True  # a long conversation is worth memories before it is compacted
 
     @property
@@ -265,10 +266,11 @@ RULES: dict[Kind, KindRule] = {
         is_remembered=False,
     ),
     Kind.HEARTBEAT: KindRule(
+        acknowledges=True,
         refused=Refused.SUPPRESSED,
         asleep=Asleep.SUPPRESSED,
         answer=Answer.TARGET,
-        view=View.LIGHT,
+        view=View.BY_KEY,
         is_inner=True,
         is_joinable=False,
         is_remembered=False,

@@ -61,6 +61,10 @@ class AssistantMessage(Record, tag="assistant"):
         return "".join(block.text for block in self.content if isinstance(block, Text))
 
     @property
+    def thought(self) -> str:
+        return "\n\n".join(block.text for block in self.content if isinstance(block, Thinking))
+
+    @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
         return tuple(block for block in self.content if isinstance(block, ToolCall))
 

@@ -140,6 +140,7 @@ class Draft(Record):
     display_name: str | None = None  # of the peer or room; None: its door does not say
     subject: str | None = None
     message_id: str | None = None  # what its door calls it: an answer names it
+    is_taken_along: bool = False  # it waits until a heartbeat takes it along
 
     @property
     def mode(self) -> Mode | None:

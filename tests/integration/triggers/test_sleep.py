@@ -153,7 +153,7 @@ async def test_a_turn_that_does_not_end_well_leaves_nobody_asleep() -> None:
     async with runtime:
         turn = await runtime.wait(await runtime.send("rest"))
         count = await asleep(runtime)
-        timers = await runtime.store.read("SELECT 1 FROM timers")
+        timers = await runtime.store.read("SELECT 1 FROM timers WHERE kind = 'sleep'")
 
     assert turn is not None
     assert turn.state is TurnState.STOPPED
@@ -223,7 +223,7 @@ async def test_a_deleted_session_sleeps_no_more() -> None:
         await fall_asleep(runtime)
         await runtime.delete("main")
         count = await asleep(runtime)
-        timers = await runtime.store.read("SELECT 1 FROM timers")
+        timers = await runtime.store.read("SELECT 1 FROM timers WHERE kind = 'sleep'")
 
     assert (count, timers) == (0, [])
 

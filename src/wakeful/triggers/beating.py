@@ -1,0 +1,232 @@
+"""Heartbeats: at regular times an agent looks whether something needs attention.
+
+An agent whose heart beats always has its timer. Firing sets the next one, in step with the last,
+in the commit that files the heartbeat or records why there is none; nothing else moves it.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import tzinfo
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from wakeful.broker import lane_rows, stimuli
+from wakeful.broker.settlement import Settled
+from wakeful.bus.bus import Bus
+from wakeful.gate import halts
+from wakeful.prompts import heartbeat as prompts
+from wakeful.sleeps import sleeps
+from wakeful.store.database import Store, Tx
+from wakeful.timers import timers
+from wakeful.timers.timekeeper import Due
+from wakeful.timers.timers import Timer
+from wakeful.transcript import sessions
+from wakeful.triggers import heartbeat_rows
+from wakeful.triggers.heartbeat_rows import HeartbeatRow, due_after
+from wakeful.triggers.heartbeat_skips import AskedBy, BeatFacts, Tasks, skip_reason
+from wakeful.turns.turns import End, Turn, TurnState
+from wakeful.vocabulary import session_key as keys
+from wakeful.vocabulary.agent import Agents
+from wakeful.vocabulary.errors import NotFound, WakefulError
+from wakeful.vocabulary.heartbeat import HeartbeatRules
+from wakeful.vocabulary.kinds import Kind
+from wakeful.vocabulary.route import Route
+from wakeful.vocabulary.stimulus import OPERATOR, Draft, Priority, Receipt, State, Trust
+from wakeful.workspace import Workspace
+
+TIMER_KIND = "heartbeat"
+SOURCE = "interval"
+WINDOW_MS = 250  # how long one that is asked for waits for more who ask
+
+File = Callable[[Tx, Sequence[Draft]], list[Receipt]]
+Refuse = Callable[[Tx, Draft, str], Receipt]  # files something of which nothing comes, and why
+WorkspaceOf = Callable[[str], Path | None]
+
+
+class Beating:
+    """Sets and fires the timers of heartbeats; the caller holds the lane's lock."""
+
+    def __init__(
+        self, agents: Agents, bus: Bus, file: File, refuse: Refuse, workspace_of: WorkspaceOf
+    ) -> None:
+        self._agents = agents
+        self._bus = bus
+        self._file = file
+        self._refuse = refuse
+        self._workspace_of = workspace_of
+        self.zone: tzinfo | None = None  # the user's; None: the machine's
+
+    def follow(self, zone: tzinfo | None) -> None:
+        """Go by the clocks of this zone where settings mean the user's."""
+        self.zone = zone
+
+    async def reconcile(self, store: Store, agent_ids: Sequence[str]) -> None:
+        """Give each agent whose heart should beat its timer, in step with the last time."""
+        for agent_id in agent_ids:
+            rules = self._rules(agent_id)
+            if rules is not None:
+                await store.transact(
+                    lambda tx, agent_id=agent_id: self.set(tx, agent_id),
+                    locks=[lane_rows.lock(rules.session_of(agent_id))],
+                )
+
+    def set(self, tx: Tx, agent_id: str, *, is_off: bool | None = None) -> None:
+        """Bring the timer in line with the settings and the operator's word, new or as it was."""
+        rules = self._rules(agent_id)
+        assert rules is not None
+        key, every_ms = rules.session_of(agent_id), rules.every_ms
+        row = heartbeat_rows.get(tx, agent_id)
+        if row is None:
+            row = HeartbeatRow(agent_id=agent_id, every_ms=0, phase_at=tx.now)
+        if is_off is not None:
+            row = replace(row, is_off=is_off)
+        is_new = every_ms not in (0, row.every_ms)
+        if is_new:
+            row = replace(row, every_ms=every_ms, phase_at=_first_due(row, every_ms, tx.now))
+        heartbeat_rows.put(tx, row)
+        timer = timers.get(tx, timer_id(agent_id))
+        if not every_ms or row.is_off:
+            timers.cancel(tx, timer_id(agent_id))
+            self._release_events(tx, key)
+        elif is_new:
+            _put(tx, agent_id, key, row.phase_at)
+        elif timer is None:
+            _put(tx, agent_id, key, due_after(row.phase_at, every_ms, tx.now))
+        elif timer.target != key:
+            _put(tx, agent_id, key, timer.due_at)
+
+    def prepare(self, timer: Timer) -> Tasks:
+        """Look whether the file of tasks holds any; it may block."""
+        folder = self._workspace_of(keys.agent_of(timer.target))
+        if folder is None:
+            return Tasks.ABSENT
+        try:
+            text = Workspace(folder).read(prompts.FILE).decode("utf-8", "replace")
+        except NotFound:
+            return Tasks.ABSENT
+        except WakefulError:
+            return Tasks.SOME  # somebody wanted something: the agent is told what went wrong
+        return Tasks.SOME if prompts.has_tasks(text) else Tasks.NONE
+
+    def fire(self, tx: Tx, dues: Sequence[Due[Tasks]]) -> None:
+        """Set the next timer, then file the heartbeat, or why there is none."""
+        for due in dues:
+            agent_id = keys.agent_of(due.timer.target)
+            rules, row = self._rules(agent_id), heartbeat_rows.get(tx, agent_id)
+            if rules is None or row is None:
+                heartbeat_rows.note(tx, agent_id, "skipped:disabled")
+                continue  # the agent is gone; should it come back, it goes on in step
+            if rules.every_ms and not row.is_off:
+                heartbeat_rows.put(tx, replace(row, phase_at=due.timer.due_at))
+                next_at = due_after(due.timer.due_at, rules.every_ms, tx.now)
+                _put(tx, agent_id, rules.session_of(agent_id), next_at)
+            self._beat(tx, agent_id, AskedBy.TIMER, SOURCE, due.fact)
+
+    def ask(self, tx: Tx, agent_id: str, asked_by: AskedBy, source: str) -> Receipt:
+        """File a heartbeat that somebody wants now; a moment later it takes along all who ask."""
+        return self._beat(tx, agent_id, asked_by, source, Tasks.SOME)
+
+    def on_settled(self, tx: Tx, settled: Sequence[Settled]) -> None:
+        """Tell of the heartbeats that asked no model, and why."""
+        for one in settled:
+            is_skipped = one.kind is not None and one.kind.rule.acknowledges
+            if not is_skipped or one.state is not State.SUPPRESSED:
+                continue
+            agent_id = keys.agent_of(one.session_key)
+            heartbeat_rows.note(tx, agent_id, f"skipped:{one.reason}")
+            timer = timers.get(tx, timer_id(agent_id))
+            self._bus.publish(
+                tx,
+                "heartbeat.skipped",
+                one.session_key,
+                stimulus_id=one.id,
+                reason=one.reason,
+                next_due_at=None if timer is None else timer.due_at,
+            )
+
+    def on_ended(self, tx: Tx, turn: Turn, how: End) -> None:
+        """Keep what came of a heartbeat."""
+        if not turn.kind.rule.acknowledges or how.state is TurnState.PREEMPTED:
+            return  # a preempted one is picked up again
+        outcome = (how.reason or "sent") if how.state is TurnState.DONE else "failed"
+        heartbeat_rows.note(tx, turn.agent_id, outcome)
+
+    def _beat(self, tx: Tx, agent_id: str, asked_by: AskedBy, source: str, tasks: Tasks) -> Receipt:
+        rules = self._rules(agent_id)
+        assert rules is not None
+        key = rules.session_of(agent_id)
+        draft = Draft(
+            session_key=key,
+            text=rules.prompt or prompts.PROMPT,
+            kind=Kind.HEARTBEAT,
+            priority=Priority.LATER,
+            trust=Trust.OPERATOR,
+            owner=OPERATOR,
+            source=source,
+            route=_target(tx, rules, key),
+            not_before=None if asked_by is AskedBy.TIMER else _window(tx, key),
+        )
+        reason = skip_reason(self._facts(tx, agent_id, rules, tasks), asked_by)
+        if reason is not None:
+            return self._refuse(tx, draft, reason)
+        (receipt,) = self._file(tx, [draft])
+        return receipt
+
+    def _facts(self, tx: Tx, agent_id: str, rules: HeartbeatRules, tasks: Tasks) -> BeatFacts:
+        key = rules.session_of(agent_id)
+        row, lane = heartbeat_rows.get(tx, agent_id), lane_rows.get(tx, key)
+        hours = rules.active_hours
+        is_running = lane is not None and lane.turn_id is not None
+        return BeatFacts(
+            is_on=rules.every_ms > 0 and not (row is not None and row.is_off),
+            is_active_hour=hours is None or hours.cover(tx.now, self.zone),
+            is_halted=halts.is_halted(tx, agent_id),
+            is_asleep=sleeps.get(tx, key) is not None,
+            is_busy=is_running or stimuli.count_said(tx, key) > 0,
+            has_event=bool(stimuli.taken_along(tx, key, 1)),
+            tasks=tasks,
+            has_own_prompt=rules.prompt is not None,
+        )
+
+    def _rules(self, agent_id: str) -> HeartbeatRules | None:
+        config = self._agents.find(agent_id)
+        return None if config is None else config.heartbeat
+
+    def _release_events(self, tx: Tx, key: str) -> None:
+        """Let what waits for a heartbeat open turns of its own: there will be none."""
+        if stimuli.release_taken_along(tx, key):
+            lane_rows.touch(tx, key)
+
+
+def _first_due(row: HeartbeatRow, every_ms: int, now: int) -> int:
+    """Return when it beats after its interval was changed: so long after the last time."""
+    if row.every_ms == 0:
+        return now + every_ms
+    last = row.phase_at if row.last_run_at is None else row.last_run_at
+    return max(now, last + every_ms)
+
+
+def timer_id(agent_id: str) -> str:
+    return f"{TIMER_KIND} {agent_id}"
+
+
+def _put(tx: Tx, agent_id: str, key: str, due_at: int) -> None:
+    timers.put(
+        tx,
+        Timer(
+            id=timer_id(agent_id), due_at=due_at, kind=TIMER_KIND, target=key, owner_kind="agent"
+        ),
+    )
+
+
+def _target(tx: Tx, rules: HeartbeatRules, key: str) -> Route | None:
+    """Return where the answer goes: where people spoke last, a route of its own, or nowhere."""
+    if isinstance(rules.target, Route):
+        return rules.target
+    session = sessions.policies(tx, [key]).get(key) if rules.target == "last" else None
+    return None if session is None else session.route
+
+
+def _window(tx: Tx, key: str) -> int:
+    """Return when one that is asked for starts: with those who have asked already."""
+    return stimuli.next_acknowledged(tx, key) or tx.now + WINDOW_MS
