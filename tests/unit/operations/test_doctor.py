@@ -155,7 +155,8 @@ def test_a_program_of_an_mcp_server_that_is_missing_is_told(tmp_path: Path):
 async def test_a_session_of_another_release_is_named(home: Path):
     assert found(home, "sessions").health is Verdict.OK
     store = await open_store(home / "wakeful.db", clock=SystemClock())
-    await store.transact(lambda tx: tx.run('UPDATE sessions SET queue = \'{"mode":"x"}\''))
+    spoilt = "UPDATE sessions SET queue = '{\"mode\":\"x\"}' WHERE key LIKE '%:main'"
+    await store.transact(lambda tx: tx.run(spoilt))
     await store.close()
 
     finding = found(home, "sessions")

@@ -88,7 +88,7 @@ def test_every_key_arrives_where_it_belongs():
             "agents:\n  main:\n    modle: demo",
             ":3: agents.main.modle: unknown key; did you mean 'model'? valid: model, "
             "fallback_models, thinking, instructions, instructions_file, workspace, "
-            "shared_files, tools, mcp, queue, limits, compaction, proactive, routes",
+            "shared_files, tools, mcp, queue, limits, compaction, proactive, heartbeat, routes",
         ),
         (
             "hooks: {}",
@@ -126,6 +126,49 @@ def test_every_key_arrives_where_it_belongs():
         (
             "agents: {main: {tools: [hammer]}}",
             ":1: agents.main.tools[0]: must be one of current_time, ",
+        ),
+        (
+            "agents: {main: {heartbeat: {every: 5}}}",
+            ":1: agents.main.heartbeat.every: must have a unit, such as 5m or 5h; 0 turns it off",
+        ),
+        (
+            "agents: {main: {heartbeat: {every: 30s}}}",
+            ":1: agents.main.heartbeat.every: must be from 1m to 366d, or 0",
+        ),
+        (
+            "agents: {main: {heartbeat: {every: soon}}}",
+            ":1: agents.main.heartbeat.every: must be a number with a unit, such as 90s, 30m",
+        ),
+        (
+            'agents: {main: {heartbeat: {active_hours: {start: "25:00", end: "08:00"}}}}',
+            ":1: agents.main.heartbeat.active_hours.start: must be a time from 00:00 to 23:59",
+        ),
+        (
+            'agents: {main: {heartbeat: {active_hours: {start: "08:00"}}}}',
+            ":1: agents.main.heartbeat.active_hours",
+        ),
+        (
+            "agents:\n  main:\n    heartbeat:\n      active_hours:\n        start: '08:00'\n"
+            "        end: '24:00'\n        timezone: Mars/Base",
+            ":7: agents.main.heartbeat.active_hours.timezone: must be user, local or an IANA name",
+        ),
+        (
+            "agents: {main: {heartbeat: {target: somewhere}}}",
+            ":1: agents.main.heartbeat.target: must be",
+        ),
+        (
+            "agents: {main: {heartbeat: {session: 'agent:other:main'}}}",
+            ":1: agents.main.heartbeat.session: must be a session of the agent 'main'",
+        ),
+        (
+            "agents: {main: {heartbeat: {model: gpt}}}",
+            ":1: agents.main.heartbeat.model: must be 'demo'",
+        ),
+        ("agents: {main: {proactive: {jitter_pct: 101}}}", ":1: agents.main.proactive.jitter_pct:"),
+        (
+            "agents: {main: {proactive: {tick_interval_secs: 10}}}",
+            ":1: agents.main.proactive.tick_interval_secs: must be at least 60, not 10; "
+            "'allow_short_intervals: true' permits it",
         ),
         ("agents: {main: {limits: {steps: 0}}}", ":1: agents.main.limits.steps: must be from 1"),
         (

@@ -26,7 +26,7 @@ automation.bound    when-idle  -   no     -   -   parks      runs       session 
 automation.isolated when-idle  -   no     -   -   parks      runs       post      fresh job
 wake                when-idle  -   no     -   -   suppressed ends       session   full  turn
 tick                when-idle  -   no     -   -   suppressed suppressed session   by-key turn
-heartbeat           when-idle  -   no     -   -   suppressed suppressed target    light turn
+heartbeat           when-idle  -   no     -   -   suppressed suppressed target    by-key turn
 system.event        heartbeat  -   no     -   -   parks      waits      target    full  turn
 system.digest       when-idle  -   no     -   -   parks      runs       activity  full  turn
 system.post         when-idle  -   no     -   -   never      runs       session   full  turn
