@@ -325,6 +325,12 @@ class Runtime:
         """Note what people have read; return how many entries are left unread."""
         return (await self.services.acts.see(self._key(session), entry_id)).unread
 
+    async def tell(self, text: str, *, agent: str = "main", source: str = "program") -> Receipt:
+        """Tell an agent what happened: it reads that with its next heartbeat."""
+        return await self.services.heartbeats.file_event(
+            agent, _text(text, "text"), source=_text(source, "source")
+        )
+
     async def reset(self, session: str = "main") -> ResetDone:
         """Begin a new transcript; while a turn is open, with the next one."""
         return await self.services.acts.reset(self._key(session))

@@ -20,6 +20,7 @@ from wakeful.triggers.sleep_acts import SleepActs
 from wakeful.views.agents import AgentView
 from wakeful.views.attachments import AttachmentView
 from wakeful.views.deliveries import DeliveryView
+from wakeful.views.heartbeats import HeartbeatView
 from wakeful.views.lanes import LaneView
 from wakeful.views.ledger import LedgerView
 from wakeful.views.notices import NoticeView
@@ -45,6 +46,7 @@ class Views:
     agents: AgentView
     attachments: AttachmentView
     deliveries: DeliveryView
+    heartbeats: HeartbeatView
     lanes: LaneView
     ledger: LedgerView
     notices: NoticeView

@@ -9,6 +9,7 @@ from wakeful.store.database import Store
 from wakeful.views.agents import AgentCard, AgentView
 from wakeful.views.attachments import AttachmentView
 from wakeful.views.deliveries import DeliveryView
+from wakeful.views.heartbeats import HeartbeatView
 from wakeful.views.lanes import LaneView
 from wakeful.views.ledger import LedgerView
 from wakeful.views.notices import NoticeView
@@ -26,15 +27,16 @@ Cards = Mapping[str, Callable[[], AgentCard]]  # what each agent is now, by its 
 
 def views_over(store: Store, bus: Bus, clock: Clock, bindings: Bindings, cards: Cards) -> Views:
     """Build every view over a store: of a runtime, or of a database that is only read."""
-    sessions = SessionView(store)
+    sessions, heartbeats = SessionView(store), HeartbeatView(store)
     return Views(
         store=store,
         bus=bus,
         clock=clock,
         bindings=bindings,
-        agents=AgentView(store, cards),
+        agents=AgentView(store, cards, heartbeats),
         attachments=AttachmentView(store),
         deliveries=DeliveryView(store),
+        heartbeats=heartbeats,
         lanes=LaneView(store, clock),
         ledger=LedgerView(store),
         notices=NoticeView(store),

@@ -32,6 +32,7 @@ VERBS: Mapping[str, str] = {
     "resume": "switch:resume",
     "sleep": "rest:sleep",
     "wake": "rest:wake",
+    "heartbeat": "rest:heartbeat",
     "sessions list": "look:list_sessions",
     "sessions show": "look:show_session",
     "sessions search": "search:search",

@@ -1,4 +1,4 @@
-"""`sleep`, `wake`: let a session rest, and end its rest."""
+"""`sleep`, `wake`, `heartbeat`: let a session rest, end its rest, look after things."""
 
 from typing import Annotated, Any
 
@@ -31,3 +31,22 @@ def wake(desk: CliContext, session: SessionName) -> None:
     else:
         line = f"{safe(session)} was not woken: {woken['reason']}"
     desk.out.data(woken, [line])
+
+
+def heartbeat(
+    desk: CliContext,
+    action: Annotated[str, typer.Argument(help="on, off or now.")],
+    agent: Annotated[str, typer.Argument(help="Whose.")] = "main",
+) -> None:
+    """Turn an agent's heartbeat on or off, or ask for one now."""
+    at = f"/api/agents/{segment(agent)}/heartbeat"
+    found: dict[str, Any] = desk.needed_server().post(at, {"action": action})
+    if "outcome" in found:
+        why = f": {safe(found['reason'])}" if found.get("reason") else ""
+        line = f"a heartbeat of {safe(agent)} is {found['outcome']}{why}"
+    elif found["enabled"]:
+        due = desk.how_long(found["next_due_at"])
+        line = f"the heartbeat of {safe(agent)} is on, every {found['every']}; the next {due}"
+    else:
+        line = f"the heartbeat of {safe(agent)} is off"
+    desk.out.data(found, [line])

@@ -23,6 +23,7 @@ KINDS = (
         "delivery",
         "timer",
         "sleep",
+        "heartbeat",
         "notice",
         "storm",
         "loop",

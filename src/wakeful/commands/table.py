@@ -4,7 +4,7 @@ import re
 from difflib import get_close_matches
 
 from wakeful.access.principal import Principal
-from wakeful.commands import control, conversation, looking, queue_words, sleeping
+from wakeful.commands import control, conversation, heartbeats, looking, queue_words, sleeping
 from wakeful.commands.command import Caller, Command, CommandEffect, Deed, Who, saying
 from wakeful.services import Services
 from wakeful.vocabulary.errors import InvalidInput
@@ -128,6 +128,13 @@ _COMMANDS = (
         help="End the sleep of this session.",
         who=Who.OPERATOR,
         plan=sleeping.wake,
+    ),
+    Command(
+        name="heartbeat",
+        arguments="[on | off | now]",
+        help="Show when this agent looks after things by itself, turn that on or off, or ask now.",
+        who=Who.OPERATOR,
+        plan=heartbeats.heartbeat,
     ),
     Command(
         name="resume",

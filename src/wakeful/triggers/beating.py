@@ -64,7 +64,7 @@ class Beating:
         """Give each agent whose heart should beat its timer, in step with the last time."""
         for agent_id in agent_ids:
             rules = self._rules(agent_id)
-            if rules is not None:
+            if rules is not None and not await _is_set(store, agent_id, rules):
                 await store.transact(
                     lambda tx, agent_id=agent_id: self.set(tx, agent_id),
                     locks=[lane_rows.lock(rules.session_of(agent_id))],
@@ -196,6 +196,22 @@ class Beating:
         """Let what waits for a heartbeat open turns of its own: there will be none."""
         if stimuli.release_taken_along(tx, key):
             lane_rows.touch(tx, key)
+
+
+async def _is_set(store: Store, agent_id: str, rules: HeartbeatRules) -> bool:
+    """Tell whether there is nothing to change: most starts find everything as it should be."""
+    found = await store.read(
+        "SELECT heartbeats.every_ms, heartbeats.is_off, timers.target FROM heartbeats "
+        "LEFT JOIN timers ON timers.id = :timer_id WHERE heartbeats.agent_id = :agent_id",
+        agent_id=agent_id,
+        timer_id=timer_id(agent_id),
+    )
+    if not found:
+        return False
+    every_ms, is_off, target = found[0]
+    if is_off or not rules.every_ms:
+        return target is None
+    return every_ms == rules.every_ms and target == rules.session_of(agent_id)
 
 
 def _first_due(row: HeartbeatRow, every_ms: int, now: int) -> int:

@@ -27,8 +27,3 @@ def heard(session: Session, rules: HeartbeatRules, said: str, now: int) -> Heard
     if is_recent and text == session.last_heartbeat_text:
         return Heard(text="", reason=DUPLICATE)
     return Heard(text=text)
-
-
-def with_reasoning(text: str, thought: str) -> str:
-    """Return an answer below what led to it."""
-    return f"Reasoning:\n{thought.strip()}\n\n{text}" if thought.strip() else text

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from wakeful.outbox import outbox
 from wakeful.transcript import sessions
-from wakeful.triggers.heartbeat_answers import ACKNOWLEDGED, heard, with_reasoning
+from wakeful.triggers.heartbeat_answers import ACKNOWLEDGED, heard
 from wakeful.turn.commit import TurnCommit
 from wakeful.turn.context import UNSAID
 from wakeful.turn.silence import spoken
@@ -34,5 +34,10 @@ def _answered(commit: TurnCommit, how: End) -> End:
     sessions.note_heartbeat(commit.tx, commit.session.key, answer.text, now)
     told = answer.text
     if is_done and rules.include_reasoning:
-        told = with_reasoning(told, commit.step.thought)
+        told = _with_reasoning(told, commit.step.thought)
     return replace(how, reply=told)
+
+
+def _with_reasoning(text: str, thought: str) -> str:
+    """Return an answer below what led to it."""
+    return f"Reasoning:\n{thought.strip()}\n\n{text}" if thought.strip() else text

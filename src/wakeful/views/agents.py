@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from wakeful.gate import halts
 from wakeful.store.database import Store
 from wakeful.timers import timers
+from wakeful.views.heartbeats import HeartbeatStatus, HeartbeatView
 from wakeful.vocabulary.agent import AgentConfig
 from wakeful.vocabulary.errors import NotFound
 from wakeful.vocabulary.record import Record
@@ -60,14 +61,21 @@ class AgentStatus(Record):
     is_halted: bool
     lanes: Mapping[str, int]  # running, waiting; idle: up to 1000
     sleeps: Sequence[AsleepSession]
+    heartbeat: HeartbeatStatus
     next_wake_at: int | None
 
 
 class AgentView:
     """Reads what the agents of this runtime are doing."""
 
-    def __init__(self, store: Store, cards: Mapping[str, Callable[[], AgentCard]]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        cards: Mapping[str, Callable[[], AgentCard]],
+        heartbeats: HeartbeatView,
+    ) -> None:
         self._store = store
+        self._heartbeats = heartbeats
         self._cards = cards
 
     def follow(self, cards: Mapping[str, Callable[[], AgentCard]]) -> None:
@@ -112,5 +120,6 @@ class AgentView:
                 "idle": max(0, every - running - waiting),
             },
             sleeps=sleeps,
+            heartbeat=await self._heartbeats.of(agent_id, card.config.heartbeat),
             next_wake_at=min((at for at in (ready_at, timer_at) if at is not None), default=None),
         )

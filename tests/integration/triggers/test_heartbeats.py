@@ -338,9 +338,8 @@ async def test_one_that_was_asked_for_waits_until_its_session_is_idle() -> None:
 async def test_events_wait_for_a_heartbeat_which_takes_them_along(tmp_path: Path) -> None:
     clock, model = ManualClock(), Scripted(["HEARTBEAT_OK"])
     async with beating(model, clock, HeartbeatRules(), workspace=tmp_path) as runtime:
-        heart = runtime.services.heartbeats
         for text in ("the build is done", "the disk is full"):
-            await heart.file_event("main", text, source="cron:watch")
+            await runtime.tell(text, source="cron:watch")
         before = await runtime.store.read(
             "SELECT state FROM stimuli WHERE kind = 'system.event' ORDER BY id"
         )
@@ -365,7 +364,7 @@ async def test_events_wait_for_a_heartbeat_which_takes_them_along(tmp_path: Path
 async def test_where_no_heart_beats_an_event_opens_its_own_turn() -> None:
     clock, model = ManualClock(), Scripted(["noted"])
     async with beating(model, clock, HeartbeatRules(every=0)) as runtime:
-        await runtime.services.heartbeats.file_event("main", "the disk is full", source="cron:w")
+        await runtime.tell("the disk is full")
         await seen(runtime, "turn.finished", 1)
 
     assert model.requests[0].messages[-1].text.endswith("the disk is full")

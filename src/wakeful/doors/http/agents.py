@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from wakeful.doors.http.endpoint import Call, Endpoint, Given, Nothing
+from wakeful.doors.http.heartbeats import HeartbeatShape
 from wakeful.doors.http.shapes import Page, shaped, time_or_none
 from wakeful.gate.halts import EVERYTHING
 from wakeful.services import Services, Views
@@ -45,6 +46,7 @@ class AgentShape(Record):
     is_halted: bool
     lanes: Mapping[str, int]
     sleep: Sequence[SleepShape]
+    heartbeat: HeartbeatShape
     budget: None  # there is none yet
     next_wake_at: datetime | None
 
@@ -155,6 +157,7 @@ def _shape(status: AgentStatus) -> AgentShape:
         is_halted=status.is_halted,
         lanes=status.lanes,
         sleep=[shaped(SleepShape, sleep) for sleep in status.sleeps],
+        heartbeat=shaped(HeartbeatShape, status.heartbeat),
         budget=None,
         next_wake_at=time_or_none(status.next_wake_at),
     )

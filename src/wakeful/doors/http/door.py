@@ -14,6 +14,7 @@ from wakeful.doors.http.events import Events
 from wakeful.doors.http.forwarding import Proxies
 from wakeful.doors.http.guard import Guard, GuardRules
 from wakeful.doors.http.health import HealthRoutes, Probe
+from wakeful.doors.http.heartbeats import HeartbeatEndpoints
 from wakeful.doors.http.logins import Logins
 from wakeful.doors.http.messages import Messages
 from wakeful.doors.http.mounts import Mount, Mounts
@@ -59,6 +60,7 @@ def rows(
         AgentEndpoints(views),
         Halts(services),
         SleepEndpoints(services),
+        HeartbeatEndpoints(services),
         NoticeEndpoints(views),
         TokenEndpoints(services.credentials),
         Logins(services),
