@@ -7,6 +7,7 @@ import typer
 
 from wakeful.cli.client import segment
 from wakeful.cli.context import CliContext
+from wakeful.cli.entries import brief, said
 from wakeful.cli.exits import Missing
 from wakeful.cli.output import BOLD, DIM, safe, safe_lines
 from wakeful.cli.session_names import session_path
@@ -145,11 +146,11 @@ def _agent_lines(agent: dict[str, Any]) -> Iterator[str]:
     for name, value in agent.items():
         items = cast("list[Any]", value) if isinstance(value, list) else []
         if not any(isinstance(item, dict) for item in items):
-            yield f"{name}: {safe(_brief(value))}"
+            yield f"{name}: {safe(brief(value))}"
             continue
         yield f"{name}:"
         for item in items:
-            yield f"  {safe(_brief(item), 400)}"
+            yield f"  {safe(brief(item), 400)}"
 
 
 _AGENT_HEAD = ["agent", "model", "state", "next wake"]
@@ -181,33 +182,10 @@ def _conversation_lines(desk: CliContext, card: dict[str, Any], *, ids: bool) ->
 
 
 def _entry_lines(desk: CliContext, entry: dict[str, Any], *, ids: bool) -> Iterator[str]:
-    body: dict[str, Any] = entry["body"]
-    who, text = _said(body, entry["kind"])
+    who, text = said(entry)
     at = f"{desk.when(entry['at'])} {entry['id']}" if ids else desk.when(entry["at"])
     yield f"{desk.out.styled(safe(who), BOLD)} {desk.out.styled(at, DIM)}"
     yield safe_lines(text)
-
-
-def _said(body: dict[str, Any], kind: str) -> tuple[str, str]:
-    match body.get("type"):
-        case "user":
-            return str(body.get("source") or "user"), str(body.get("text", ""))
-        case "assistant":
-            blocks: list[dict[str, Any]] = body.get("message", {}).get("content", [])
-            return "agent", "\n".join(filter(None, map(_block, blocks)))
-        case "tool":
-            message: dict[str, Any] = body.get("message", {})
-            return f"tool {message.get('name', '')}".strip(), str(message.get("text", ""))
-        case "note":
-            return str(body.get("topic") or "note"), str(body.get("text", ""))
-        case _:
-            return kind, str(body.get("text") or body.get("summary") or "")
-
-
-def _block(block: dict[str, Any]) -> str:
-    if "arguments" in block:
-        return f"→ {block.get('name')}({_brief(block['arguments'])})"
-    return "" if block.get("type") == "thinking" else str(block.get("text", ""))
 
 
 def _server_lines(found: list[dict[str, Any]]) -> Iterator[str]:
@@ -217,15 +195,6 @@ def _server_lines(found: list[dict[str, Any]]) -> Iterator[str]:
         if server["state"] != "up":
             why = "".join(f": {safe(problem, 200)}" for problem in server["problems"][:1])
             yield f"MCP server {safe(name)} is {server['state']}{why}"
-
-
-def _brief(value: Any) -> str:
-    if isinstance(value, dict):
-        pairs = cast("dict[str, Any]", value).items()
-        return ", ".join(f"{name}={_brief(one)}" for name, one in pairs)
-    if isinstance(value, list):
-        return ", ".join(map(_brief, cast("list[Any]", value)))
-    return "–" if value is None else str(value)
 
 
 def _why_lines(desk: CliContext, answer: Any) -> Iterator[str]:
