@@ -12,7 +12,7 @@ from wakeful.cli.client import segment
 from wakeful.cli.context import CliContext
 from wakeful.cli.exits import CommandFailed
 from wakeful.cli.look import SessionName
-from wakeful.cli.output import safe
+from wakeful.cli.output import counted, safe
 from wakeful.cli.transfer import STREAM, target_of
 
 UNKNOWN = "application/octet-stream"
@@ -45,12 +45,12 @@ def take(desk: CliContext, session: SessionName, id: Id, output: Target = STREAM
             target.write(part)
             size += len(part)
     if output != STREAM:
-        desk.out.data({"file": output, "bytes": size}, [f"{output} has {size} bytes"])
+        desk.out.data({"file": output, "bytes": size}, [f"{output} has {counted(size, 'byte')}"])
 
 
 def _line(one: dict[str, Any]) -> str:
     kind = safe(one["media_type"], 80)
-    return f"{one['id']}  {safe(one['name'], 80)}  ({kind}, {one['size']} bytes)"
+    return f"{one['id']}  {safe(one['name'], 80)}  ({kind}, {counted(one['size'], 'byte')})"
 
 
 def read_files(paths: Sequence[Path]) -> list[dict[str, str]]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, cast
 
-from wakeful.cli.output import safe
+from wakeful.cli.output import counted, safe
 
 ID_DIGITS = 16  # as the ledgers have them; importing theirs would make every verb slower
 _ENDED = ("aborted", "error")  # replies that people read and models do not
@@ -61,7 +61,8 @@ def _compaction(body: dict[str, Any]) -> str:
     summary = str(body.get("summary") or "")
     if body.get("undoes"):
         return "\n".join(filter(None, ("what was compacted is shown again", summary)))
-    reason = (body.get("details") or {}).get("reset")
+    details: dict[str, Any] = body.get("details") or {}
+    reason = details.get("reset")
     return summary or f"the conversation begins anew{f': {reason}' if reason else ''}"
 
 
@@ -89,4 +90,4 @@ def _note(kind: str, body: dict[str, Any]) -> tuple[str, str]:
 def _attached(one: dict[str, Any]) -> str:
     name, kind = safe(str(one.get("name", "")), 80), safe(str(one.get("media_type", "")), 80)
     attachment_id = str(one.get("hash", ""))[:ID_DIGITS]
-    return f"[attached: {name} ({kind}, {one.get('size')} bytes), {attachment_id}]"
+    return f"[attached: {name} ({kind}, {counted(one.get('size', 0), 'byte')}), {attachment_id}]"

@@ -9,7 +9,7 @@ from wakeful.cli.client import segment
 from wakeful.cli.context import CliContext
 from wakeful.cli.entries import brief, said
 from wakeful.cli.exits import Missing
-from wakeful.cli.output import BOLD, DIM, safe, safe_lines
+from wakeful.cli.output import BOLD, DIM, counted, safe, safe_lines
 from wakeful.cli.session_names import session_path
 from wakeful.cli.times import money
 from wakeful.operations import server_note
@@ -203,7 +203,7 @@ def _why_lines(desk: CliContext, answer: Any) -> Iterator[str]:
         turn = link["turn"]
         if depth:
             yield "which was caused by"
-        told = f"{turn['state']}, {_steps(turn['steps'])}{_lives(turn, link)}"
+        told = f"{turn['state']}, {counted(turn['steps'], 'step')}{_lives(turn, link)}"
         yield f"{turn['id']} in {turn['session_key']}: {told}"
         yield from _cause_lines(desk, link)
         for ask in link.get("asks", []):
@@ -236,7 +236,3 @@ def _lives(turn: dict[str, Any], link: dict[str, Any]) -> str:
     again = f", begun {attempts} times" if attempts > 1 else ""
     cost = turn.get("cost")
     return f"{again}, {money(cost)}" if cost else again
-
-
-def _steps(count: int) -> str:
-    return f"{count} step{'' if count == 1 else 's'}"

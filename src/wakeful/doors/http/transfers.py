@@ -38,7 +38,8 @@ class ImportQuery(Given):
 class ImportShape(Record):
     """What became of a file; `told` has the first hundred of its troubles.
 
-    `unknown` counts lines of kinds that nobody here reads; they leave with the next export.
+    `unknown` counts lines of kinds that nobody here reads, `unread_blocks` pieces of messages
+    that no model is shown; they leave with the next export.
     """
 
     session_key: str
@@ -48,6 +49,7 @@ class ImportShape(Record):
     troubles: int
     told: Sequence[Trouble]
     unknown: int = 0
+    unread_blocks: int = 0
 
 
 class Transfers:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from wakeful.transcript.jsonl import images, writing
+from wakeful.transcript.jsonl.claude_code import KEPT_AS, ClaudeCode, is_theirs
 from wakeful.transcript.jsonl.numbers import Numbers
 from wakeful.transcript.jsonl.reading import (
     LEAF,
@@ -19,6 +20,7 @@ from wakeful.transcript.jsonl.reading import (
     parse,
     read,
     time_of,
+    unread_blocks,
 )
 from wakeful.transcript.jsonl.references import references, renamed
 from wakeful.transcript.jsonl.splitting import LONGEST_LINE, Piece
@@ -93,6 +95,10 @@ class File:
         self.troubles: list[Trouble] = []
         self.trouble_count = 0
         self.unknown_count = 0  # lines that are kept, and that nobody here reads
+        self.understood = 0  # entries of kinds that are known here
+        self.unread_blocks = 0  # of what was said, that no model reads
+        self._translation: ClaudeCode | None = None
+        self._line = 0
         self._prefix = prefix_of(transcript_id)
         self._version: int | None = None
         self._numbers = Numbers()
@@ -102,23 +108,49 @@ class File:
         self._last: int | None = None
         self._last_at = 0
 
-    def understand(self, pieces: Sequence[Piece]) -> list[Found]:
-        """Return the entries of these lines."""
-        found = map(self._understood, pieces)
-        return [entry for entry in found if entry is not None]
+    def understand(self, pieces: Sequence[Piece], *, is_end: bool = False) -> list[Found]:
+        """Return the entries of these lines; the last of a file may still wait for its end."""
+        found = [entry for piece in pieces for entry in self._understood(piece)]
+        if is_end and self._translation is not None:
+            last = Piece(self._line, b"", has_end=True, is_too_long=False)
+            found += self._translated(last, self._translation.end())
+        return found
 
     def id_of(self, number: int) -> str:
         return f"{self._prefix}{number:08x}{self._tails[number]:08x}"
 
-    def _understood(self, piece: Piece) -> Found | None:
+    def _understood(self, piece: Piece) -> list[Found]:
+        self._line = piece.number
         if piece.is_too_long:
             self._tell(piece, f"longer than {LONGEST_LINE} bytes")
-            return None
+            return []
         try:
             line = parse(piece.text)
         except Unreadable as why:
             self._tell(piece, str(why) if piece.has_end else "cut off")
-            return None
+            return []
+        if self._version is None and self._translation is None and is_theirs(line):
+            self._translation = ClaudeCode()
+        if self._translation is not None:
+            return self._translated(piece, self._translation.take(line))
+        found = self._of_line(piece, line)
+        return [] if found is None else [found]
+
+    def _translated(self, piece: Piece, lines: Sequence[Object]) -> list[Found]:
+        """Return the entries of lines that say what a line of another format does."""
+        found: list[Found] = []
+        for line in lines:
+            text = _encode(line)
+            same = Piece(piece.number, text, has_end=True, is_too_long=False)
+            try:
+                entry = self._of_line(same, parse(text))
+            except Unreadable as why:  # it lies one level deeper now
+                self._tell(piece, str(why))
+                continue
+            found += [] if entry is None else [entry]
+        return found
+
+    def _of_line(self, piece: Piece, line: Object) -> Found | None:
         if line.get("type") == "session":
             self._read_header(piece, line)
             return None
@@ -160,6 +192,8 @@ class File:
         parent, is_moved = self._parent(piece, line)
         try:
             kind, body = read(line)
+            self.understood += line.get("customType") != KEPT_AS
+            self.unread_blocks += unread_blocks(line)
         except Unknown:
             self.unknown_count += 1
             kind, body = opaque(line)

@@ -163,6 +163,16 @@ def text_of(content: Any) -> str:
     )
 
 
+def unread_blocks(line: Object) -> int:
+    """Count the blocks of a message that are of no known kind, or cannot be kept."""
+    message = _object(line.get("message"))
+    content = message.get("content")
+    blocks = _objects(cast("list[Any]", content)) if isinstance(content, list) else []
+    if message.get("role") == "assistant":
+        return sum(_block(block) is None for block in blocks)
+    return sum(block.get("type") != "text" and not is_image(block) for block in blocks)
+
+
 def _mended(line: bytes) -> Any:
     """Read JSON with lone surrogates, which msgspec refuses; they are replaced.
 
