@@ -14,7 +14,12 @@ LONGEST_WAIT_S = 120
 
 At = Annotated[
     str | None,
-    typer.Option("--at", metavar="ENTRY", help="The last entry to keep; default: the newest."),
+    typer.Option(
+        "--at",
+        metavar="ENTRY",
+        help="The last entry to keep, by its id, the beginning of it, or its id in a file; "
+        "default: the newest.",
+    ),
 ]
 To = Annotated[
     str | None, typer.Option("--to", metavar="KEY", help="The session to make; default: this one.")

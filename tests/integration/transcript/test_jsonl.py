@@ -504,7 +504,7 @@ async def test_an_imported_session_is_labelled_and_forked_before_its_first_turn(
         key = (await one.put(written(HEADER, user("00000001", None)))).session_key
         (first,) = await runtime.entries(key)
         await runtime.label(key, first.id, "good")
-        await runtime.fork(key, at=first.id, summary="anew")
+        await runtime.fork(key, at="00000001", summary="anew")
 
         kinds = [entry.kind for entry in await runtime.entries(key)]
         assert kinds == [EntryKind.MESSAGE, EntryKind.BRANCH_SUMMARY]
