@@ -1,6 +1,6 @@
 """`status`, `sessions`, `agents`, `why`: looking, also while no server runs."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any, cast
 
 import typer
@@ -84,7 +84,7 @@ def show_session(
     reader, at = desk.reader(), session_path(session)
     row = reader.get(at)
     if every:
-        cards: list[dict[str, Any]] = reader.get(f"{at}/transcripts")["items"][::-1]
+        cards = _cards(reader.get, f"{at}/transcripts")[::-1]
         for card in cards:
             page = reader.get(f"{at}/entries", limit=limit, transcript=card["id"])
             card["items"] = page["items"]
@@ -169,6 +169,16 @@ def _agent_state(agent: dict[str, Any]) -> str:
     lanes: dict[str, int] = agent.get("lanes", {})
     parts = [f"{count} {name}" for name, count in lanes.items() if count and name != "idle"]
     return ", ".join(parts) or ("asleep" if agent.get("sleep") else "idle")
+
+
+def _cards(get: Callable[..., Any], path: str) -> list[dict[str, Any]]:
+    """Return every conversation of a session, the newest first."""
+    page = get(path)
+    cards: list[dict[str, Any]] = page["items"]
+    while page["next"] is not None:
+        page = get(path, after=page["next"])
+        cards += page["items"]
+    return cards
 
 
 def _conversation_lines(desk: CliContext, card: dict[str, Any], *, ids: bool) -> Iterator[str]:
