@@ -1,7 +1,7 @@
 """Import: a file becomes a session, which nobody sees before it is whole."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 
 import msgspec
@@ -34,6 +34,10 @@ _ADD_BRANCH = (
 )
 
 
+# Is called with the key of a session in the commit that shows it.
+OnShown = Callable[[Tx, str], None]
+
+
 class ImportReport(Record):
     """What became of a file."""
 
@@ -50,7 +54,15 @@ class ImportReport(Record):
 class Importer:
     """Writes files into the ledger, in small steps."""
 
-    def __init__(self, store: Store, bus: Bus, ids: Ids, default_agent: str) -> None:
+    def __init__(
+        self,
+        store: Store,
+        bus: Bus,
+        ids: Ids,
+        default_agent: str,
+        on_shown: OnShown = lambda tx, key: None,
+    ) -> None:
+        self._on_shown = on_shown
         self._store = store
         self._bus = bus
         self._ids = ids
@@ -107,6 +119,7 @@ class Importer:
             return False
         if not imports.finish(tx, work.transcript_id, work.file.header):
             raise _swept()
+        self._on_shown(tx, key)
         entries = len(work.file.tree)
         event = Event(kind="session.imported", session_key=key, data={"entries": entries})
         self._bus.publish(tx, event)
