@@ -268,6 +268,19 @@ async def test_what_is_broken_is_told_and_the_rest_is_kept(lines: Sequence[Any],
         ]
 
 
+async def test_a_value_beyond_its_limits_is_told_and_its_line_leaves_as_it_came():
+    long = entry("00000002", "00000001", "label", targetId="00000001", label="x" * 201)
+    file = written(HEADER, user("00000001", None), long, user("00000003", "00000002"))
+    async with desk() as one:
+        report = await one.put(file, "agent:main:a")
+
+        assert [(told.line, told.what, told.done) for told in report.told] == [
+            (3, "label must be at most 200 characters", "kept, and read by nobody")
+        ]
+        assert (report.entries, report.unknown) == (3, 1)
+        assert await one.get("agent:main:a") == file
+
+
 async def test_a_file_without_any_line_of_a_transcript_is_refused_and_leaves_nothing():
     async with desk() as one:
         for file in (b"", b"\n\n", b"hello\n", b'{"type":"session"}', b"\xff\xfe\n" * 1000):

@@ -13,9 +13,12 @@ from wakeful.transcript.jsonl.claude_code import KEPT_AS, ClaudeCode, is_theirs
 from wakeful.transcript.jsonl.numbers import Numbers
 from wakeful.transcript.jsonl.reading import (
     LEAF,
+    LONGEST_LABEL,
     Object,
+    OutOfBounds,
     Unknown,
     Unreadable,
+    check_bounds,
     opaque,
     parse,
     read,
@@ -39,8 +42,8 @@ from wakeful.vocabulary.stimulus import ReadyAttachment
 from wakeful.vocabulary.text import one_line
 
 MOST_TROUBLES = 100  # that are told one by one; the others are counted
-LONGEST_LABEL = 200
 LEFT_OUT = "left out"
+KEPT = "kept, and read by nobody"
 
 _NAME = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _SHORT = re.compile(r"[0-9a-f]{8}")
@@ -192,10 +195,13 @@ class File:
         parent, is_moved = self._parent(piece, line)
         try:
             kind, body = read(line)
+            check_bounds(kind, body)
             self.understood += line.get("customType") != KEPT_AS
             self.unread_blocks += unread_blocks(line)
-        except Unknown:
+        except Unknown as why:
             self.unknown_count += 1
+            if isinstance(why, OutOfBounds):
+                self._tell(piece, str(why), KEPT)
             kind, body = opaque(line)
         except Unreadable as why:
             # What follows it goes on where it would have been.
