@@ -182,6 +182,15 @@ TROUBLES: list[tuple[str, Sequence[Any], list[str]]] = [
         ["3: its parent 'ffffffff' is not above it: put below the line before it"],
     ),
     (
+        "a leaf at an entry that is not there",
+        [
+            HEADER,
+            user("00000001", None),
+            entry("00000002", "00000001", "leaf", targetId="ffffffff"),
+        ],
+        ["3: it says to stand at 'ffffffff', which is not above it: stands at the line before it"],
+    ),
+    (
         "the same id twice",
         [HEADER, user("00000001", None), user("00000002", "00000001"), user("00000001", None)],
         ["4: the id '00000001' is there already: left out"],

@@ -211,6 +211,8 @@ class File:
             return None
         if is_moved:
             line["parentId"] = None if parent is None else self._name_of(parent)
+            if line.get("type") == LEAF:
+                line["targetId"] = line["parentId"]
         text = _encode(line) if is_changed or is_moved or self._renames_role(line) else piece.text
         return self._found(name, parent, line, (kind, body), text)
 
@@ -280,6 +282,10 @@ class File:
         number = self._numbers.get(name) if isinstance(name, str) else None
         if is_leaf and number is not None and number != _ROOT:
             return number, False
+        if number is None and is_leaf:
+            told = f"it says to stand at {str(name)[:64]!r}, which is not above it"
+            self._tell(piece, told, "stands at the line before it")
+            return self._last, True
         if number is None:
             above = "made the first" if self._last is None else "put below the line before it"
             self._tell(piece, f"its parent {str(name)[:64]!r} is not above it", above)
