@@ -8,7 +8,7 @@ from wakeful.transcript.jsonl.reading import LONGEST_LABEL, OutOfBounds, check_b
 
 SHORT = f"must be at most {LONGEST_LABEL} characters"
 NUMBER = f"must be from 0 to {2**53 - 1}"
-REPLY = {"role": "assistant", "content": []}
+REPLY: dict[str, Any] = {"role": "assistant", "content": []}
 
 
 def ours(**body: Any) -> dict[str, Any]:
