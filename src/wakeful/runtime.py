@@ -35,8 +35,8 @@ from wakeful.telemetry.metrics import Metrics
 from wakeful.transcript.sessions import Session
 from wakeful.turn.agent import Agent
 from wakeful.turns.turns import Turn
+from wakeful.views.cards import TranscriptCard
 from wakeful.views.lanes import LaneStatus
-from wakeful.views.transcripts import TranscriptCard
 from wakeful.vocabulary.clock import Clock, SystemClock, time_limit
 from wakeful.vocabulary.entry import Entry
 from wakeful.vocabulary.errors import InvalidInput, Permanent, StoreFailed, Transient
@@ -299,9 +299,12 @@ class Runtime:
         view = self.services.views.transcripts
         return list(await view.page(self._key(session), path=transcript, limit=limit))
 
-    async def transcripts(self, session: str = "main") -> list[TranscriptCard]:
-        """Return the conversations of a session, the newest first."""
-        return await self.services.views.transcripts.cards(self._key(session))
+    async def transcripts(
+        self, session: str = "main", *, after: str | None = None, limit: int = 100
+    ) -> list[TranscriptCard]:
+        """Return conversations of a session, the newest first; `after` is the `place` of one."""
+        view = self.services.views.transcripts
+        return await view.cards(self._key(session), after=after, limit=limit)
 
     async def lane(self, session: str = "main") -> LaneStatus:
         """Return what a session's lane is doing, and what it waits for."""

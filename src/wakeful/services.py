@@ -11,6 +11,7 @@ from wakeful.bus.bus import Bus
 from wakeful.intake.bindings import Bindings
 from wakeful.intake.compactions import Compactions
 from wakeful.intake.deletion import Deletion
+from wakeful.intake.imports import TranscriptImports
 from wakeful.intake.intake import Intake
 from wakeful.intake.sessions import SessionActs
 from wakeful.store.database import Store
@@ -72,5 +73,6 @@ class Services:
     sleep_acts: SleepActs
     heartbeats: HeartbeatActs
     deletion: Deletion
+    imports: TranscriptImports
     credentials: Credentials
     gatekeeper: Gatekeeper

@@ -23,6 +23,7 @@ from wakeful.gate import halts
 from wakeful.gate.wakes import all_of
 from wakeful.intake.compactions import Compactions
 from wakeful.intake.deletion import BoundAutomation, Deletion
+from wakeful.intake.imports import TranscriptImports
 from wakeful.intake.intake import Intake
 from wakeful.intake.sessions import SessionActs
 from wakeful.lanes.dispatcher import Dispatcher
@@ -147,7 +148,8 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         compactions=Compactions(store, bus, ids, intake),
         sleep_acts=SleepActs(store, ids, sleeping, blocks),
         heartbeats=HeartbeatActs(store, agents, beating, file),
-        deletion=Deletion(store, bus, clock, settlement, ending.end_turn, _no_automations),
+        deletion=Deletion(store, bus, ids, clock, settlement, ending.end_turn, _no_automations),
+        imports=TranscriptImports(store, bus, ids, chosen.bindings),
         credentials=Credentials(store, ids),
         gatekeeper=Gatekeeper(store, clock),
     )

@@ -1,6 +1,7 @@
 """The command `wakeful`: every verb in one table; a run loads the one that was asked for."""
 
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -69,6 +70,7 @@ GROUPS = {
     "db": "The database itself.",
 }
 WITHOUT_JSON = frozenset({"completion"})
+_DASHED = re.compile(r"-(?![hns]$|n\d+$)\w")  # not the options of one letter
 NAMES_OF_HELP = {"help_option_names": ["-h", "--help"]}
 
 
@@ -108,7 +110,19 @@ def tree(wanted: Callable[[str], bool] = lambda _: True) -> typer.Typer:
 
 def main() -> None:
     """Run the command line; the exit codes stand in `wakeful.cli.exits`."""
-    tree(_asked_for(sys.argv[1:]))(prog_name="wakeful")
+    words = with_dashed_words(sys.argv[1:])
+    tree(_asked_for(words))(words, prog_name="wakeful")
+
+
+def with_dashed_words(words: list[str]) -> list[str]:
+    """Return a command line in which the `-words` of a search are no options.
+
+    They go to the end, where none is one; the order of a search's words does not count.
+    """
+    if words[:2] != ["sessions", "search"] or "--" in words:
+        return words
+    dashed = [word for word in words if _DASHED.match(word)]
+    return [*(word for word in words if word not in dashed), "--", *dashed] if dashed else words
 
 
 def _asked_for(words: list[str]) -> Callable[[str], bool]:

@@ -12,9 +12,10 @@ from wakeful.cli.client import segment
 from wakeful.cli.context import CliContext
 from wakeful.cli.exits import CommandFailed
 from wakeful.cli.look import SessionName
-from wakeful.cli.output import safe
+from wakeful.cli.output import counted, safe
 from wakeful.cli.transfer import STREAM, target_of
 
+LARGEST_PAGE = 500  # of what one answer lists
 UNKNOWN = "application/octet-stream"
 
 Files = Annotated[
@@ -31,8 +32,15 @@ Target = Annotated[
 def attachments(desk: CliContext, session: SessionName, limit: Limit = 50) -> None:
     """List what is attached to a conversation, the newest first."""
     path = f"/api/sessions/{segment(session)}/attachments"
-    found: dict[str, Any] = desk.reader().get(path, limit=limit)
-    lines = [_line(one) for one in found["items"]]
+    reader = desk.reader()
+    found: dict[str, Any] = reader.get(path, limit=min(limit, LARGEST_PAGE))
+    items: list[dict[str, Any]] = found["items"]
+    while found["next"] is not None and len(items) < limit:
+        left = min(limit - len(items), LARGEST_PAGE)
+        found = reader.get(path, limit=left, after=found["next"])
+        items += found["items"]
+    found = {**found, "items": items}
+    lines = [_line(one) for one in items]
     desk.out.data(found, lines or ["nothing is attached"])
 
 
@@ -45,12 +53,12 @@ def take(desk: CliContext, session: SessionName, id: Id, output: Target = STREAM
             target.write(part)
             size += len(part)
     if output != STREAM:
-        desk.out.data({"file": output, "bytes": size}, [f"{output} has {size} bytes"])
+        desk.out.data({"file": output, "bytes": size}, [f"{output} has {counted(size, 'byte')}"])
 
 
 def _line(one: dict[str, Any]) -> str:
     kind = safe(one["media_type"], 80)
-    return f"{one['id']}  {safe(one['name'], 80)}  ({kind}, {one['size']} bytes)"
+    return f"{one['id']}  {safe(one['name'], 80)}  ({kind}, {counted(one['size'], 'byte')})"
 
 
 def read_files(paths: Sequence[Path]) -> list[dict[str, str]]:

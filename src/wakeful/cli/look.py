@@ -1,14 +1,15 @@
 """`status`, `sessions`, `agents`, `why`: looking, also while no server runs."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any, cast
 
 import typer
 
 from wakeful.cli.client import segment
 from wakeful.cli.context import CliContext
+from wakeful.cli.entries import brief, said
 from wakeful.cli.exits import Missing
-from wakeful.cli.output import BOLD, DIM, safe, safe_lines
+from wakeful.cli.output import BOLD, DIM, counted, safe, safe_lines
 from wakeful.cli.session_names import session_path
 from wakeful.cli.times import money
 from wakeful.operations import server_note
@@ -83,7 +84,7 @@ def show_session(
     reader, at = desk.reader(), session_path(session)
     row = reader.get(at)
     if every:
-        cards: list[dict[str, Any]] = reader.get(f"{at}/transcripts")["items"][::-1]
+        cards = _cards(reader.get, f"{at}/transcripts")[::-1]
         for card in cards:
             page = reader.get(f"{at}/entries", limit=limit, transcript=card["id"])
             card["items"] = page["items"]
@@ -145,11 +146,11 @@ def _agent_lines(agent: dict[str, Any]) -> Iterator[str]:
     for name, value in agent.items():
         items = cast("list[Any]", value) if isinstance(value, list) else []
         if not any(isinstance(item, dict) for item in items):
-            yield f"{name}: {safe(_brief(value))}"
+            yield f"{name}: {safe(brief(value))}"
             continue
         yield f"{name}:"
         for item in items:
-            yield f"  {safe(_brief(item), 400)}"
+            yield f"  {safe(brief(item), 400)}"
 
 
 _AGENT_HEAD = ["agent", "model", "state", "next wake"]
@@ -170,6 +171,16 @@ def _agent_state(agent: dict[str, Any]) -> str:
     return ", ".join(parts) or ("asleep" if agent.get("sleep") else "idle")
 
 
+def _cards(get: Callable[..., Any], path: str) -> list[dict[str, Any]]:
+    """Return every conversation of a session, the newest first."""
+    page = get(path)
+    cards: list[dict[str, Any]] = page["items"]
+    while page["next"] is not None:
+        page = get(path, after=page["next"])
+        cards += page["items"]
+    return cards
+
+
 def _conversation_lines(desk: CliContext, card: dict[str, Any], *, ids: bool) -> Iterator[str]:
     ended = f", ended {desk.when(card['ended_at'])} by {card['ended_by']}"
     head = (
@@ -181,33 +192,10 @@ def _conversation_lines(desk: CliContext, card: dict[str, Any], *, ids: bool) ->
 
 
 def _entry_lines(desk: CliContext, entry: dict[str, Any], *, ids: bool) -> Iterator[str]:
-    body: dict[str, Any] = entry["body"]
-    who, text = _said(body, entry["kind"])
+    who, text = said(entry)
     at = f"{desk.when(entry['at'])} {entry['id']}" if ids else desk.when(entry["at"])
     yield f"{desk.out.styled(safe(who), BOLD)} {desk.out.styled(at, DIM)}"
     yield safe_lines(text)
-
-
-def _said(body: dict[str, Any], kind: str) -> tuple[str, str]:
-    match body.get("type"):
-        case "user":
-            return str(body.get("source") or "user"), str(body.get("text", ""))
-        case "assistant":
-            blocks: list[dict[str, Any]] = body.get("message", {}).get("content", [])
-            return "agent", "\n".join(filter(None, map(_block, blocks)))
-        case "tool":
-            message: dict[str, Any] = body.get("message", {})
-            return f"tool {message.get('name', '')}".strip(), str(message.get("text", ""))
-        case "note":
-            return str(body.get("topic") or "note"), str(body.get("text", ""))
-        case _:
-            return kind, str(body.get("text") or body.get("summary") or "")
-
-
-def _block(block: dict[str, Any]) -> str:
-    if "arguments" in block:
-        return f"→ {block.get('name')}({_brief(block['arguments'])})"
-    return "" if block.get("type") == "thinking" else str(block.get("text", ""))
 
 
 def _server_lines(found: list[dict[str, Any]]) -> Iterator[str]:
@@ -219,22 +207,13 @@ def _server_lines(found: list[dict[str, Any]]) -> Iterator[str]:
             yield f"MCP server {safe(name)} is {server['state']}{why}"
 
 
-def _brief(value: Any) -> str:
-    if isinstance(value, dict):
-        pairs = cast("dict[str, Any]", value).items()
-        return ", ".join(f"{name}={_brief(one)}" for name, one in pairs)
-    if isinstance(value, list):
-        return ", ".join(map(_brief, cast("list[Any]", value)))
-    return "–" if value is None else str(value)
-
-
 def _why_lines(desk: CliContext, answer: Any) -> Iterator[str]:
     links: list[dict[str, Any]] = answer.get("chain", [])
     for depth, link in enumerate(links):
         turn = link["turn"]
         if depth:
             yield "which was caused by"
-        told = f"{turn['state']}, {_steps(turn['steps'])}{_lives(turn, link)}"
+        told = f"{turn['state']}, {counted(turn['steps'], 'step')}{_lives(turn, link)}"
         yield f"{turn['id']} in {turn['session_key']}: {told}"
         yield from _cause_lines(desk, link)
         for ask in link.get("asks", []):
@@ -267,7 +246,3 @@ def _lives(turn: dict[str, Any], link: dict[str, Any]) -> str:
     again = f", begun {attempts} times" if attempts > 1 else ""
     cost = turn.get("cost")
     return f"{again}, {money(cost)}" if cost else again
-
-
-def _steps(count: int) -> str:
-    return f"{count} step{'' if count == 1 else 's'}"

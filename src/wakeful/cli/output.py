@@ -105,6 +105,11 @@ def safe_lines(text: str) -> str:
     return "".join(char for char in text if char in _KEPT or char.isprintable())
 
 
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Return a number with the word for what it counts."""
+    return f"{number} {one if number == 1 else many or f'{one}s'}"
+
+
 def quiet_stdout() -> None:
     """Send what is still to be printed nowhere: whoever read it has gone."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

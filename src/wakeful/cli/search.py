@@ -9,9 +9,7 @@ from wakeful.cli.look import Limit
 from wakeful.cli.output import BOLD, DIM, safe
 from wakeful.transcript.search import Role
 
-Words = Annotated[
-    list[str], typer.Argument(help="Words, '\"a phrase\"', prefix*, 'word -without'.")
-]
+Words = Annotated[list[str], typer.Argument(help="Words, '\"a phrase\"', prefix*, -without.")]
 Session = Annotated[
     str | None, typer.Option("--session", "-s", metavar="KEY", help="Only in this session.")
 ]
@@ -26,6 +24,8 @@ def search(
     lines = [line for hit in page["items"] for line in _lines(desk, hit)]
     if page["next"] is not None:
         lines.append("… and more; ask for them with a larger --limit")
+    if page.get("truncated"):
+        lines.append("ranked are the newest matches; older ones come after all of them")
     desk.out.data(page, lines or ["nothing was said like this"])
 
 

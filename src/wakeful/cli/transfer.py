@@ -13,7 +13,7 @@ import typer
 from wakeful.cli.client import ServerClient
 from wakeful.cli.context import CliContext
 from wakeful.cli.look import SessionName
-from wakeful.cli.output import safe
+from wakeful.cli.output import counted, safe
 from wakeful.cli.session_names import session_named, session_path
 from wakeful.vocabulary.text import escaped_json
 
@@ -47,7 +47,7 @@ def export(
     desk.out.progress(total, total)
     if output != STREAM:
         told = {"file": output, "lines": lines, "bytes": size}
-        desk.out.data(told, [f"{output} has {lines} lines"])
+        desk.out.data(told, [f"{output} has {counted(lines, 'line')}"])
 
 
 def import_(
@@ -68,11 +68,15 @@ def import_(
         f"line {one['line']}: {safe(one['what'], 200)}: {one['done']}" for one in report["told"]
     ]
     if report["troubles"] > len(lines):
-        lines.append(f"… and {report['troubles'] - len(lines)} more lines like these")
-    if unknown := report.get("unknown", 0):
-        lines.append(f"kept as they are, and read by nobody: {unknown} lines of unknown kinds")
-    counted = f"{report['entries']} entries on {report['branches']} branches"
-    desk.out.data(report, [*lines, f"{counted} {verb} {report['session_key']}"])
+        more = counted(report["troubles"] - len(lines), "more line", "more lines")
+        lines.append(f"… and {more} like these")
+    for name, what in (("unknown", "line"), ("unread_blocks", "block")):
+        if found := report.get(name, 0):
+            told = f"{counted(found, what)} of unknown kinds"
+            lines.append(f"kept as they are, and read by nobody: {told}")
+    entries = counted(report["entries"], "entry", "entries")
+    branches = counted(report["branches"], "branch", "branches")
+    desk.out.data(report, [*lines, f"{entries} on {branches} {verb} {report['session_key']}"])
 
 
 def _parts(

@@ -2,7 +2,6 @@
 
 from functools import partial
 
-from wakeful.access import audit
 from wakeful.commands.command import Caller, Deed, Said, saying
 from wakeful.commands.looking import session_of
 from wakeful.gate import halts
@@ -19,7 +18,6 @@ async def halt(services: Services, caller: Caller, rest: str) -> Deed:
     scope, who = services.intake.scope_of(rest or None), rest or "everything"
 
     def act(tx: Tx) -> Said:
-        audit.note(tx, services.ids, who=caller.principal.name, action="halt", target=scope)
         is_new = services.intake.halt_in(tx, scope, caller.principal.name)
         return Said(text=f"Halted {who}." if is_new else f"{who.capitalize()} was halted already.")
 
@@ -30,8 +28,7 @@ async def resume(services: Services, caller: Caller, rest: str) -> Deed:
     scope, who = services.intake.scope_of(rest or None), rest or "everything"
 
     def act(tx: Tx) -> Said:
-        audit.note(tx, services.ids, who=caller.principal.name, action="resume", target=scope)
-        was_halted = services.intake.lift_in(tx, scope)
+        was_halted = services.intake.lift_in(tx, scope, caller.principal.name)
         return Said(text=f"Resumed {who}." if was_halted else f"{who.capitalize()} was not halted.")
 
     go_on = partial(services.intake.release_all, rest or None)

@@ -7,6 +7,7 @@ nothing the turn still does can be written.
 import logging
 from collections.abc import Callable, Sequence
 
+from wakeful.access import audit
 from wakeful.broker import lane_rows, stimuli
 from wakeful.broker.lane_rows import Lane
 from wakeful.broker.settlement import Settlement
@@ -24,10 +25,11 @@ from wakeful.turns.turns import End, Turn, TurnState
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import StoreFailed
 from wakeful.vocabulary.failpoints import failpoint
+from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.retrying import retrying
 from wakeful.vocabulary.session_key import SessionKey
-from wakeful.vocabulary.stimulus import State
+from wakeful.vocabulary.stimulus import OPERATOR, State
 
 STEP = 500  # stimuli that one write cancels
 FINISH_EVERY_S = 3_600.0
@@ -84,6 +86,7 @@ class Deletion:
         self,
         store: Store,
         bus: Bus,
+        ids: Ids,
         clock: Clock,
         settlement: Settlement,
         end_turn: EndTurn,
@@ -92,16 +95,22 @@ class Deletion:
         self._store = store
         self._settlement = settlement
         self._bus = bus
+        self._ids = ids
         self._clock = clock
         self._end_turn = end_turn
         self._bound_to = bound_to
 
-    async def delete(self, key: SessionKey, *, is_confirmed: bool = False) -> Deleted:
-        """Delete a session, unless automations are bound to it and nobody confirmed."""
+    async def delete(
+        self, key: SessionKey, *, by: str = OPERATOR, is_confirmed: bool = False
+    ) -> Deleted:
+        """Delete a session, unless automations are bound to it and nobody confirmed.
+
+        Who did it is audited in the commit that removes it, whatever door it came through.
+        """
         deleted: Deleted | None = None
         while deleted is None:
             deleted = await write_in_lanes(
-                self._store, [key], lambda tx: self._step(tx, key, is_confirmed=is_confirmed)
+                self._store, [key], lambda tx: self._step(tx, key, by, is_confirmed=is_confirmed)
             )
         failpoint("session-deleted")
         if deleted.deleted:
@@ -134,7 +143,7 @@ class Deletion:
         except Exception:
             log.warning("the entries of a session are removed later", exc_info=True)
 
-    def _step(self, tx: Tx, key: SessionKey, *, is_confirmed: bool) -> Deleted | None:
+    def _step(self, tx: Tx, key: SessionKey, by: str, *, is_confirmed: bool) -> Deleted | None:
         """Delete the session if what waits there can be cancelled at once, else cancel some.
 
         Nobody could be rid of it otherwise: here a session need not be readable.
@@ -151,6 +160,7 @@ class Deletion:
         lane = lane_rows.get_partly(tx, key)
         if lane is not None:
             self._clear(tx, lane)
+        audit.note(tx, self._ids, who=by, action="sessions.delete", target=key)
         self._remove(tx, session)
         return Deleted(deleted=True)
 

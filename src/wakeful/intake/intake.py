@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
+from wakeful.access import audit
 from wakeful.broker import lane_rows, stimuli
 from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
@@ -72,6 +73,7 @@ class Intake:
     ) -> None:
         self._store = store
         self._bus = bus
+        self._ids = ids
         self._agents = agents
         self._settlement = settlement
         self.bindings = bindings or Bindings()
@@ -234,7 +236,7 @@ class Intake:
         else:
             lane_rows.forget_window(tx, session.key)
 
-    async def halt(self, agent_id: str | None, by: str = "operator") -> bool:
+    async def halt(self, agent_id: str | None, by: str = OPERATOR) -> bool:
         """Stop all model and tool calls of an agent, or of the runtime, until `resume`."""
         scope = self.scope_of(agent_id)
         return await self._store.transact(
@@ -243,22 +245,24 @@ class Intake:
 
     def halt_in(self, tx: Tx, scope: str, by: str) -> bool:
         """Halt as part of another change; the caller holds the lock of the halts."""
+        audit.note(tx, self._ids, who=by, action="halt", target=scope)
         if not halts.halt(tx, scope, by):
             return False
         self._bus.publish(tx, "halt.set", scope=scope, by=by)
         return True
 
-    async def resume(self, agent_id: str | None) -> bool:
+    async def resume(self, agent_id: str | None, by: str = OPERATOR) -> bool:
         """Lift a halt and let everything that nothing else halts go on, in small steps."""
         scope = self.scope_of(agent_id)
         is_lifted = await self._store.transact(
-            lambda tx: self.lift_in(tx, scope), locks=[halts.CHANGING]
+            lambda tx: self.lift_in(tx, scope, by), locks=[halts.CHANGING]
         )
         await self.release_all(agent_id)
         return is_lifted
 
-    def lift_in(self, tx: Tx, scope: str) -> bool:
+    def lift_in(self, tx: Tx, scope: str, by: str) -> bool:
         """Lift a halt as part of another change; the caller must then `release_all`."""
+        audit.note(tx, self._ids, who=by, action="resume", target=scope)
         if not halts.lift(tx, scope):
             return False
         self._bus.publish(tx, "halt.lifted", scope=scope)

@@ -93,17 +93,19 @@ class SessionActs:
     ) -> Session:
         """Go on from an entry: on a new branch, or in the new session `to`, which is `owner`'s.
 
+        An entry is named by its id, the beginning of it, or what a file of the session calls it.
         A summary tells the new path what the one it leaves came to; `is_external` if somebody
         outside wrote it.
         """
         told = None if summary is None else _checked_summary(summary)
         if to is not None and keys.agent_of(to) != keys.agent_of(key):
             raise InvalidInput("to", f"must be a session of the agent {keys.agent_of(key)!r}")
+        named = None if at is None else await forks.entry_called(self._store, key, at)
 
         def write(tx: Tx) -> Session:
             session = existing(tx, key)
             left = session.leaf_id
-            at_id = at or left
+            at_id = named or left
             if at_id is None:
                 raise InvalidInput("at", "this session has no entry yet")
             if to is None:

@@ -1,5 +1,6 @@
 """The built-in demo model: no network, no key, always the same answer to the same conversation."""
 
+import hashlib
 import re
 from collections.abc import AsyncIterator, Sequence
 
@@ -66,14 +67,15 @@ def _next_step(request: Request) -> tuple[str, list[ToolCall]]:
     calls: list[ToolCall] = []
     asks = _asks(messages, tools)
     for number in range(max(0, len(asks) - MOST_ASKS), len(asks)):
-        tried = _results_of(number, results)
+        first = f"{_beginning(request)}_{number}"
+        tried = _results_of(first, results)
         match answer(asks[number], tools, [result for result in tried if not _is_skipped(result)]):
             case Say(text=text):
                 said.append(text)
             case Use(text=text, calls=wanted):
                 needed.append(text)
                 calls += [
-                    ToolCall(id=_call_id(number, position), name=name, arguments=arguments)
+                    ToolCall(id=f"{first}_{position}", name=name, arguments=arguments)
                     for position, (name, arguments) in enumerate(wanted, len(tried))
                 ]
     # What is known already is said at the end, together with the rest.
@@ -113,13 +115,15 @@ def _split(text: str, tools: frozenset[str]) -> list[str]:
     return asks
 
 
-def _call_id(number: int, position: int) -> str:
-    return f"demo_{number}_{position}"
+def _beginning(request: Request) -> str:
+    """Return what the ids of a turn's calls begin with: no other turn's begin so."""
+    return f"demo_{hashlib.blake2b(request.turn_id.encode(), digest_size=6).hexdigest()}"
 
 
-def _results_of(number: int, results: dict[str, ToolMessage]) -> list[ToolMessage]:
+def _results_of(first: str, results: dict[str, ToolMessage]) -> list[ToolMessage]:
+    """Return the results of the calls that one request led to so far, in their order."""
     found: list[ToolMessage] = []
-    while (result := results.get(_call_id(number, len(found)))) is not None:
+    while (result := results.get(f"{first}_{len(found)}")) is not None:
         found.append(result)
     return found
 

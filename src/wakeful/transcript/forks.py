@@ -1,8 +1,11 @@
 """Forks: a new path from any entry, in the same session or in a new one; no row is copied."""
 
+import re
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
-from wakeful.store.database import Tx
+from wakeful.store.database import Row, Store, Tx
 from wakeful.transcript import branches, entries, resets
 from wakeful.transcript.branches import Branch
 from wakeful.transcript.sessions import Session
@@ -10,6 +13,45 @@ from wakeful.vocabulary.entry import CompactionBody, Entry
 from wakeful.vocabulary.errors import InvalidInput, NotFound
 
 MOST_BRANCHES = 1_000  # of one conversation; each view of it looks at all of them
+
+SHORTEST_NAME = 4  # characters of an id that are enough, if no other entry's begins so
+
+_SHORT = re.compile(r"[0-9a-f]{8}")
+_TRANSCRIPTS = (
+    "SELECT transcript_id FROM sessions WHERE key = :key "
+    "UNION SELECT id FROM past_transcripts WHERE session_key = :key"
+)
+_CALLED = (
+    "SELECT id FROM entries WHERE id >= :first AND id < :end AND "  # noqa: S608 (ours)
+    f"transcript_id IN ({_TRANSCRIPTS}) ORDER BY id LIMIT 2"
+)
+# Looks at every entry of the session's transcripts: asked by people alone, and off the writer.
+_CALLED_ELSEWHERE = (
+    "SELECT id FROM entries LEFT JOIN entry_lines ON entry_id = id "  # noqa: S608 (ours)
+    f"WHERE branch IN ({_TRANSCRIPTS} UNION SELECT id FROM branches "
+    f"WHERE transcript_id IN ({_TRANSCRIPTS})) "
+    "AND (name = :name OR (name IS NULL AND id LIKE :ending)) ORDER BY id LIMIT 2"
+)
+
+
+async def entry_called(store: Store, session_key: str, name: str) -> str:
+    """Return the id of the entry that somebody means: by its id, the beginning of it, or what it
+    is called in a file of the session; a name that means none is returned as it is.
+    """
+    if len(name.removeprefix("en_")) < SHORTEST_NAME:
+        return name
+    if await store.read("SELECT 1 FROM entries WHERE id = :id", id=name):
+        return name
+    rows: Sequence[Row] = ()
+    if not name.startswith("en_"):
+        ending = f"%{name}" if _SHORT.fullmatch(name) else ""
+        rows = await store.read(_CALLED_ELSEWHERE, key=session_key, name=name, ending=ending)
+    if not rows:
+        start = f"en_{name.removeprefix('en_')}"
+        rows = await store.read(_CALLED, key=session_key, first=start, end=f"{start}g")
+    if len(rows) > 1:
+        raise InvalidInput("at", f"several entries are called {name[:80]!r}: say more of its id")
+    return rows[0][0] if rows else name
 
 
 def fork_point(tx: Tx, session: Session, entry_id: str) -> Entry:

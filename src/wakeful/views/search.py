@@ -81,6 +81,7 @@ class Hit(Record):
     role: Role
     entry: Entry
     snippet: Sequence[Part]
+    is_cut: bool = False  # it was ranked among as many as are ranked: older ones come later
 
 
 ANYWHERE = Wanted()
@@ -185,6 +186,7 @@ def _hit(row: Row, entry: Entry, terms: Sequence[Term], number: int) -> Hit:
         role=Role(role),
         entry=entry,
         snippet=snippet(spoken[1] if spoken else "", terms),
+        is_cut=size >= RANKED,
     )
 
 

@@ -3,42 +3,23 @@
 from collections.abc import Sequence
 
 from wakeful.store.database import Store
-from wakeful.transcript import resets
 from wakeful.transcript.branches import BRANCHES, CHAIN, Segment, Tip, owned, stretches
 from wakeful.transcript.entries import ENTRIES
-from wakeful.transcript.resets import PAST
-from wakeful.transcript.sessions import SESSIONS
+from wakeful.views import cards
+from wakeful.views.cards import TranscriptCard
 from wakeful.views.pages import fitting
 from wakeful.vocabulary.entry import Entry, NoteBody
 from wakeful.vocabulary.errors import InvalidInput, NotFound
-from wakeful.vocabulary.record import Record
 
 LARGEST_PAGE = 1000
-BRANCHES_AT_ONCE = 500  # whose ends one statement looks up
 MOST_LABELS = 1000  # that are looked at, the newest of them
 
 _MARKS = "kind = 'label' AND kind IN ('compaction', 'label')"  # as the index of them says it
 _NEVER = 2**62
-_LAST = (
-    "SELECT entries.branch, entries.id, entries.depth FROM entries JOIN "
-    "(SELECT branch, MAX(depth) AS depth FROM entries WHERE branch IN :names GROUP BY branch) ends "
-    "ON ends.branch = entries.branch AND ends.depth = entries.depth"
-)
 _SIZE = (  # known without reading the body
     "SELECT OCTET_LENGTH(body) FROM entries "
     "WHERE branch = :branch AND depth >= :low AND depth <= :high"
 )
-
-
-class TranscriptCard(Record):
-    """One conversation of a session: the one that goes on, or one before a reset."""
-
-    tip: Tip
-    is_current: bool
-    started_at: int
-    ended_at: int | None = None
-    ended_by: str | None = None
-    branches: Sequence[Tip] = ()  # every path that was ever gone in it
 
 
 class TranscriptView:
@@ -82,54 +63,16 @@ class TranscriptView:
         step = self._read_page if is_page else self._read
         return await step(segments, first, last, limit, is_forward=after is not None)
 
-    async def cards(self, session_key: str) -> list[TranscriptCard]:
-        """Return the conversations of a session, the newest first."""
-        rows = await self._store.read(SESSIONS.select("WHERE key = :key"), key=session_key)
-        if not rows:
-            raise NotFound("session", f"no session {session_key!r}")
-        session = SESSIONS.read(rows[0])
-        found = [
-            TranscriptCard(
-                tip=Tip(
-                    transcript_id=session.transcript_id,
-                    branch=session.branch,
-                    fork_depth=session.fork_depth,
-                    leaf_id=session.leaf_id,
-                    leaf_depth=session.leaf_depth,
-                ),
-                is_current=True,
-                started_at=session.started_at,
-                branches=await self._branches(session.transcript_id, session_key),
-            )
-        ]
-        for row in reversed(await self._store.read(resets.OF_SESSION, key=session_key)):
-            past = PAST.read(row)
-            tip = Tip(
-                transcript_id=past.id,
-                branch=past.branch,
-                fork_depth=past.fork_depth,
-                leaf_id=past.leaf_id,
-                leaf_depth=past.leaf_depth,
-            )
-            card = TranscriptCard(
-                tip=tip,
-                is_current=False,
-                started_at=past.started_at,
-                ended_at=past.ended_at,
-                ended_by=past.ended_by,
-                branches=await self._branches(past.id, session_key),
-            )
-            found.append(card)
-        return found
+    async def cards(
+        self, session_key: str, *, after: str | None = None, limit: int = LARGEST_PAGE
+    ) -> list[TranscriptCard]:
+        """Return conversations of a session, the newest first; `after` is a card's place."""
+        return await cards.page(self._store, session_key, after, limit)
 
-    async def paths(self, session_key: str, *, is_current: bool) -> list[list[Segment]]:
-        """Return the path that a session goes on, or also every other one that it ever went."""
-        if is_current:
-            tip = await self._tip(session_key, None)
-            return [] if tip is None else [await self._segments(tip)]
-        cards = await self.cards(session_key)
-        tips = [tip for card in cards for tip in (card.tip, *card.branches)]
-        return [await self._segments(tip) for tip in tips]
+    async def path(self, session_key: str) -> list[Segment]:
+        """Return the path that a session goes on."""
+        tip = await self._tip(session_key, None)
+        return [] if tip is None else await self._segments(tip)
 
     async def labels(self, session_key: str) -> dict[str, str]:
         """Return the labels of the entries on the session's path; the last one of each counts.
@@ -178,33 +121,6 @@ class TranscriptView:
         found.sort(key=lambda line: (line.at, line.id), reverse=True)
         return found[:MOST_LABELS]
 
-    async def _branches(self, transcript_id: str, session_key: str) -> list[Tip]:
-        """Return the ends of every path that this session has gone in a transcript."""
-        rows = await self._store.read(
-            BRANCHES.select(
-                "WHERE transcript_id = :id ORDER BY parent IS NOT NULL, created_at, id"
-            ),
-            id=transcript_id,
-        )
-        made = owned([BRANCHES.read(row) for row in rows], session_key)
-        ends: dict[str, tuple[str, int]] = {}
-        for start in range(0, len(made), BRANCHES_AT_ONCE):
-            names = [branch.id for branch in made[start : start + BRANCHES_AT_ONCE]]
-            for name, leaf_id, leaf_depth in await self._store.read(_LAST, names=names):
-                ends[name] = (leaf_id, leaf_depth)
-        found: list[Tip] = []
-        for branch in made:
-            leaf_id, leaf_depth = ends.get(branch.id, (None, branch.fork_depth))
-            tip = Tip(
-                transcript_id=transcript_id,
-                branch=branch.id,
-                fork_depth=branch.fork_depth,
-                leaf_id=leaf_id,
-                leaf_depth=leaf_depth,
-            )
-            found.append(tip)
-        return found
-
     async def _tip(self, session_key: str, path: str | None) -> Tip | None:
         """Return where a path of a session ends; None if there is no session."""
         if path is None:
@@ -214,12 +130,10 @@ class TranscriptView:
                 key=session_key,
             )
             return Tip(**dict(zip(_TIP, rows[0], strict=True))) if rows else None
-        cards = await self.cards(session_key)
-        known = {name: tip for card in cards for tip in card.branches for name in _names(tip)}
-        known |= {tip.transcript_id: tip for card in cards for tip in (card.tip,)}
-        if path not in known:
+        tip = await cards.tip_called(self._store, session_key, path)
+        if tip is None:
             raise NotFound("transcript", f"no transcript {path[:80]!r} in this session")
-        return known[path]
+        return tip
 
     async def _segments(self, tip: Tip) -> list[Segment]:
         if tip.fork_depth < 0:
@@ -284,8 +198,3 @@ def _is_on(branch: str, depth: int, segments: Sequence[Segment]) -> bool:
 
 
 _TIP = ("transcript_id", "branch", "fork_depth", "leaf_id", "leaf_depth")
-
-
-def _names(tip: Tip) -> list[str]:
-    """Return what a path may be called; the first branch has the name of its transcript."""
-    return [name for name in (tip.leaf_id, tip.branch) if name not in (None, tip.transcript_id)]

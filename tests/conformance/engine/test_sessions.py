@@ -14,7 +14,7 @@ from wakeful.transcript import forks
 from wakeful.transcript.indexing import Indexer
 from wakeful.transcript.search import Role
 from wakeful.turns.turns import TurnState
-from wakeful.views import transcripts
+from wakeful.views import cards, transcripts
 from wakeful.views.search import SearchView, Wanted
 from wakeful.vocabulary.entry import AssistantBody, Entry, EntryKind, NoteBody, UserBody, chain
 from wakeful.vocabulary.errors import InvalidInput, NotFound, Underway
@@ -467,7 +467,7 @@ async def test_a_conversation_has_only_so_many_branches_and_shows_the_end_of_eac
     lasting: SettingsFor, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(forks, "MOST_BRANCHES", 4)
-    monkeypatch.setattr(transcripts, "BRANCHES_AT_ONCE", 2)
+    monkeypatch.setattr(cards, "ENDS_AT_ONCE", 2)
     async with in_memory(Scripted(echo), settings=lasting()) as runtime:
         await say(runtime, "one")
         first = (await runtime.entries())[0]
@@ -481,3 +481,41 @@ async def test_a_conversation_has_only_so_many_branches_and_shows_the_end_of_eac
 
     assert [tip.leaf_depth for tip in card.branches] == [1, 2, 2, 2]
     assert all(tip.leaf_id is not None for tip in card.branches)
+
+
+async def test_conversations_are_listed_by_page_and_each_of_their_paths_by_its_names(
+    lasting: SettingsFor, monkeypatch: pytest.MonkeyPatch
+):
+    async with in_memory(Scripted(echo), settings=lasting()) as runtime:
+        for number in range(5):
+            await say(runtime, f"one of {number}")
+            await say(runtime, f"two of {number}")
+            await runtime.fork(at=(await runtime.entries())[1].id)
+            await say(runtime, f"three of {number}")
+            await runtime.reset()
+        whole = await runtime.transcripts()
+        pages: list[list[str]] = []
+        after: str | None = None
+        while page := await runtime.transcripts(after=after, limit=2):
+            pages.append([card.tip.transcript_id for card in page])
+            after = page[-1].place
+        old = whole[2]
+        root, fork = old.branches
+        by_name = [
+            (await said(runtime, transcript=name))[-2]
+            for name in (old.tip.transcript_id, fork.branch, str(root.leaf_id), str(fork.leaf_id))
+        ]
+        entries = await runtime.entries(transcript=old.tip.transcript_id)
+        with pytest.raises(NotFound):
+            await said(runtime, transcript=entries[1].id)
+        await runtime.fork(at=entries[0].id, to="copy")
+        with pytest.raises(NotFound):
+            await said(runtime, "copy", transcript=str(root.leaf_id))
+        monkeypatch.setattr(cards, "MOST_BRANCHES", 2)
+        few = await runtime.transcripts()
+
+    assert [len(page) for page in pages] == [2, 2, 2]
+    assert [one for page in pages for one in page] == [card.tip.transcript_id for card in whole]
+    assert by_name == ["three of 3", "three of 3", "two of 3", "three of 3"]
+    assert [card.has_more_branches for card in few] == [False, False, False, True, True, True]
+    assert not any(card.has_more_branches for card in whole)

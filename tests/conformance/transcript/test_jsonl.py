@@ -1,11 +1,15 @@
 """Files come in and go out alike on every database."""
 
+import pytest
+
 from tests.integration.transcript.files import HEADER, CliContext, answer, entry, user, written
 from wakeful.bus.bus import Bus
 from wakeful.store.database import Store
+from wakeful.transcript import forks
 from wakeful.transcript.jsonl import imports
 from wakeful.transcript.jsonl.importing import Importer
 from wakeful.vocabulary.clock import SystemClock
+from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.ids import Ids
 
 FILE = written(
@@ -52,3 +56,30 @@ async def test_an_import_is_undone_in_small_steps(store: Store):
     assert steps > 10
     for table in ("entries", "imports", "branches", "entry_lines"):
         assert await desk.count_of(table) == 0
+
+
+async def test_an_entry_is_meant_by_its_id_the_beginning_of_it_or_its_name_in_the_file(
+    store: Store,
+):
+    desk = await started(store)
+    await desk.put(FILE, "agent:main:a")
+    await desk.put(FILE, "agent:main:b")
+    rows = await store.read(
+        "SELECT entries.id, depth, transcript_id FROM entries JOIN sessions USING (transcript_id) "
+        "WHERE key = 'agent:main:a' ORDER BY entries.id"
+    )
+    ids = [row[0] for row in rows]
+
+    async def meant(name: str) -> str:
+        return await forks.entry_called(store, "agent:main:a", name)
+
+    assert await meant(ids[7]) == ids[7]
+    assert await meant(ids[7][:-8]) == ids[7]
+    assert await meant(ids[7][3:-8]) == ids[7]
+    assert await meant("00000008") == ids[7]
+    assert await meant("a-name") == ids[899]
+    assert await meant("b-name") == "b-name"
+    assert await meant("%%%%") == "%%%%"
+    assert await meant("en_") == "en_"
+    with pytest.raises(InvalidInput, match="several entries are called"):
+        await meant(ids[7][:-16])

@@ -288,6 +288,7 @@ async def test_only_the_newest_matches_are_ranked_together_and_the_older_ones_fo
 ):
     page = views_search._PAGE.replace(f"LIMIT {views_search.RANKED})", "LIMIT 2)")  # pyright: ignore[reportPrivateUsage]
     monkeypatch.setattr(views_search, "_PAGE", page)
+    monkeypatch.setattr(views_search, "RANKED", 2)
     await told(store, "harbour", "harbour here", "harbour", "harbour that is far", "harbour")
     view = SearchView(store)
     seen: list[int] = []
@@ -298,6 +299,8 @@ async def test_only_the_newest_matches_are_ranked_together_and_the_older_ones_fo
 
     assert seen == [4, 3, 2, 1, 0]
     assert numbers(await view.page("harbour", limit=50)) == seen
+    assert all(hit.is_cut for hit in await view.page("harbour", limit=2))
+    assert not any(hit.is_cut for hit in await view.page("here", limit=2))
 
 
 SPOIL = "UPDATE entries SET kind = 'vision' WHERE depth IN (1, 8)"

@@ -18,6 +18,8 @@ def test_a_file_goes_along_and_can_be_taken_again(awake: Home, tmp_path: Path):
     assert target.read_bytes() == png()
     assert told == f"{target} has {len(png())} bytes\n"
     assert "a cat.png  (image/png," in awake.ok("sessions", "attachments", "files")
+    shown = awake.ok("sessions", "show", "files")
+    assert f"[attached: a cat.png (image/png, {len(png())} bytes), {listed[0]['id']}]" in shown
 
 
 def test_a_file_alone_is_a_message(awake: Home, tmp_path: Path):

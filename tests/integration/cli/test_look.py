@@ -50,6 +50,31 @@ def test_a_verb_that_looks_says_the_same_without_a_server(
     assert snapshot(home.folder) == before
 
 
+def test_who_only_looks_needs_no_key_of_a_provider(seen: tuple[Home, list[object]], tmp_path: Path):
+    home, _ = seen
+    file = home.folder / "wakeful.yaml"
+    before = file.read_bytes() if file.exists() else None
+    file.write_text("agents: {main: {model: 'openai:gpt-5-mini'}}\n")
+    file.chmod(0o600)
+    try:
+        for verb in (
+            ["status"],
+            ["sessions", "list"],
+            ["sessions", "search", "time"],
+            ["sessions", "export", "main"],
+            ["agents", "list"],
+            ["tokens", "list"],
+            ["why"],
+            ["config", "get", "agents.main.model"],
+            ["backup", "create", str(tmp_path / "copy.db")],
+            ["db", "check"],
+        ):
+            answer = home.run(*verb)
+            assert answer.returncode == 0, (verb, answer.stderr)
+    finally:
+        file.unlink() if before is None else file.write_bytes(before)
+
+
 async def test_why_tells_which_questions_failed_and_how(tmp_path: Path):
     agent = Agent(model=Scripted([Garbled("half a word"), Permanent("the key is wrong")]))
     async with Runtime(agents=[agent], home=tmp_path / "home") as runtime:

@@ -40,8 +40,7 @@ def test_what_was_wrong_with_a_file_is_told(story: Home):
     assert answer.returncode == 0
     assert answer.stdout.splitlines() == [
         "line 4: not JSON: left out",
-        "2 entries on 1 branches would become "
-        "agent:main:import:5f0c1a52-8d1c-4c60-9d2e-6f6f9b1f0001",
+        "2 entries on 1 branch would become agent:main:import:5f0c1a52-8d1c-4c60-9d2e-6f6f9b1f0001",
     ]
 
 
@@ -76,6 +75,7 @@ def test_what_was_said_is_found(story: Home):
 
     assert found[0].startswith("agent:main:story user 2026-01-22")
     assert found[1] == "  a story"
+    assert story.ok("sessions", "search", "story", "-story") == "nothing was said like this\n"
 
 
 def test_a_search_knows_who_can_have_said_something(story: Home):

@@ -288,6 +288,7 @@ async def test_a_session_with_automations_is_deleted_only_when_confirmed():
         deletion = Deletion(
             runtime.store,
             runtime.bus,
+            Ids(runtime.clock),
             runtime.clock,
             settlement,
             Ending(runtime.bus, Ids(runtime.clock), settlement).end_turn,
@@ -323,6 +324,7 @@ async def test_a_session_is_deleted_though_its_entries_cannot_be_removed_yet():
         deletion = Deletion(
             store,  # pyright: ignore[reportArgumentType] (what it asks of one)
             runtime.bus,
+            Ids(runtime.clock),
             runtime.clock,
             settlement,
             Ending(runtime.bus, Ids(runtime.clock), settlement).end_turn,

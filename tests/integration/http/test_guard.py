@@ -355,6 +355,14 @@ async def test_halts_by_command_deletions_and_imports_are_audited():
             )
         await client.delete("/api/sessions/copy")
         await client.delete("/api/sessions/unknown")
+        await client.post(
+            "/api/sessions/import?session=broken",
+            content=b"nothing",
+            headers={"Content-Type": "application/x-ndjson"},
+        )
+        await home.runtime.halt("main")
+        await home.runtime.resume("main")
+        await home.runtime.delete("main")
 
         rows = await home.runtime.store.read(
             "SELECT who, action, target FROM audit WHERE who <> 'test' ORDER BY id"
@@ -364,6 +372,9 @@ async def test_halts_by_command_deletions_and_imports_are_audited():
             ("the operator", "resume", "main"),
             ("the operator", "sessions.import", "agent:main:copy"),
             ("the operator", "sessions.delete", "agent:main:copy"),
+            ("operator", "halt", "main"),
+            ("operator", "resume", "main"),
+            ("operator", "sessions.delete", "agent:main:main"),
         ]
 
 

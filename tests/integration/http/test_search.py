@@ -45,7 +45,7 @@ async def test_what_people_and_agents_said_is_found_in_what_one_may_see():
     ]
     assert own == [("agent:main:api:a", "assistant", said)]
     assert story == [("agent:main:old", "user", "an old story")]
-    assert none.json() == {"items": [], "next": None}
+    assert none.json() == {"items": [], "next": None, "truncated": False}
     assert page["items"][0]["snippet"] == [
         {"text": "what shines at ", "is_match": False},
         {"text": "sea", "is_match": True},

@@ -110,7 +110,13 @@ async def test_in_unified_mode_a_web_chat_is_a_name_of_the_shared_session():
         deleted = await client.delete("/api/sessions/web:1")
         by_library = await home.runtime.delete("web:1")
         kept = await client.get("/api/sessions/web:1")
+        other = await home.token("send", name="other")
+        async with home.client(other) as stranger:
+            taken = await stranger.post("/api/sessions/web:1/messages", json={"text": "mine"})
+            looked = await stranger.get("/api/sessions/web:1")
 
+    assert taken.status_code in (403, 404)
+    assert looked.status_code == 404
     assert sent.json()["session_key"] == "agent:main:unified"
     assert stopped.json()["turn_id"] is not None
     assert seen.json()["items"][0]["body"]["text"] == "one"

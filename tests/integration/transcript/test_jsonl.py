@@ -182,6 +182,15 @@ TROUBLES: list[tuple[str, Sequence[Any], list[str]]] = [
         ["3: its parent 'ffffffff' is not above it: put below the line before it"],
     ),
     (
+        "a leaf at an entry that is not there",
+        [
+            HEADER,
+            user("00000001", None),
+            entry("00000002", "00000001", "leaf", targetId="ffffffff"),
+        ],
+        ["3: it says to stand at 'ffffffff', which is not above it: stands at the line before it"],
+    ),
+    (
         "the same id twice",
         [HEADER, user("00000001", None), user("00000002", "00000001"), user("00000001", None)],
         ["4: the id '00000001' is there already: left out"],
@@ -266,6 +275,19 @@ async def test_what_is_broken_is_told_and_the_rest_is_kept(lines: Sequence[Any],
             None,
             "00000001",
         ]
+
+
+async def test_a_value_beyond_its_limits_is_told_and_its_line_leaves_as_it_came():
+    long = entry("00000002", "00000001", "label", targetId="00000001", label="x" * 201)
+    file = written(HEADER, user("00000001", None), long, user("00000003", "00000002"))
+    async with desk() as one:
+        report = await one.put(file, "agent:main:a")
+
+        assert [(told.line, told.what, told.done) for told in report.told] == [
+            (3, "label must be at most 200 characters", "kept, and read by nobody")
+        ]
+        assert (report.entries, report.unknown) == (3, 1)
+        assert await one.get("agent:main:a") == file
 
 
 async def test_a_file_without_any_line_of_a_transcript_is_refused_and_leaves_nothing():
@@ -504,7 +526,7 @@ async def test_an_imported_session_is_labelled_and_forked_before_its_first_turn(
         key = (await one.put(written(HEADER, user("00000001", None)))).session_key
         (first,) = await runtime.entries(key)
         await runtime.label(key, first.id, "good")
-        await runtime.fork(key, at=first.id, summary="anew")
+        await runtime.fork(key, at="00000001", summary="anew")
 
         kinds = [entry.kind for entry in await runtime.entries(key)]
         assert kinds == [EntryKind.MESSAGE, EntryKind.BRANCH_SUMMARY]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from wakeful import __version__
+from wakeful.cli.app import with_dashed_words
 from wakeful.cli.reference import reference
 
 VERBS = (
@@ -65,6 +66,24 @@ def test_a_verb_takes_little_more_than_the_libraries_it_stands_on(tmp_path: Path
     verb = min(cpu_s(["-m", "wakeful", "status"], environ) for _ in range(4))
 
     assert verb < bare * RATIO, f"{verb:.3f} s for a verb, {bare:.3f} s for the libraries"
+
+
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        ("harbour -river", "harbour -- -river"),
+        ("-sea harbour -s old -n 5", "harbour -s old -n 5 -- -sea"),
+        ("harbour -n5 --role user -x --json", "harbour -n5 --role user --json -- -x"),
+        ("harbour -- -river", "harbour -- -river"),
+        ("harbour --session old -h", "harbour --session old -h"),
+        ("harbour - river", "harbour - river"),
+    ],
+)
+def test_a_word_with_a_dash_is_left_out_of_a_search_and_no_option(typed: str, read: str):
+    verb = ["sessions", "search"]
+
+    assert with_dashed_words([*verb, *typed.split()]) == [*verb, *read.split()]
+    assert with_dashed_words(["send", *typed.split()]) == ["send", *typed.split()]
 
 
 @pytest.mark.parametrize("words", [["--version"], ["version"]])

@@ -370,6 +370,19 @@ async def test_a_second_turn_does_not_mistake_old_results_for_its_own() -> None:
     assert [name for name, _ in talk.used] == ["current_time", "current_time"]
 
 
+async def test_no_two_turns_call_a_tool_by_the_same_id() -> None:
+    asked = UserMessage(text="what time is it?")
+    ids: list[str] = []
+    for turn_id in ("tn_1", "tn_2", "tn_1"):
+        request = Request(system="", messages=(asked,), tools=TOOLS, turn_id=turn_id)
+        async for piece in Demo().stream(request):
+            if isinstance(piece, Reply):
+                ids += [call.id for call in as_message(piece).tool_calls]
+
+    first, second, again = ids
+    assert first == again != second
+
+
 async def test_a_message_that_joins_a_turn_is_answered_in_it() -> None:
     opening = UserMessage(text="what time is it?")
     asked = as_message(await reply_to(opening))

@@ -6,7 +6,6 @@ from datetime import datetime
 from wakeful.doors.http.endpoint import Call, Endpoint, Given, Nothing
 from wakeful.doors.http.heartbeats import HeartbeatShape
 from wakeful.doors.http.shapes import Page, shaped, time_or_none
-from wakeful.gate.halts import EVERYTHING
 from wakeful.services import Services, Views
 from wakeful.views.agents import AgentStatus
 from wakeful.vocabulary.agent import Limits, ThinkingLevel
@@ -127,21 +126,14 @@ class Halts:
         ]
 
     async def halt(self, call: Call[Nothing, HaltBody]) -> Halted:
-        scope = await self._audited(call, "halt")
+        scope = self._services.intake.scope_of(call.body.agent)
         is_changed = await self._services.intake.halt(call.body.agent, by=call.principal.name)
         return Halted(scope=scope, is_halted=True, is_changed=is_changed)
 
     async def resume(self, call: Call[Nothing, HaltBody]) -> Halted:
-        scope = await self._audited(call, "resume")
-        is_changed = await self._services.intake.resume(call.body.agent)
+        scope = self._services.intake.scope_of(call.body.agent)
+        is_changed = await self._services.intake.resume(call.body.agent, by=call.principal.name)
         return Halted(scope=scope, is_halted=False, is_changed=is_changed)
-
-    async def _audited(self, call: Call[Nothing, HaltBody], action: str) -> str:
-        """Check the agent, write the act down, and name its scope."""
-        agent = call.body.agent
-        scope = EVERYTHING if agent is None else self._services.views.agents.card(agent).config.id
-        await self._services.credentials.note(who=call.principal.name, action=action, target=scope)
-        return scope
 
 
 def _shape(status: AgentStatus) -> AgentShape:

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from wakeful.doors import naming
 from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Given, Link, Nothing
-from wakeful.doors.http.shapes import DEFAULT_PAGE, Limit, Page, shaped, time_of
+from wakeful.doors.http.shapes import DEFAULT_PAGE, Cursor, Limit, Page, shaped, time_of
 from wakeful.outbox.outbox import Delivery, DeliveryState
 from wakeful.services import Views
 from wakeful.vocabulary.errors import NotFound
@@ -50,8 +50,9 @@ class AttachmentShape(Record):
 
 
 class AttachmentsQuery(Given):
-    """How many of the newest."""
+    """Which page."""
 
+    after: Cursor | None = None
     limit: Limit = DEFAULT_PAGE
 
 
@@ -101,7 +102,10 @@ class Attachments:
 
     async def newest(self, call: Call[AttachmentsQuery, Nothing]) -> Page[AttachmentShape]:
         session = await naming.seen_session(self._views, call.principal, call.path["key"])
-        found = await self._views.attachments.newest(session.key, call.query.limit)
+        query = call.query
+        found = await self._views.attachments.page(
+            session.key, after=query.after, limit=query.limit
+        )
         items = [
             shaped(
                 AttachmentShape,
@@ -110,9 +114,9 @@ class Attachments:
                 entry_id=one.entry_id,
                 at=time_of(one.at),
             )
-            for one in found
+            for one in found.items
         ]
-        return Page(items=items, next=None)
+        return Page(items=items, next=found.next)
 
     async def of_session(self, call: Call[Nothing, Nothing]) -> Response:
         session = await naming.seen_session(self._views, call.principal, call.path["key"])

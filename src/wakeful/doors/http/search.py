@@ -8,7 +8,7 @@ import msgspec
 
 from wakeful.doors import naming
 from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Given, Nothing
-from wakeful.doors.http.shapes import DEFAULT_PAGE, Cursor, Limit, Page, time_of
+from wakeful.doors.http.shapes import DEFAULT_PAGE, Cursor, Limit, time_of
 from wakeful.services import Views
 from wakeful.transcript.search import Role
 from wakeful.transcript.words import LONGEST_QUERY, Part
@@ -43,6 +43,16 @@ class HitShape(Record):
     snippet: Sequence[Part]
 
 
+class SearchPage(Record):
+    """Matches; `truncated`: there are more than are ranked together, and the older ones come after
+    all of the newest.
+    """
+
+    items: Sequence[HitShape]
+    next: str | None
+    truncated: bool = False
+
+
 class Search:
     """Looks through what was said."""
 
@@ -58,11 +68,11 @@ class Search:
                 summary="Find what was said, the best match first",
                 answer=self.page,
                 query=SearchQuery,
-                returns={200: Page[HitShape]},
+                returns={200: SearchPage},
             )
         ]
 
-    async def page(self, call: Call[SearchQuery, Nothing]) -> Page[HitShape]:
+    async def page(self, call: Call[SearchQuery, Nothing]) -> SearchPage:
         query = call.query
         wanted = Wanted(
             session_key=None
@@ -82,9 +92,10 @@ class Search:
         )
         has_more = len(found) > query.limit or is_full(map(size_of, found))
         shown = found[: query.limit]
-        return Page(
+        return SearchPage(
             items=[_shape(hit) for hit in shown],
             next=shown[-1].place if has_more else None,
+            truncated=any(hit.is_cut for hit in shown),
         )
 
 

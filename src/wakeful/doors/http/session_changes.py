@@ -159,10 +159,9 @@ class SessionChanges:
         if naming.is_alias(self._views, call.principal, words):
             return Deleted(deleted=True)  # a name without a session of its own: nothing is removed
         key = await self._key(call)
-        await self._services.credentials.note(
-            who=call.principal.name, action="sessions.delete", target=key
+        return await self._services.deletion.delete(
+            key, by=call.principal.name, is_confirmed=is_confirmed
         )
-        return await self._services.deletion.delete(key, is_confirmed=is_confirmed)
 
     async def _key(self, call: Call[Any, Any]) -> SessionKey:
         return await naming.own_session_key(self._views, call.principal, call.path["key"])

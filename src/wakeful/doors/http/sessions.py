@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from wakeful.doors import naming
 from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Given, Nothing
@@ -18,9 +19,9 @@ from wakeful.doors.http.shapes import (
 )
 from wakeful.services import Views
 from wakeful.transcript.sessions import Overrides, Session
+from wakeful.views.cards import TranscriptCard
 from wakeful.views.pages import is_full
 from wakeful.views.sessions import Order, place
-from wakeful.views.transcripts import TranscriptCard
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.queueing import QueueOverrides
 from wakeful.vocabulary.record import Record
@@ -82,6 +83,7 @@ class TranscriptShape(Record):
     leaf_id: str | None
     entries: int
     branches: Sequence[BranchShape]
+    has_more_branches: bool = False  # older ones, where there are too many to show
 
 
 class LabelShape(Record):
@@ -97,6 +99,13 @@ class SessionsQuery(Given):
     after: Cursor | None = None
     limit: Limit = DEFAULT_PAGE
     order: Order = "created"  # or by the last use
+
+
+class TranscriptsQuery(Given):
+    """Which page."""
+
+    after: Cursor | None = None
+    limit: Limit = DEFAULT_PAGE
 
 
 class EntriesQuery(Given):
@@ -152,6 +161,7 @@ class Sessions:
                 scope=ANYBODY,
                 summary="List the conversations of a session, the newest first",
                 answer=self.transcripts,
+                query=TranscriptsQuery,
                 returns={200: Page[TranscriptShape]},
             ),
             Endpoint(
@@ -199,10 +209,15 @@ class Sessions:
             next_id = items[0].id if has_more else None
         return Page(items=[entry_shape(entry) for entry in items], next=next_id)
 
-    async def transcripts(self, call: Call[Nothing, Nothing]) -> Page[TranscriptShape]:
-        session = await self._session(call)
-        cards = await self._views.transcripts.cards(session.key)
-        return Page(items=[_transcript_shape(card) for card in cards], next=None)
+    async def transcripts(self, call: Call[TranscriptsQuery, Nothing]) -> Page[TranscriptShape]:
+        session, query = await self._session(call), call.query
+        view = self._views.transcripts
+        cards = await view.cards(session.key, after=query.after, limit=query.limit + 1)
+        shown = cards[: query.limit]
+        return Page(
+            items=[_transcript_shape(card) for card in shown],
+            next=shown[-1].place if len(cards) > query.limit else None,
+        )
 
     async def labels(self, call: Call[Nothing, Nothing]) -> Page[LabelShape]:
         session = await self._session(call)
@@ -210,7 +225,7 @@ class Sessions:
         items = [LabelShape(entry_id=entry_id, label=label) for entry_id, label in found.items()]
         return Page(items=items, next=None)
 
-    async def _session(self, call: Call[EntriesQuery, Nothing] | Call[Nothing, Nothing]) -> Session:
+    async def _session(self, call: Call[Any, Nothing]) -> Session:
         return await naming.seen_session(self._views, call.principal, call.path["key"])
 
 

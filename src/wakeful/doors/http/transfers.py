@@ -12,14 +12,12 @@ from wakeful.doors.http.shapes import shaped
 from wakeful.services import Services
 from wakeful.transcript.jsonl.exporting import export, source
 from wakeful.transcript.jsonl.file import Trouble
-from wakeful.transcript.jsonl.importing import Importer
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.session_key import SessionKey
 
 LINES = "application/x-ndjson"
 LARGEST_IMPORT = 4 * 1024**3
-_AS_IT_SAYS = "the session that the file names"
 
 
 class ExportQuery(Given):
@@ -38,7 +36,8 @@ class ImportQuery(Given):
 class ImportShape(Record):
     """What became of a file; `told` has the first hundred of its troubles.
 
-    `unknown` counts lines of kinds that nobody here reads; they leave with the next export.
+    `unknown` counts lines of kinds that nobody here reads, `unread_blocks` pieces of messages
+    that no model is shown; they leave with the next export.
     """
 
     session_key: str
@@ -48,6 +47,7 @@ class ImportShape(Record):
     troubles: int
     told: Sequence[Trouble]
     unknown: int = 0
+    unread_blocks: int = 0
 
 
 class Transfers:
@@ -93,12 +93,7 @@ class Transfers:
         key = None if query.session is None else naming.key_of(views, query.session)
         if key is not None:
             views.agents.card(keys.agent_of(key))
-        if not query.dry_run:
-            await self._services.credentials.note(
-                who=call.principal.name, action="sessions.import", target=key or _AS_IT_SAYS
-            )
-        importer = Importer(
-            views.store, views.bus, self._services.ids, views.bindings.default_agent
+        report = await self._services.imports.run(
+            call.request.stream(), key, by=call.principal.name, is_trial=query.dry_run
         )
-        report = await importer.run(call.request.stream(), key, is_trial=query.dry_run)
         return shaped(ImportShape, report)

@@ -9,16 +9,21 @@ from typing import Any
 import msgspec
 
 from wakeful.transcript.jsonl import images, writing
+from wakeful.transcript.jsonl.claude_code import KEPT_AS, ClaudeCode, is_theirs
 from wakeful.transcript.jsonl.numbers import Numbers
 from wakeful.transcript.jsonl.reading import (
     LEAF,
+    LONGEST_LABEL,
     Object,
+    OutOfBounds,
     Unknown,
     Unreadable,
+    check_bounds,
     opaque,
     parse,
     read,
     time_of,
+    unread_blocks,
 )
 from wakeful.transcript.jsonl.references import references, renamed
 from wakeful.transcript.jsonl.splitting import LONGEST_LINE, Piece
@@ -37,8 +42,8 @@ from wakeful.vocabulary.stimulus import ReadyAttachment
 from wakeful.vocabulary.text import one_line
 
 MOST_TROUBLES = 100  # that are told one by one; the others are counted
-LONGEST_LABEL = 200
 LEFT_OUT = "left out"
+KEPT = "kept, and read by nobody"
 
 _NAME = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _SHORT = re.compile(r"[0-9a-f]{8}")
@@ -93,6 +98,10 @@ class File:
         self.troubles: list[Trouble] = []
         self.trouble_count = 0
         self.unknown_count = 0  # lines that are kept, and that nobody here reads
+        self.understood = 0  # entries of kinds that are known here
+        self.unread_blocks = 0  # of what was said, that no model reads
+        self._translation: ClaudeCode | None = None
+        self._line = 0
         self._prefix = prefix_of(transcript_id)
         self._version: int | None = None
         self._numbers = Numbers()
@@ -102,23 +111,49 @@ class File:
         self._last: int | None = None
         self._last_at = 0
 
-    def understand(self, pieces: Sequence[Piece]) -> list[Found]:
-        """Return the entries of these lines."""
-        found = map(self._understood, pieces)
-        return [entry for entry in found if entry is not None]
+    def understand(self, pieces: Sequence[Piece], *, is_end: bool = False) -> list[Found]:
+        """Return the entries of these lines; the last of a file may still wait for its end."""
+        found = [entry for piece in pieces for entry in self._understood(piece)]
+        if is_end and self._translation is not None:
+            last = Piece(self._line, b"", has_end=True, is_too_long=False)
+            found += self._translated(last, self._translation.end())
+        return found
 
     def id_of(self, number: int) -> str:
         return f"{self._prefix}{number:08x}{self._tails[number]:08x}"
 
-    def _understood(self, piece: Piece) -> Found | None:
+    def _understood(self, piece: Piece) -> list[Found]:
+        self._line = piece.number
         if piece.is_too_long:
             self._tell(piece, f"longer than {LONGEST_LINE} bytes")
-            return None
+            return []
         try:
             line = parse(piece.text)
         except Unreadable as why:
             self._tell(piece, str(why) if piece.has_end else "cut off")
-            return None
+            return []
+        if self._version is None and self._translation is None and is_theirs(line):
+            self._translation = ClaudeCode()
+        if self._translation is not None:
+            return self._translated(piece, self._translation.take(line))
+        found = self._of_line(piece, line)
+        return [] if found is None else [found]
+
+    def _translated(self, piece: Piece, lines: Sequence[Object]) -> list[Found]:
+        """Return the entries of lines that say what a line of another format does."""
+        found: list[Found] = []
+        for line in lines:
+            text = _encode(line)
+            same = Piece(piece.number, text, has_end=True, is_too_long=False)
+            try:
+                entry = self._of_line(same, parse(text))
+            except Unreadable as why:  # it lies one level deeper now
+                self._tell(piece, str(why))
+                continue
+            found += [] if entry is None else [entry]
+        return found
+
+    def _of_line(self, piece: Piece, line: Object) -> Found | None:
         if line.get("type") == "session":
             self._read_header(piece, line)
             return None
@@ -160,8 +195,13 @@ class File:
         parent, is_moved = self._parent(piece, line)
         try:
             kind, body = read(line)
-        except Unknown:
+            check_bounds(kind, body)
+            self.understood += line.get("customType") != KEPT_AS
+            self.unread_blocks += unread_blocks(line)
+        except Unknown as why:
             self.unknown_count += 1
+            if isinstance(why, OutOfBounds):
+                self._tell(piece, str(why), KEPT)
             kind, body = opaque(line)
         except Unreadable as why:
             # What follows it goes on where it would have been.
@@ -171,6 +211,8 @@ class File:
             return None
         if is_moved:
             line["parentId"] = None if parent is None else self._name_of(parent)
+            if line.get("type") == LEAF:
+                line["targetId"] = line["parentId"]
         text = _encode(line) if is_changed or is_moved or self._renames_role(line) else piece.text
         return self._found(name, parent, line, (kind, body), text)
 
@@ -240,6 +282,10 @@ class File:
         number = self._numbers.get(name) if isinstance(name, str) else None
         if is_leaf and number is not None and number != _ROOT:
             return number, False
+        if number is None and is_leaf:
+            told = f"it says to stand at {str(name)[:64]!r}, which is not above it"
+            self._tell(piece, told, "stands at the line before it")
+            return self._last, True
         if number is None:
             above = "made the first" if self._last is None else "put below the line before it"
             self._tell(piece, f"its parent {str(name)[:64]!r} is not above it", above)

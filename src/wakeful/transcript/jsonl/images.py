@@ -30,7 +30,7 @@ Object = dict[str, Any]
 
 def is_image(block: Mapping[str, Any]) -> bool:
     """Tell whether a block is an image whose bytes can be kept and written again as they were."""
-    data, kind = block.get("data"), block.get("mimeType")
+    data, kind = _content_of(block)
     return (
         block.get("type") == "image"
         and isinstance(kind, str)
@@ -41,6 +41,16 @@ def is_image(block: Mapping[str, Any]) -> bool:
     )
 
 
+def _content_of(block: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return the base64 of an image and what it is; Anthropic's blocks have a `source` for it."""
+    source = block.get("source")
+    if isinstance(source, dict):
+        told = cast("Object", source)
+        is_here = told.get("type") == "base64"
+        return (told.get("data"), told.get("media_type")) if is_here else (None, None)
+    return block.get("data"), block.get("mimeType")
+
+
 def found_in(line: Mapping[str, Any]) -> list[ReadyAttachment]:
     """Return what a line brings along: the images of its content, and what our field holds."""
     message = line.get("message")
@@ -48,8 +58,8 @@ def found_in(line: Mapping[str, Any]) -> list[ReadyAttachment]:
     blocks = cast("list[Any]", content) if isinstance(content, list) else []
     images = [cast("Object", one) for one in blocks if isinstance(one, dict)]
     found = [
-        _measured(f"image-{at}.{one['mimeType'].partition('/')[2]}", one["mimeType"], one["data"])
-        for at, one in enumerate(filter(is_image, images), 1)
+        _measured(f"image-{at}.{kind.partition('/')[2]}", kind, data)
+        for at, (data, kind) in enumerate(map(_content_of, filter(is_image, images)), 1)
     ]
     ours = line.get("wakeful")
     files = cast("Object", ours).get(OURS_FILES) if isinstance(ours, dict) else None

@@ -1,7 +1,7 @@
 """Import: a file becomes a session, which nobody sees before it is whole."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 
 import msgspec
@@ -34,6 +34,10 @@ _ADD_BRANCH = (
 )
 
 
+# Is called with the key of a session in the commit that shows it.
+OnShown = Callable[[Tx, str], None]
+
+
 class ImportReport(Record):
     """What became of a file."""
 
@@ -44,12 +48,21 @@ class ImportReport(Record):
     troubles: int
     told: Sequence[Trouble]  # the first of them
     unknown: int = 0  # lines that were kept though nobody here reads them
+    unread_blocks: int = 0  # of messages, likewise
 
 
 class Importer:
     """Writes files into the ledger, in small steps."""
 
-    def __init__(self, store: Store, bus: Bus, ids: Ids, default_agent: str) -> None:
+    def __init__(
+        self,
+        store: Store,
+        bus: Bus,
+        ids: Ids,
+        default_agent: str,
+        on_shown: OnShown = lambda tx, key: None,
+    ) -> None:
+        self._on_shown = on_shown
         self._store = store
         self._bus = bus
         self._ids = ids
@@ -86,6 +99,7 @@ class Importer:
             troubles=file.trouble_count,
             told=file.troubles,
             unknown=file.unknown_count,
+            unread_blocks=file.unread_blocks,
         )
 
     async def _refuse_existing(self, key: SessionKey) -> None:
@@ -105,6 +119,7 @@ class Importer:
             return False
         if not imports.finish(tx, work.transcript_id, work.file.header):
             raise _swept()
+        self._on_shown(tx, key)
         entries = len(work.file.tree)
         event = Event(kind="session.imported", session_key=key, data={"entries": entries})
         self._bus.publish(tx, event)
@@ -134,12 +149,20 @@ class ImportWork:
             if len(pieces) >= MOST_ROWS or size >= MOST_BYTES:
                 await self._take(pieces)
                 pieces, size = [], 0
-        await self._take(pieces)
-        file = self.file
-        if not len(file.tree) and file.header is None:
-            told = [f": line {one.line} is {one.what}" for one in file.troubles[:1]]
-            raise InvalidInput("file", "holds no transcript" + "".join(told))
+        await self._take(pieces, is_end=True)
+        self._refuse_unknown()
         await self._find_compaction()
+
+    def _refuse_unknown(self) -> None:
+        """Refuse a file of which nothing was understood: to keep it would not be to import it."""
+        file = self.file
+        has_more = file.unknown_count + file.trouble_count + len(file.tree) > 0
+        if file.understood or (file.header is not None and not has_more):
+            return
+        told = [f": line {one.line} is {one.what}" for one in file.troubles[:1]]
+        if file.unknown_count:
+            told = [f" that is known here: {file.unknown_count} lines are of other kinds"]
+        raise InvalidInput("file", "holds no transcript" + "".join(told))
 
     async def undo(self) -> None:
         if self._is_trial:
@@ -179,9 +202,9 @@ class ImportWork:
             seen_depth=last.depth,
         )
 
-    async def _take(self, pieces: list[Piece]) -> None:
+    async def _take(self, pieces: list[Piece], *, is_end: bool = False) -> None:
         # Off the loop: it takes some milliseconds.
-        found = await asyncio.to_thread(self.file.understand, pieces)
+        found = await asyncio.to_thread(self.file.understand, pieces, is_end=is_end)
         if self._is_trial or not found:
             return
         hashes = await self._hashes_above(found)
@@ -283,7 +306,7 @@ class ImportWork:
 
 
 def _key(agent_id: str, work: ImportWork) -> SessionKey:
-    """Name a session after the file."""
+    """Name a session by what the header of its file is called."""
     name = work.file.header_id[:LONGEST_NAME] or work.transcript_id
     return keys.build(agent_id, "import", keys.escape(name))
 

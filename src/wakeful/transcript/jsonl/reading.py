@@ -31,6 +31,7 @@ from wakeful.vocabulary.text import DEEPEST_JSON, clean_json
 
 OURS = "wakeful"  # the field with what their format has no field for
 LARGEST_NUMBER = 2**53
+LONGEST_LABEL = 200  # characters; also of the reason of a reset
 DEEPEST_LINE = 2 * DEEPEST_JSON  # whoever reads an entry later has less stack than an import
 
 # Kinds of lines that say how a conversation was set up; nobody here acts on them.
@@ -59,6 +60,10 @@ class Unreadable(Exception):
 
 class Unknown(Unreadable):
     """A line of a kind that nobody here knows; it can be kept."""
+
+
+class OutOfBounds(Unknown):
+    """A line with a value that breaks a rule, which it names; it can be kept."""
 
 
 def parse(line: bytes) -> Object:
@@ -106,6 +111,30 @@ def read(line: Object) -> Said:
     said = reader(line)
     kind, body = said if OURS not in line else _with_ours(said, line[OURS])
     return kind, with_attachments(body, line)
+
+
+def check_bounds(kind: EntryKind, body: Body) -> None:
+    """Refuse values beyond those that anybody here counts with, or shows in one line."""
+    words: dict[str, object] = {}
+    numbers: dict[str, float] = {}
+    match body:
+        case NoteBody() if kind is EntryKind.LABEL:
+            words = {"label": body.text}
+        case CompactionBody():
+            words = {"reason": body.details.get("reset")}
+            names = ("first_kept_depth", "tokens_before")
+            numbers = {f"{OURS}.body.{name}": getattr(body, name) for name in names}
+        case AssistantBody():
+            usage = body.message.usage
+            numbers = {f"usage.{name}": getattr(usage, name) for name in usage.__struct_fields__}
+        case _:
+            pass
+    for name, word in words.items():
+        if isinstance(word, str) and len(word) > LONGEST_LABEL:
+            raise OutOfBounds(f"{name} must be at most {LONGEST_LABEL} characters")
+    for name, value in numbers.items():
+        if not 0 <= value < LARGEST_NUMBER:
+            raise OutOfBounds(f"{name} must be from 0 to {LARGEST_NUMBER - 1}")
 
 
 def opaque(line: Object) -> Said:
@@ -161,6 +190,16 @@ def text_of(content: Any) -> str:
         for block in _objects(cast("list[Any]", content))
         if not is_image(block)
     )
+
+
+def unread_blocks(line: Object) -> int:
+    """Count the blocks of a message that are of no known kind, or cannot be kept."""
+    message = _object(line.get("message"))
+    content = message.get("content")
+    blocks = _objects(cast("list[Any]", content)) if isinstance(content, list) else []
+    if message.get("role") == "assistant":
+        return sum(_block(block) is None for block in blocks)
+    return sum(block.get("type") != "text" and not is_image(block) for block in blocks)
 
 
 def _mended(line: bytes) -> Any:
@@ -333,7 +372,10 @@ def _context_edit(line: Object) -> Said:
 def _reset(line: Object) -> Said:
     """A conversation that begins anew is one of which no summary is left."""
     body = CompactionBody(
-        summary="", first_kept_depth=0, tokens_before=0, details={"reset": _word(line, "reason")}
+        summary="",
+        first_kept_depth=0,
+        tokens_before=0,
+        details={"reset": _word(line, "reason")},
     )
     return EntryKind.COMPACTION, body
 
