@@ -14,8 +14,8 @@ from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.session_key import canonical
 from wakeful.vocabulary.stimulus import OPERATOR, Draft, Priority, Trust
 
-TIMERS = 300
-EVERY_MS = 30
+TIMERS = 200
+EVERY_MS = 50
 FIRST_IN_MS = 1_000
 TALKERS = 4  # that talk all the time
 PAUSE_S = 0.05  # between a turn's end and the next words

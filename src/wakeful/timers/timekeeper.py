@@ -102,6 +102,8 @@ class Timekeeper:
         ):
             if not await self._fire_page(list(map(TIMERS.read, rows))):
                 break  # the wall clock was moved back meanwhile
+            if len(rows) < PAGE:
+                break  # that was all: if there is more by now, the next look is at once
         now = self._clock.now()
         await self._name_unknown_kinds(now)
         first = await self._store.read(timers.NEXT, kinds=kinds)
