@@ -59,6 +59,15 @@ async def crowd(
 ) -> AsyncGenerator[Crowd]:
     """Run a runtime in that home for as long as the block lasts, with a model that has a name."""
     agent = Agent(model=Scripted(answer) if model is None else model, tools=tools)
+    async with crowd_with(agent, settings, home) as callers:
+        yield callers
+
+
+@asynccontextmanager
+async def crowd_with(
+    agent: Agent, settings: Settings | None = None, home: Path | None = None
+) -> AsyncGenerator[Crowd]:
+    """Run a runtime with that agent for as long as the block lasts."""
     async with Runtime(agents=[agent], home=home, settings=settings) as runtime:
         callers = Crowd(runtime)
         async with asyncio.TaskGroup() as group:

@@ -6,11 +6,13 @@ from pathlib import Path
 
 from bench import (
     admissions,
+    asleep,
     commits,
     door,
     fan_out,
     history,
     imports,
+    late,
     latency,
     providers,
     recovery,
@@ -20,6 +22,7 @@ from bench import (
     timers,
     transfers,
     turns,
+    waking,
 )
 from bench.figures import Figure
 
@@ -45,6 +48,9 @@ FAMILIES = (
     Family("history", history.measure, history.load),
     Family("sessions", sessions.measure, sessions.load),
     Family("timers", timers.measure, timers.load),
+    Family("late", late.measure, late.load),
+    Family("waking", waking.measure, waking.load),
+    Family("asleep", asleep.measure, asleep.load),
     Family("recovery", recovery.measure, recovery.load),
     Family("commits", commits.measure, commits.load),
     Family("transfers", transfers.measure, transfers.load),

@@ -7,8 +7,10 @@ from wakeful.store.database import Lock, LocksNeeded, LockSpace, Tx, Verb
 from wakeful.store.rows import RowTable
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.stimulus import Priority
 
 READY = "lane.ready"  # a lane may be claimed now: its key
+READY_LATER = "lane.ready_later"  # a lane may be claimed now, after those of whoever is in a hurry
 DUE = "lane.due"  # a lane may be claimed later: when, in milliseconds
 
 _RANK_OF_READINESS = 50  # after all other writes of a group, before the bus
@@ -37,6 +39,7 @@ class Lane(Record):
     stopped_seq: int = 0  # nothing that people said up to this number is taken any more
     overflow: Overflow | None = None
     ready_at: int | None = None
+    is_later: bool = False  # nothing waits in it but what may run later
 
 
 LANES = RowTable("lanes", Lane)
@@ -199,10 +202,12 @@ STALLED = (
     "SELECT session_key FROM lanes WHERE turn_id IS NOT NULL AND owner IS NULL "
     "AND resume_at IS NULL AND agent_id = :agent_id LIMIT :limit"
 )
-# Unowned lanes of a pool, the longest due first; those due later tell when to look again.
+# Unowned lanes of a pool, those in a hurry or the others, the longest due first; those that are due
+# in the future tell when to look again.
 READY_LANES = (
     "SELECT session_key, ready_at FROM lanes WHERE pool = :pool AND owner IS NULL "
-    "AND ready_at IS NOT NULL AND agent_id NOT IN :closed_to ORDER BY ready_at LIMIT :limit"
+    "AND ready_at IS NOT NULL AND is_later = :is_later AND agent_id NOT IN :closed_to "
+    "ORDER BY ready_at LIMIT :limit"
 )
 # Lanes that a node holds.
 OWNED = "SELECT session_key FROM lanes WHERE owner = :owner"
@@ -229,16 +234,22 @@ def _recompute(tx: Tx, session_keys: Sequence[str]) -> Sequence[None]:
         "AND lanes.debounce_until > stimuli.due_at "
         "THEN lanes.debounce_until ELSE stimuli.due_at END) FROM stimuli "
         "WHERE stimuli.session_key = lanes.session_key "
-        "AND stimuli.state IN ('pending', 'parked') AND stimuli.due_at < :never) END "
-        "WHERE session_key IN :keys RETURNING session_key, ready_at",
+        "AND stimuli.state IN ('pending', 'parked') AND stimuli.due_at < :never) END, "
+        "is_later = CASE WHEN turn_id IS NOT NULL THEN is_later "
+        "WHEN (SELECT MIN(stimuli.priority) FROM stimuli "
+        "WHERE stimuli.session_key = lanes.session_key "
+        "AND stimuli.state IN ('pending', 'parked') AND stimuli.due_at < :never) = :later "
+        "THEN 1 ELSE 0 END "
+        "WHERE session_key IN :keys RETURNING session_key, ready_at, is_later",
         keys=sorted(set(session_keys)),
         never=NEVER,
+        later=int(Priority.LATER),
     )
-    for key, ready_at in rows:
+    for key, ready_at, is_later in rows:
         if ready_at is None:
             continue
         if ready_at <= tx.now:
-            tx.notify(READY, key)
+            tx.notify(READY_LATER if is_later else READY, key)
         else:
             tx.notify(DUE, str(ready_at))
     return [None] * len(session_keys)

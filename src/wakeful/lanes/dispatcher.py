@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Mapping
+from functools import partial
 
 from wakeful.broker import lane_rows
 from wakeful.lanes import clock_rollback
@@ -18,6 +19,7 @@ from wakeful.vocabulary.errors import StoreFailed
 
 LOOK_EVERY_MS = 60_000  # a lost notification costs at most this
 CHECK_EVERY_MS = 60_000  # as long a lane may be held without a task
+PEOPLES_POOL = "main"  # whose sessions people talk in
 RETRY_MS = 1_000  # after the store could not answer
 
 log = logging.getLogger(__name__)
@@ -43,9 +45,12 @@ class Dispatcher:
         self._interrupts = interrupts
         self._owner = owner
         agents = len(recovery.agent_ids)
-        self._pools = {name: Pool(limit, agents) for name, limit in pools.items()}
+        self._pools = {
+            name: Pool(limit, agents, is_for_people=name == PEOPLES_POOL)
+            for name, limit in pools.items()
+        }
         self._running: dict[str, asyncio.Task[None]] = {}
-        self._again: set[str] = set()
+        self._again: dict[str, bool] = {}  # lanes that run, ready again: whether in no hurry
         self._changed = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -57,6 +62,7 @@ class Dispatcher:
     async def run(self) -> None:
         undo = [
             self._store.listen(lane_rows.READY, self._on_ready),
+            self._store.listen(lane_rows.READY_LATER, partial(self._on_ready, is_later=True)),
             self._store.listen(lane_rows.DUE, self._on_due),
             self._store.listen(turns.INTERRUPT, self._interrupts.raise_on),
         ]
@@ -115,8 +121,7 @@ class Dispatcher:
         for name, pool in self._pools.items():
             if pool.must_scan and pool.free > 0:
                 await self._scan(name, pool)
-            while pool.free > 0 and pool.hints and not self._is_draining:
-                session_key, _ = pool.hints.popitem(last=False)
+            while not self._is_draining and (session_key := pool.next_hint()) is not None:
                 if keys.agent_of(session_key) not in pool.closed_to():
                     self._start(group, pool, session_key)
 
@@ -145,29 +150,39 @@ class Dispatcher:
 
     async def _scan(self, name: str, pool: Pool) -> None:
         """Ask the ledger which lanes are due; more than can run are left for the next look."""
-        now = self._clock.now()
         pool.must_scan = False  # what asks for another one meanwhile is not forgotten
-        limit = pool.free + 1
         try:
-            rows = await self._store.read(
-                lane_rows.READY_LANES, pool=name, closed_to=pool.closed_to(), limit=limit
-            )
+            await self._scan_for(name, pool, is_later=False)
+            if pool.takes_later:
+                await self._scan_for(name, pool, is_later=True)
+            else:
+                pool.hold_back()
         except STORE_NOT_READY:
             log.warning("lanes wait: the store is not ready", exc_info=True)
             pool.must_scan = True
-            self._next_look = now + RETRY_MS
-            return
+            self._next_look = self._clock.now() + RETRY_MS
+
+    async def _scan_for(self, name: str, pool: Pool, *, is_later: bool) -> None:
+        now = self._clock.now()
+        limit = pool.free + 1
+        rows = await self._store.read(
+            lane_rows.READY_LANES,
+            pool=name,
+            is_later=int(is_later),
+            closed_to=pool.closed_to(),
+            limit=limit,
+        )
         due = [row[0] for row in rows if row[1] <= now]
         # More may be due than were asked for, though there is room for all of these by now.
         pool.must_scan = pool.must_scan or len(due) == limit
         for session_key in due:
-            pool.hint(session_key)
+            pool.hint(session_key, is_later=is_later)
         if len(due) < len(rows):
             self._next_look = min(self._next_look, rows[len(due)][1])
 
     def _start(self, group: asyncio.TaskGroup, pool: Pool, session_key: str) -> None:
         if session_key in self._running:
-            self._again.add(session_key)
+            self._again[session_key] = False
             return
         pool.take(keys.agent_of(session_key))
         self._idle.clear()
@@ -178,12 +193,11 @@ class Dispatcher:
     def _finished(self, pool: Pool, session_key: str) -> None:
         del self._running[session_key]
         pool.give_back(keys.agent_of(session_key))
-        if session_key in self._again:
-            self._again.discard(session_key)
-            pool.hint(session_key)
+        if (is_later := self._again.pop(session_key, None)) is not None:
+            pool.hint(session_key, is_later=is_later)
         if not self._running:
             self._idle.set()
-        if pool.hints or pool.must_scan:
+        if pool.has_hints or pool.must_scan:
             self._changed.set()
 
     async def _run_lane(self, session_key: str) -> None:
@@ -197,13 +211,13 @@ class Dispatcher:
             self._next_look = min(self._next_look, self._clock.now() + RETRY_MS)
             self._changed.set()
 
-    def _on_ready(self, session_key: str) -> None:
+    def _on_ready(self, session_key: str, *, is_later: bool = False) -> None:
         pool = self._pools[keys.pool_of(session_key)]
         if session_key in self._running:
-            self._again.add(session_key)
+            self._again[session_key] = is_later and self._again.get(session_key, True)
         else:
-            pool.hint(session_key)
-            if pool.free > 0:
+            pool.hint(session_key, is_later=is_later)
+            if pool.takes_later if is_later else pool.free > 0:
                 self._changed.set()
 
     def _on_due(self, due_at: str) -> None:

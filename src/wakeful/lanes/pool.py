@@ -3,22 +3,25 @@
 from collections import Counter, OrderedDict
 
 HINT_LIMIT = 10_000  # beyond this the ledger is asked instead
-KEPT_PART = 8  # one place in so many, at most, is kept for agents that run nothing
+KEPT_PART = 8  # one place in so many, at most, is kept: for agents that run nothing, for people
 
 
 class Pool:
     """The places of one pool.
 
     The last of them are kept for agents that run nothing, one for each: an agent whose model hangs
-    must not take every place from the others.
+    must not take every place from the others. Where people talk, as many are kept from lanes that
+    are in no hurry: when thousands of sessions wake by themselves, people find a place at once.
     """
 
-    def __init__(self, limit: int, agents: int) -> None:
+    def __init__(self, limit: int, agents: int, *, is_for_people: bool = False) -> None:
         self.limit = limit
         self.running = 0
-        self.hints: OrderedDict[str, None] = OrderedDict()
+        self._hints: OrderedDict[str, None] = OrderedDict()
+        self._later: OrderedDict[str, None] = OrderedDict()  # those in no hurry
         self.must_scan = True
         self._agents = agents
+        self._is_for_people = is_for_people
         self._of_agent: Counter[str] = Counter()
         self._has_held_back = False
 
@@ -26,19 +29,39 @@ class Pool:
     def free(self) -> int:
         return self.limit - self.running
 
-    def hint(self, session_key: str) -> None:
-        if len(self.hints) >= HINT_LIMIT:
-            self.hints.clear()
+    @property
+    def takes_later(self) -> bool:
+        """Whether lanes that are in no hurry get a place now."""
+        return self.free > (self.limit // KEPT_PART if self._is_for_people else 0)
+
+    @property
+    def has_hints(self) -> bool:
+        return bool(self._hints or self._later)
+
+    def hint(self, session_key: str, *, is_later: bool = False) -> None:
+        hints = self._later if is_later else self._hints
+        self._later.pop(session_key, None)  # it may be in a hurry by now
+        if len(hints) >= HINT_LIMIT:
+            hints.clear()
             self.must_scan = True
         else:
-            self.hints[session_key] = None
+            hints[session_key] = None
+
+    def next_hint(self) -> str | None:
+        """Take the lane that should have the next place, or None: there is no lane or no place."""
+        hints = self._hints or (self._later if self.takes_later else None)
+        return hints.popitem(last=False)[0] if hints and self.free > 0 else None
+
+    def hold_back(self) -> None:
+        """Have lanes looked for again when a place is given back."""
+        self._has_held_back = True
 
     def closed_to(self) -> list[str]:
         """Return the agents that get no place now, though there may be free ones."""
         idle = self._agents - len(self._of_agent)
         if self.free > min(idle, self.limit // KEPT_PART):
             return []
-        self._has_held_back = True  # their lanes are looked for again when a place is given back
+        self.hold_back()
         return list(self._of_agent)
 
     def take(self, agent_id: str) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from wakeful.store.backend import Backend
-from wakeful.store.database import GROUP_LIMIT, Row
+from wakeful.store.database import GROUP_LIMIT, PATIENT_LIMIT, Row
 from wakeful.store.group import GroupOutcome, WriteCall, rejected, settle
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import Overloaded, StoreDamaged, StoreFailed, StoreRefused
@@ -69,6 +69,8 @@ class Writer:
         self._fail = fail
         self._loop = asyncio.get_running_loop()
         self._calls: deque[WriteCall | ReadCall] = deque()
+        self._patient: deque[WriteCall] = deque()  # of verbs that let others go first
+        self._has_let_go = False  # the last group was one of others alone, while these waited
         self._is_gathering = False  # for the event loop alone
         self._is_due = False  # what gathered may be written; lowered by whoever writes it
         self._is_closing = False
@@ -93,9 +95,12 @@ class Writer:
         """Queue a call; its future will tell the outcome."""
         if self._is_closing:
             raise StoreRefused("the store is closed")
-        if len(self._calls) >= WAITING_LIMIT:
+        if self._waiting() >= WAITING_LIMIT:
             raise Overloaded(f"{WAITING_LIMIT} writes are waiting", retry_after_s=1.0)
-        self._calls.append(call)
+        if isinstance(call, WriteCall) and call.verb is not None and call.verb.is_patient:
+            self._patient.append(call)
+        else:
+            self._calls.append(call)
         if not self._is_gathering and not self._is_due:
             self._is_gathering = True
             self._loop.call_soon(self._gather, 0, self._loop.time() + LONGEST_GATHERING_S)
@@ -116,9 +121,12 @@ class Writer:
             self._failure = error
             self._tell(self._fail)
 
+    def _waiting(self) -> int:
+        return len(self._calls) + len(self._patient)
+
     def _gather(self, seen: int, until: float) -> None:
         """Let the thread begin unless this round of the event loop brought more calls."""
-        waiting = len(self._calls)
+        waiting = self._waiting()
         if waiting > seen and self._loop.time() < until:
             self._loop.call_soon(self._gather, waiting, until)
             return
@@ -153,11 +161,11 @@ class Writer:
     def _work(self, backend: Backend) -> None:
         wants_idle = True
         while True:
-            while self._is_due or (self._is_closing and self._calls):
+            while self._is_due or (self._is_closing and self._waiting()):
                 reads = self._one_group(backend)
                 wants_idle = self._tidy(backend, is_idle=False) or wants_idle
                 self._run_reads(backend, reads)
-            if self._is_closing and not self._calls:
+            if self._is_closing and not self._waiting():
                 return
             if not self._sleep(IDLE_S if wants_idle else -1):
                 wants_idle = self._tidy(backend, is_idle=True)
@@ -185,7 +193,8 @@ class Writer:
                 group.append(call)
             else:
                 reads.append(call)
-        if len(group) == GROUP_LIMIT:
+        group += self._patient_part(is_alone=not group)
+        if len(group) >= GROUP_LIMIT or self._patient:
             self._is_due = True
         if not group:
             return reads
@@ -203,6 +212,13 @@ class Writer:
             self.notice(failure)
             self._tell(self._deliver, rejected(group, failure))
         return reads
+
+    def _patient_part(self, *, is_alone: bool) -> list[WriteCall]:
+        """Return what patient calls join this group: a few, in every other group of others."""
+        is_let_go = bool(self._patient) and not is_alone and not self._has_let_go
+        self._has_let_go = is_let_go
+        count = 0 if is_let_go else min(len(self._patient), PATIENT_LIMIT)
+        return [self._patient.popleft() for _ in range(count)]
 
     def _run_reads(self, backend: Backend, reads: Iterable[ReadCall]) -> None:
         for call in reads:

@@ -24,7 +24,7 @@ from wakeful.vocabulary.retrying import retrying
 from wakeful.vocabulary.text import error_text
 
 LOOK_EVERY_MS = 60_000  # a lost notification costs at most this
-PAGE = 200  # timers that fire together: a commit of some 30 ms, so that nobody waits long beside it
+PAGE = 200  # timers that are read at once; the store decides how many of them share a commit
 FIRST_RETRY_MS = 1_000
 LONGEST_RETRY_MS = 3_600_000
 
@@ -77,7 +77,7 @@ class Timekeeper:
         self._clock = clock
         self._kinds = kinds
         self._verb: Verb[Due[Any], bool] = Verb(
-            "fire", self._fire, locks=lambda due: locks(due.timer)
+            "fire", self._fire, locks=lambda due: locks(due.timer), is_patient=True
         )
         self._changed = asyncio.Event()
         self._asleep_until: int | None = None  # None: it is looking
@@ -102,6 +102,8 @@ class Timekeeper:
         ):
             if not await self._fire_page(list(map(TIMERS.read, rows))):
                 break  # the wall clock was moved back meanwhile
+            if len(rows) < PAGE:
+                break  # that was all: if there is more by now, the next look is at once
         now = self._clock.now()
         await self._name_unknown_kinds(now)
         first = await self._store.read(timers.NEXT, kinds=kinds)
@@ -122,7 +124,7 @@ class Timekeeper:
     async def _fire_page(self, page: Sequence[Timer]) -> bool:
         """Fire timers in the order in which they were due; return whether any was dealt with."""
         page = sorted(page, key=lambda timer: (timer.due_at, timer.id))
-        prepared = await asyncio.gather(*map(self._prepared, page), return_exceptions=True)
+        prepared = await self._prepared(page)
         ready = [due for due in prepared if isinstance(due, Due)]
         # Begun in order, which the store keeps; it puts as many as there are into one commit.
         fired = await asyncio.gather(
@@ -141,9 +143,19 @@ class Timekeeper:
             await self._store.transact(lambda tx: self._keep(tx, failures))
         return bool(failures) or any(outcome is True for outcome in fired)
 
-    async def _prepared(self, timer: Timer) -> Due[Any]:
+    async def _prepared(self, page: Sequence[Timer]) -> list[Due[Any] | BaseException]:
+        """Return timers with their facts, or what kept one from being known."""
+        slow = [timer for timer in page if self._kinds[timer.kind].prepare is not None]
+        found = await asyncio.gather(*map(self._fact, slow), return_exceptions=True)
+        facts: dict[str, Any] = {timer.id: fact for timer, fact in zip(slow, found, strict=True)}
+        return [
+            fact if isinstance(fact := facts.get(timer.id), BaseException) else Due(timer, fact)
+            for timer in page
+        ]
+
+    async def _fact(self, timer: Timer) -> Any:
         prepare = self._kinds[timer.kind].prepare
-        return Due(timer, None if prepare is None else await asyncio.to_thread(prepare, timer))
+        return None if prepare is None else await asyncio.to_thread(prepare, timer)
 
     def _fire(self, tx: Tx, dues: Sequence[Due[Any]]) -> Sequence[bool]:
         """Remove timers and do what is due; the only transaction in which one fires."""

@@ -13,7 +13,9 @@ from wakeful.models.scripted import Scripted, says
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import LaneSettings, Settings
 from wakeful.store.database import Row
+from wakeful.testing.kit import operator_draft
 from wakeful.turn.agent import Agent
+from wakeful.vocabulary.stimulus import Priority
 
 PLACES = 8
 
@@ -98,6 +100,25 @@ async def test_places_that_become_free_during_a_look_are_filled(monkeypatch: pyt
 
     assert looks > 1
     assert [turn.reply for turn in turns] == ["at last"] * len(receipts)
+
+
+async def test_what_may_run_later_keeps_no_person_waiting():
+    model = Hanging()
+    settings = Settings(lanes=LaneSettings(main=PLACES))
+    async with Runtime(agents=[Agent("slow", model=model)], settings=settings) as runtime:
+        for number in range(2 * PLACES):
+            await runtime.accept(
+                operator_draft(f"agent:slow:dm:{number}", "hello", priority=Priority.LATER)
+            )
+        for _ in range(PLACES - 1):
+            await model.asked.acquire()
+        await runtime.send("hello", session="agent:slow:dm:person")
+        await model.asked.acquire()
+        rows = await runtime.store.read("SELECT session_key FROM turns ORDER BY id")
+        model.go_on.set()
+
+    assert rows[-1][0] == "agent:slow:dm:person"
+    assert len(rows) == PLACES
 
 
 async def running(read: Callable[..., Awaitable[Sequence[Row]]]) -> bool:

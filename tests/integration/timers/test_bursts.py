@@ -8,10 +8,9 @@ import msgspec
 import pytest
 
 from wakeful.settings.settings import Settings
-from wakeful.store.database import Tx
+from wakeful.store.database import PATIENT_LIMIT, Tx
 from wakeful.testing.kit import ManualClock, Scripted, in_memory, operator_draft
 from wakeful.timers import timers
-from wakeful.timers.timekeeper import PAGE
 from wakeful.timers.timers import Timer
 from wakeful.vocabulary.kinds import Kind
 
@@ -65,4 +64,4 @@ async def test_timers_of_one_instant_share_their_commits(tmp_path: Path, commits
         ((filed,),) = await runtime.store.read("SELECT COUNT(*) FROM stimuli")
 
     assert filed == COUNT
-    assert spent <= 2 * COUNT / PAGE
+    assert spent <= 2 * COUNT / PATIENT_LIMIT

@@ -33,6 +33,48 @@ def test_a_small_pool_keeps_nothing():
     assert filled(Pool(KEPT_PART - 1, 5), "a") == KEPT_PART - 1
 
 
+def started(pool: Pool) -> list[str]:
+    """Give places to lanes for as long as there are both."""
+    found: list[str] = []
+    while (session_key := pool.next_hint()) is not None:
+        pool.take("a")
+        found.append(session_key)
+    return found
+
+
+def test_lanes_in_no_hurry_leave_some_places_to_people():
+    pool = Pool(16, 1, is_for_people=True)
+    for number in range(20):
+        pool.hint(f"later {number}", is_later=True)
+    woken = started(pool)
+    pool.hint("urgent")
+    urgent = started(pool)
+    pool.give_back("a")
+    pool.give_back("a")
+
+    assert woken == [f"later {number}" for number in range(16 - 16 // KEPT_PART)]
+    assert urgent == ["urgent"]
+    assert started(pool) == ["later 14"]
+    assert pool.has_hints
+
+
+def test_a_lane_that_is_in_a_hurry_by_now_goes_first_and_once():
+    pool = Pool(16, 1, is_for_people=True)
+    for name in ("first", "second", "third"):
+        pool.hint(name, is_later=True)
+    pool.hint("second")
+
+    assert started(pool) == ["second", "first", "third"]
+
+
+def test_where_nobody_talks_lanes_in_no_hurry_have_every_place():
+    pool = Pool(16, 1)
+    for number in range(20):
+        pool.hint(f"later {number}", is_later=True)
+
+    assert len(started(pool)) == 16
+
+
 def test_a_place_that_is_given_back_is_looked_for_by_whoever_was_held_back():
     pool = Pool(8, 2)
     filled(pool, "a")
