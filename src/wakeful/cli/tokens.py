@@ -1,4 +1,4 @@
-"""`tokens`: who may come in."""
+"""`tokens`, `login`: who may come in."""
 
 import asyncio
 from typing import Annotated, Any
@@ -10,7 +10,6 @@ from wakeful.access.tokens import NewToken
 from wakeful.cli.client import segment
 from wakeful.cli.context import CliContext
 from wakeful.cli.output import safe
-from wakeful.store.opening import is_postgres, open_store
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.stimulus import Trust
 
@@ -63,6 +62,19 @@ def revoke(desk: CliContext, name: NameOrId) -> None:
     desk.out.data(gone, [f"{safe(gone['name'])} is revoked"])
 
 
+def login(desk: CliContext) -> None:
+    """Print a link that signs a browser in; it works once, for five minutes."""
+    server = desk.needed_server()
+    made = server.post("/api/login/code")
+    link = login_link(server.url, made["code"])
+    desk.out.data({"link": link, "expires_at": made["expires_at"]}, [link])
+
+
+def login_link(url: str, code: str) -> str:
+    """Return the address that signs a browser in; servers and logs never see a fragment."""
+    return f"{url}/#code={code}"
+
+
 def _state(desk: CliContext, token: dict[str, Any]) -> str:
     if token["revoked_at"] is not None:
         return f"revoked {desk.how_long(token['revoked_at'])}"
@@ -92,5 +104,8 @@ async def _revoke(desk: CliContext, name: str) -> dict[str, Any]:
 
 
 async def _opened(desk: CliContext) -> Any:
+    # Loads the database's driver, which only this case needs.
+    from wakeful.store.opening import is_postgres, open_store
+
     address = desk.loaded.settings.database
     return await open_store(address if is_postgres(address) else desk.database, clock=desk.clock)
