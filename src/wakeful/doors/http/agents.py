@@ -6,6 +6,7 @@ from datetime import datetime
 from wakeful.doors.http.endpoint import Call, Endpoint, Given, Nothing
 from wakeful.doors.http.heartbeats import HeartbeatShape
 from wakeful.doors.http.shapes import Page, shaped, time_or_none
+from wakeful.gate.halts import EVERYTHING
 from wakeful.services import Services, Views
 from wakeful.views.agents import AgentStatus
 from wakeful.vocabulary.agent import Limits, ThinkingLevel
@@ -126,14 +127,18 @@ class Halts:
         ]
 
     async def halt(self, call: Call[Nothing, HaltBody]) -> Halted:
-        scope = self._services.intake.scope_of(call.body.agent)
+        scope = self._scope(call.body.agent)
         is_changed = await self._services.intake.halt(call.body.agent, by=call.principal.name)
         return Halted(scope=scope, is_halted=True, is_changed=is_changed)
 
     async def resume(self, call: Call[Nothing, HaltBody]) -> Halted:
-        scope = self._services.intake.scope_of(call.body.agent)
+        scope = self._scope(call.body.agent)
         is_changed = await self._services.intake.resume(call.body.agent, by=call.principal.name)
         return Halted(scope=scope, is_halted=False, is_changed=is_changed)
+
+    def _scope(self, agent: str | None) -> str:
+        """Name what a halt covers; an agent that is not there is not found."""
+        return EVERYTHING if agent is None else self._services.views.agents.card(agent).config.id
 
 
 def _shape(status: AgentStatus) -> AgentShape:
