@@ -102,6 +102,7 @@ FINISHES = {
         *("model_context_window_exceeded", "another"),
     ),
     CHAT: ("stop", "length", "tool_calls", "content_filter", "function_call", "another"),
+    RESPONSES: ("max_output_tokens", "content_filter", "another", "failed"),
 }
 # Library alone: an answer that ends in order to call tools, and calls none, has called some.
 WITH_CALLS = ("tool_use", "tool_calls", "function_call")

@@ -44,18 +44,29 @@ class OpenAIResponses:
             "output_tokens_details": {"reasoning_tokens": 0},
             "total_tokens": tokens.input + tokens.output,
         }
-        whole = {**response, "status": "completed", "output": items, "usage": usage}
+        ending, how = _ending(step.stop)
+        whole = {**response, "output": items, "usage": usage, **how}
         numbers = count()
         events: list[tuple[str, dict[str, Any]]] = [("response.created", {"response": response})]
         for index, item in enumerate(items):
             events += _item_events(index, item, step)
-        events.append(("response.completed", {"response": whole}))
+        events.append((ending, {"response": whole}))
         return [frame(kind, sequence_number=next(numbers), **data) for kind, data in events]
 
     def refusal(self, status: int, message: str) -> Body:
         codes = {400: "invalid_request", 401: "invalid_api_key", 429: "rate_limit_exceeded"}
         error = {"message": message, "type": "error", "code": codes.get(status), "param": None}
         return {"error": error}
+
+
+def _ending(stop: str) -> tuple[str, Item]:
+    """Return the last event, and what it says about how the answer ended."""
+    if not stop:
+        return "response.completed", {"status": "completed"}
+    if stop == "failed":
+        error = {"code": "server_error", "message": "it failed"}
+        return "response.failed", {"status": stop, "error": error}
+    return "response.incomplete", {"status": "incomplete", "incomplete_details": {"reason": stop}}
 
 
 def _items(step: Step, new_id: str) -> list[Item]:
