@@ -82,6 +82,7 @@ def find(
         base_url=chosen.base_url,
         key=chosen.key,
         proxy=chosen.proxy,
+        headers=chosen.headers,
         stated=stated,
     )
     return DirectModel(endpoint, _format(chosen.kind, chosen), clock or SystemClock())

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from http import HTTPStatus
 
@@ -50,6 +50,7 @@ class Endpoint(Record):
     base_url: str
     key: str = ""
     proxy: Proxy | None = None
+    headers: Mapping[str, str] = {}  # that go along with every question
     stated: ModelSettings = NOTHING_STATED  # by the operator
 
 
@@ -112,7 +113,7 @@ class DirectModel:
             yield answer
 
     def _post(self, body: bytes) -> AbstractAsyncContextManager[StreamedAnswer]:
-        headers = self._format.headers(self._endpoint.key)
+        headers = {**self._format.headers(self._endpoint.key), **self._endpoint.headers}
         return self._client.post(self._path, headers, body)
 
     def _shown(self, reader: Reader, events: list[bytes]) -> Delta:

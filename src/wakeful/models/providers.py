@@ -57,6 +57,7 @@ class Provider(Record):
     base_url: str = ""
     keys: tuple[str, ...] = ()  # variables of the environment; the first that is set counts
     address: str = ""  # the variable that leads elsewhere
+    tells: tuple[tuple[str, str], ...] = ()  # variables that go along, each in a header
     needs: tuple[str, ...] = ()  # variables of which one must be set; by default the keys
     system: str = ""  # under which thoughts are kept and prices are listed, if not its own name
     package: str = ""  # what the library needs for it; empty: the library does not know it
@@ -96,6 +97,10 @@ def _openai(kind: Kind) -> Provider:
         base_url="https://api.openai.com/v1",
         keys=("OPENAI_API_KEY",),
         address="OPENAI_BASE_URL",
+        tells=(
+            ("OPENAI_ORG_ID", "OpenAI-Organization"),
+            ("OPENAI_PROJECT_ID", "OpenAI-Project"),
+        ),
         needs=("OPENAI_API_KEY", "OPENAI_BASE_URL"),
         system="openai",
         package="openai",
@@ -171,7 +176,13 @@ PROVIDERS: Mapping[str, Provider] = {
     "openai-chat": _openai(Kind.OPENAI_CHAT),
     "openai-codex": _by_library("openai"),
     "openai-responses": _openai(Kind.OPENAI_RESPONSES),
-    "openrouter": _chat("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+    "openrouter": Provider(
+        kind=Kind.OPENAI_CHAT,
+        base_url="https://openrouter.ai/api/v1",
+        keys=("OPENROUTER_API_KEY",),
+        tells=(("OPENROUTER_APP_URL", "HTTP-Referer"), ("OPENROUTER_APP_TITLE", "X-Title")),
+        package="openai",
+    ),
     "ovhcloud": _chat("https://oai.endpoints.kepler.ai.cloud.ovh.net/v1", "OVHCLOUD_API_KEY"),
     "sambanova": _chat(
         "https://api.sambanova.ai/v1", "SAMBANOVA_API_KEY", address="SAMBANOVA_BASE_URL"
@@ -204,6 +215,7 @@ class Chosen(Record):
     base_url: str
     key: str
     proxy: Proxy | None = None  # through which it is reached
+    headers: Mapping[str, str] = {}  # that go along with every question
 
 
 def refuse_unknown(name: str, field: str = "model", *, own: Providers = NONE_OWN) -> None:
@@ -253,6 +265,9 @@ def choose(
         base_url=base_url,
         key=key,
         proxy=proxy,
+        headers={
+            name: told for variable, name in provider.tells if (told := environ.get(variable))
+        },
     )
 
 
@@ -286,9 +301,10 @@ def refuse_bad_provider(name: str, given: ProviderSettings) -> None:
 
 def _key(prefix: str, provider: Provider, environ: Mapping[str, str], field: str) -> str:
     """Return the key that the environment holds; empty if there is none."""
-    for variable in (*provider.keys, provider.address):
+    told = (variable for variable, _ in provider.tells)
+    for variable in (*provider.keys, provider.address, *told):
         if not _is_sendable(environ.get(variable, "")):
-            rule = f"{prefix!r} cannot use {variable}: it has blanks around it, or letters that no key has"  # noqa: E501
+            rule = f"{prefix!r} cannot use {variable}: it has blanks around it, or letters that no request has"  # noqa: E501
             raise InvalidInput(field, rule)
     return next((value for key in provider.keys if (value := environ.get(key))), "")
 

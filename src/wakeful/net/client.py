@@ -16,14 +16,13 @@ import httpcore2
 
 from wakeful.net.addresses import NOBODY, Allowed
 from wakeful.net.guard import Resolver, system_resolver
-from wakeful.net.target import Target, parse
+from wakeful.net.target import USER_AGENT, Target, parse
 from wakeful.net.wire import Observer, Patience, Wire
 from wakeful.vocabulary.clock import Clock, time_limit
 from wakeful.vocabulary.errors import InvalidInput, Transient
 from wakeful.vocabulary.record import Record
 
 MOST_BYTES = 1024 * 1024  # of an answer's body
-USER_AGENT = "wakeful"
 
 # What callers may say; the client itself says Host, Content-Length, Connection, Accept-Encoding.
 SENT_HEADERS = frozenset(

@@ -14,7 +14,7 @@ from wakeful.net.dialing import Dialer, system_authorities
 from wakeful.net.exchange import Connection, OutOfReach, StreamedAnswer
 from wakeful.net.guard import Resolver, system_resolver
 from wakeful.net.proxies import Proxy
-from wakeful.net.target import Target
+from wakeful.net.target import USER_AGENT, Target
 from wakeful.vocabulary.clock import Clock
 
 IDLE_S = 15.0  # after which a connection that nobody uses is closed
@@ -113,6 +113,7 @@ def _head(
     """Return the first lines of a request; the values of headers must be known to be sendable."""
     own = {
         "Host": target.place,
+        "User-Agent": USER_AGENT,  # many a gateway lets nobody pass who has no name
         "Accept": "text/event-stream",
         "Accept-Encoding": "identity",  # pieces would wait for one another
         "Content-Type": "application/json",

@@ -10,6 +10,7 @@ import re
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.record import Record
 
+USER_AGENT = "wakeful"  # who asks, as every place is told
 LONGEST_URL = 2048
 LONGEST_NAME = 253
 PORTS = {"http": 80, "https": 443}

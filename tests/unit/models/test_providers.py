@@ -103,6 +103,13 @@ def test_finding_a_model_loads_no_library(monkeypatch: pytest.MonkeyPatch):
     assert isinstance(find("anthropic:claude"), DirectModel)
 
 
+def test_what_goes_along_in_headers_must_be_sendable():
+    environ = {"OPENAI_API_KEY": "k", "OPENAI_ORG_ID": "org\r\nx: y"}
+
+    with pytest.raises(InvalidInput, match="cannot use OPENAI_ORG_ID"):
+        refuse_unusable("openai:x", environ)
+
+
 def test_a_proxy_that_cannot_be_used_is_told_at_the_start_without_its_password():
     environ = {**KEYED, "HTTPS_PROXY": "socks5://me:s3cret@p:1080"}
 

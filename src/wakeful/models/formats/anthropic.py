@@ -39,7 +39,9 @@ from wakeful.vocabulary.message import (
     UserMessage,
 )
 
-VERSION = "2023-06-01"
+MAKER = "anthropic"
+VERSION = "2026-10-21"  # of the interface, as its maker speaks it
+USUAL_VERSION = "2023-06-01"  # as everybody else has spoken it for years
 BINDING = "thinking-binding-controls-2026-08-01"  # the beta in which thoughts may be dropped
 STALE_THOUGHT = "The block is bound to a different conversation"
 REDACTED = "redacted_thinking"
@@ -70,7 +72,7 @@ class AnthropicMessages:
         self.levels = self._family.levels
 
     def headers(self, key: str) -> Mapping[str, str]:
-        said = {"anthropic-version": VERSION}
+        said = {"anthropic-version": VERSION if self._provider == MAKER else USUAL_VERSION}
         if key:
             said["x-api-key"] = key
         if self._drops_stale:
