@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from os.path import expanduser
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -123,7 +124,7 @@ class AgentBuilder:
         try:
             checked_agent_id(name, at)
             self._check_models(given)
-            workspace = self.home / Path(given.workspace or f"workspaces/{name}").expanduser()
+            workspace = self.home / Path(expanduser(given.workspace or f"workspaces/{name}"))
             refuse_around(self.home, workspace)
             return Agent(
                 name,
@@ -302,7 +303,7 @@ def _or_from_file(
     if given != default:
         reading.complain(f"{key}_file", f"must not be given together with {key!r}")
         return given
-    path = folder / Path(file).expanduser()
+    path = folder / Path(expanduser(file))
     try:
         with path.open("rb") as opened:
             raw = opened.read(LARGEST_SECRET + 1)

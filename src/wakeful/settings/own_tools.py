@@ -6,6 +6,7 @@ import re
 import sys
 import traceback
 from collections.abc import Sequence
+from os.path import expanduser
 from pathlib import Path
 from types import ModuleType
 from typing import Protocol
@@ -71,7 +72,7 @@ def _loaded(place: str, folder: Path) -> ModuleType | None:
             return None
         known = sys.modules.get(place)
         return importlib.import_module(place) if known is None else importlib.reload(known)
-    file = folder / Path(place).expanduser()
+    file = folder / Path(expanduser(place))
     # Compiled here: a cached version may be older than a change within the same second.
     code = compile(file.read_bytes(), str(file), "exec")
     name = f"wakeful_tools_{hashlib.sha256(str(file).encode()).hexdigest()[:12]}"
@@ -86,7 +87,7 @@ def _what_failed(error: BaseException, place: str, folder: Path) -> str:
     """Return where a module failed, by its own lines, and how."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}: {error.msg}"
-    if isinstance(error, OSError) and error.filename == str(folder / Path(place).expanduser()):
+    if isinstance(error, OSError) and error.filename == str(folder / Path(expanduser(place))):
         return f"{error.filename} cannot be read: {error.strerror}"
     frames = traceback.extract_tb(error.__traceback__)
     own = [one for one in frames if not one.filename.startswith("<") and _is_own(one.filename)]

@@ -396,3 +396,8 @@ def test_a_workspace_inside_or_beside_the_home_folder_is_fine(tmp_path: Path):
     home = str(tmp_path / "home")
     for folder in ("w", "../w", "../home2", "/srv/w"):
         assert loaded(f"agents: {{main: {{workspace: {folder}}}}}", WAKEFUL_HOME=home).agents
+
+
+def test_the_home_of_somebody_who_does_not_exist_is_a_file_that_is_missing():
+    with pytest.raises(BadSettings, match="database_file"):
+        load_text("database_file: ~nobody-here/dsn", FILE, ENVIRON)
