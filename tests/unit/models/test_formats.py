@@ -418,3 +418,18 @@ def test_a_call_without_thoughts_is_not_refused_by_whoever_wants_them(
     _, *messages = sent(form, bare, foreign, own, bare, words, level=level)["messages"]
 
     assert [message.get("reasoning_content") for message in messages] == [*had, None]
+
+
+@pytest.mark.parametrize("model", ["deepseek-v4-pro", "deepseek-chat"])
+def test_what_was_sent_without_thoughts_stays_as_it_was(model: str):
+    form = chat(model, "deepseek", DIALECTS["deepseek"])
+    thought = Thinking(text="hm", keepsake={"id": "reasoning_content"})
+    bare = AssistantMessage(content=(CALL,), provider="deepseek")
+    own = AssistantMessage(content=(thought, CALL), provider="deepseek")
+    told = ToolMessage(call_id="call_1", name="look", text="blue")
+    said: list[Message] = [UserMessage(text="a"), bare, told, own, told, bare, told]
+
+    whole = sent(form, *said)["messages"]
+
+    for count in range(len(said)):
+        assert sent(form, *said[:count])["messages"] == whole[: count + 1]
