@@ -29,7 +29,7 @@ from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.agent import Agents
 from wakeful.vocabulary.errors import NotFound, WakefulError
 from wakeful.vocabulary.heartbeat import HeartbeatRules
-from wakeful.vocabulary.kinds import Kind
+from wakeful.vocabulary.kinds import RULES, Kind
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.stimulus import OPERATOR, Draft, Priority, Receipt, State, Trust
 from wakeful.workspace import Workspace
@@ -41,6 +41,7 @@ WINDOW_MS = 250  # how long one that is asked for waits for more who ask
 File = Callable[[Tx, Sequence[Draft]], list[Receipt]]
 Refuse = Callable[[Tx, Draft, str], Receipt]  # files something of which nothing comes, and why
 WorkspaceOf = Callable[[str], Path | None]
+_BEATS = frozenset(kind for kind, rule in RULES.items() if rule.acknowledges)
 
 
 class Beating:
@@ -146,8 +147,8 @@ class Beating:
 
     def on_ended(self, tx: Tx, turn: Turn, how: End) -> None:
         """Keep what came of a heartbeat."""
-        if not turn.kind.rule.acknowledges or how.state is TurnState.PREEMPTED:
-            return  # a preempted one is picked up again
+        if turn.kind not in _BEATS or how.state is TurnState.PREEMPTED:
+            return  # a preempted one is picked up again; one that cannot be read has no kind
         outcome = (how.reason or "sent") if how.state is TurnState.DONE else "failed"
         heartbeat_rows.note(tx, turn.agent_id, outcome)
 
