@@ -21,6 +21,12 @@ ADDRESSES = 10_000
 SESSIONS_PER_HOUR = 60  # that one token may make
 HOUR_S = 3600.0
 
+# By the index of the times, which has at most an hour to look through.
+_MADE_SINCE = (
+    "SELECT created_at FROM sessions WHERE created_at > :since AND owner = :owner "
+    "ORDER BY created_at"
+)
+
 
 class Gatekeeper:
     """Knows credentials; forgets them the moment one is changed."""
@@ -61,21 +67,32 @@ class Gatekeeper:
             return None
         return recent[0] + WINDOW_S - now
 
-    def make_session(self, principal: Principal) -> None:
+    async def make_session(self, principal: Principal) -> None:
         """Count a session that a token is about to make, or refuse it: each is a lane and a turn.
 
-        Counted in memory, and whatever becomes of it: one that was deleted was made all the same.
+        Counted whatever becomes of it: one that was deleted was made all the same. Those from
+        before the start of this process are read from the ledger, once for each token.
         """
         if principal.is_operator or not principal.token_id:
             return
+        made = self._made.get(principal.token_id)
+        if made is None:
+            earlier = await self._made_earlier(principal.owner)
+            made = self._made.setdefault(principal.token_id, earlier)
         now = self._clock.monotonic()
-        made = self._made.setdefault(principal.token_id, deque())
         while made and made[0] <= now - HOUR_S:
             made.popleft()
         if len(made) >= self.sessions_per_hour:
             rule = f"a token makes at most {self.sessions_per_hour} sessions in an hour"
             raise TooOften(rule, retry_after_s=made[0] + HOUR_S - now)
         made.append(now)
+
+    async def _made_earlier(self, owner: str) -> deque[float]:
+        """Return when the sessions of the last hour were made, by the clock that never jumps."""
+        wall, now = self._clock.now(), self._clock.monotonic()
+        since = wall - round(HOUR_S * 1000)
+        rows = await self._store.read(_MADE_SINCE, owner=owner, since=since)
+        return deque(now - max(0, wall - at) / 1000 for (at,) in rows)
 
     def while_valid(self, principal: Principal, close: Callable[[], object]) -> Callable[[], None]:
         """Call `close` when the token is revoked or expires; returns the undo.

@@ -4,7 +4,7 @@ The rules are those of `access`; what they do not allow is told as if it did not
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from wakeful.access import rules
 from wakeful.access.principal import Principal
@@ -16,7 +16,7 @@ from wakeful.vocabulary.errors import InvalidInput, NotFound
 from wakeful.vocabulary.session_key import SessionKey
 from wakeful.vocabulary.stimulus import Stimulus
 
-Making = Callable[[Principal], None]  # told of each session that is about to be made; may refuse
+Making = Callable[[Principal], Awaitable[None]]  # told of each session that is about to be made; may refuse
 
 
 def key_of(views: Views, words: str, field: str = "session_key") -> SessionKey:
@@ -47,7 +47,7 @@ async def check_writable(
     if not is_served or not rules.may_enter(principal, key, owner):
         raise _not_writable(principal, key)
     if owner is None:
-        making(principal)
+        await making(principal)
 
 
 async def seen_session(views: Views, principal: Principal, words: str) -> Session:

@@ -19,7 +19,7 @@ from wakeful.vocabulary.agent import parse_thinking
 from wakeful.vocabulary.entry import EntryKind, NoteBody
 from wakeful.vocabulary.errors import InvalidInput, NotFound, Underway
 from wakeful.vocabulary.ids import Ids
-from wakeful.vocabulary.queueing import QueueOverrides
+from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides
 from wakeful.vocabulary.record import Record, fitting
 from wakeful.vocabulary.session_key import SessionKey
 from wakeful.vocabulary.stimulus import OPERATOR
@@ -38,7 +38,7 @@ class Changes(Record):
     """What somebody chooses for a session; None takes a choice back, UNSET leaves it."""
 
     label: str | UnsetType | None = UNSET
-    queue: QueueOverrides | UnsetType = UNSET
+    queue: QueueOverrides | UnsetType | None = UNSET
     model: str | UnsetType | None = UNSET
     thinking: str | UnsetType | None = UNSET
     send_policy: Literal["allow", "deny"] | UnsetType | None = UNSET
@@ -159,6 +159,8 @@ class SessionActs:
             for name in Changes.__struct_fields__
             if (value := getattr(changes, name)) is not UNSET
         }
+        if "queue" in given:
+            given["queue"] = given["queue"] or NO_OVERRIDES
         session = existing(tx, key)
         own = {name: given[name] for name in given if name in Overrides.__struct_fields__}
         rest = {name: given[name] for name in given if name not in own}

@@ -77,7 +77,7 @@ ID_LENGTH = 16  # digits of a hash by which a model names an attachment
 OPERATOR = "operator"  # the owner who may enter every session
 
 
-class Attachment(Record):
+class Attachment(Record, forbid_unknown_fields=True):
     """Something that came along with the text."""
 
     name: str

@@ -61,6 +61,47 @@ async def test_a_form_is_a_message_with_its_files():
     assert named in str(read[0])
 
 
+def form_of(disposition: str) -> dict[str, Any]:
+    """Return a form of one text and one file, whose header says this of it."""
+    parts = (
+        '--B\r\nContent-Disposition: form-data; name="text"\r\n\r\nlook\r\n'
+        f"--B\r\nContent-Disposition: form-data; {disposition}\r\n\r\nbytes\r\n--B--\r\n"
+    )
+    return {
+        "content": parts.encode(),
+        "headers": {"Content-Type": "multipart/form-data; boundary=B"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("disposition", "name"),
+    [
+        ("name=file; filename*=UTF-8''na%C3%AFve%20plan.txt", "naïve plan.txt"),
+        ("name=file; filename*=utf-8'en'a%22b%5C.txt", 'a"b\\.txt'),
+        ("name=file; filename*=iso-8859-1''na%EFve.txt", "naïve.txt"),
+        # Forms must not have the long form beside the plain one (RFC 7578, 4.2).
+        ('name=file; filename="plain.txt"; filename*=UTF-8''other.txt', "plain.txt"),
+    ],
+)
+async def test_a_file_whose_name_is_written_in_the_long_form_is_a_file(disposition: str, name: str):
+    async with house() as home, home.client(home.operator) as client:
+        sent = await client.post(PATH, **form_of(disposition))
+        stimulus = (await client.get(f"/api/stimuli/{sent.json()['stimulus_id']}")).json()
+
+    assert [one["name"] for one in stimulus["attachments"]] == [name]
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["a.txt", "UTF-8''%ff.txt", "punycode''a.txt", "UTF-8''a%0d%0aX.txt", "UTF-8''"],
+)
+async def test_a_file_name_in_the_long_form_that_cannot_be_read_is_refused(written: str):
+    async with house() as home, home.client(home.operator) as client:
+        sent = await client.post(PATH, **form_of(f"name=file; filename*={written}"))
+
+    assert (sent.status_code, sent.json()["field"]) == (422, "attachments")
+
+
 @pytest.mark.parametrize(
     "charset", ["punycode", "idna", "undefined", "unicode_escape", "utf-7", "latin-1", '"utf-16"']
 )

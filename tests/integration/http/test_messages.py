@@ -126,6 +126,35 @@ async def test_an_idempotency_key_with_another_body_is_a_conflict():
         assert other.json()["code"] == "conflict"
 
 
+async def test_a_dedup_key_and_an_idempotency_key_may_be_equal():
+    async with house() as home, home.client(home.operator) as client:
+        path = "/api/sessions/main/messages"
+        keyed = await client.post(path, json={"text": "a", "dedup_key": "k"})
+        other = await client.post(path, json={"text": "b"}, headers={"Idempotency-Key": "k"})
+        again = await client.post(path, json={"text": "b"}, headers={"Idempotency-Key": "k"})
+
+        assert other.status_code == 202
+        assert other.json()["stimulus_id"] != keyed.json()["stimulus_id"]
+        assert again.json() == other.json()
+
+
+@pytest.mark.parametrize("field", ["dedup_key", "source"])
+async def test_a_name_with_half_a_character_is_refused_and_no_other_one_is_made_of_it(field: str):
+    """T18: two such keys would become one, and the second message would be lost."""
+    async with house() as home, home.client(home.operator) as client:
+        answers = [
+            await client.post(
+                "/api/sessions/main/messages",
+                content=f'{{"text": "a", "{field}": "{key}"}}',
+                headers={"Content-Type": "application/json"},
+            )
+            for key in (r"k\ud800", r"k\udc00", r"k\ufffd")
+        ]
+
+    assert [answer.status_code for answer in answers] == [422, 422, 202]
+    assert answers[0].json()["field"] == field
+
+
 async def test_a_dedup_key_names_the_first_stimulus():
     async with house() as home, home.client(home.operator) as client:
         body = {"text": "a", "dedup_key": "k"}

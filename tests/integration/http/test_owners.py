@@ -1,6 +1,7 @@
 """What one owner has made, another neither sees nor touches, nor learns that it is there."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -469,6 +470,29 @@ async def test_a_token_makes_only_so_many_sessions_in_an_hour():
     assert (refused.status_code, by_fork.status_code) == (429, 429)
     assert refused.json()["code"] == "too-many-requests"
     assert 3590 <= int(refused.headers["retry-after"]) <= 3600
+
+
+async def test_a_restart_forgets_no_session_that_a_token_made(tmp_path: Path):
+    """T10: whoever waits for the server to go down starts no second hour."""
+    clock = ManualClock()
+    options = HttpOptions(port=0, sessions_per_hour=2)
+    async with house(clock=clock, options=options, home=tmp_path) as home:
+        token = await home.token("send", name="a")
+        async with home.client(token) as client:
+            await said_in(client, "api:0")
+            clock.advance(600)
+            await said_in(client, "api:1")
+    async with (
+        house(clock=clock, options=options, home=tmp_path) as home,
+        home.client(token) as client,
+    ):
+        refused = await said_in(client, "api:2")
+        again = await said_in(client, "api:1")
+        clock.advance(3001)
+        later = await said_in(client, "api:2")
+
+    assert [answer.status_code for answer in (refused, again, later)] == [429, 202, 202]
+    assert 2990 <= int(refused.headers["retry-after"]) <= 3000
 
 
 async def said_in(client: httpx2.AsyncClient, session: str) -> httpx2.Response:

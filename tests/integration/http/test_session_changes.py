@@ -46,6 +46,7 @@ async def test_a_session_is_reset_forked_labelled_seen_and_chosen_for():
         ("PATCH", "", {"model": ""}, "model"),
         ("PATCH", "", {"thinking": "much"}, "thinking"),
         ("PATCH", "", {"queue": {"cap": 0}}, "queue.cap"),
+        ("PATCH", "", {"queue": {"cpa": 3}}, "queue"),
         ("POST", "/fork", {"summary": " "}, "summary"),
         ("POST", "/fork", {"to": "main"}, "to"),
         ("POST", "/fork", {"to": "Not A Key"}, "to"),
@@ -64,6 +65,21 @@ async def test_a_bad_value_is_refused_and_changes_nothing(
 
     assert (answer.status_code, answer.json()["field"]) == (422, field)
     assert after == before
+
+
+async def test_a_queue_is_one_choice_and_null_takes_it_back():
+    async with house() as home, home.client(home.operator) as client:
+        await client.post(f"{MAIN}/messages?wait=10", json={"text": "one"})
+        both = await client.patch(MAIN, json={"queue": {"mode": "collect", "cap": 3}})
+        other = await client.patch(MAIN, json={"queue": {"cap": 5}})
+        back = await client.patch(MAIN, json={"queue": None})
+        said = await client.post(f"{MAIN}/messages", json={"text": "/queue"})
+
+    assert [answer.status_code for answer in (both, other, back)] == [200, 200, 200]
+    assert (both.json()["queue"]["mode"], both.json()["queue"]["cap"]) == ("collect", 3)
+    assert (other.json()["queue"]["mode"], other.json()["queue"]["cap"]) == (None, 5)
+    assert set(back.json()["queue"].values()) == {None}
+    assert "as its agent does" in said.json()["reply"]
 
 
 async def test_a_fork_under_a_running_turn_is_refused_and_a_reset_waits():

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
@@ -44,6 +44,8 @@ _JSON_TYPE = (b"content-type", JSON.encode())
 
 class Given(Record, forbid_unknown_fields=True):
     """A query or a body; a field that nobody knows is refused, since it would be ignored."""
+
+    exact: ClassVar[tuple[str, ...]] = ()  # fields in which no character is ever replaced
 
 
 class Nothing(Given):
@@ -231,11 +233,15 @@ def _read_mended(raw: bytes, kind: type[Any]) -> Any:
     made.
     """
     try:
-        return msgspec.json.decode(with_whole_surrogates(raw), type=kind)
+        body = msgspec.json.decode(with_whole_surrogates(raw), type=kind)
     except msgspec.ValidationError as error:
         raise invalid(error, "body") from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         raise Problem("bad-request", "the body is not JSON that can be read") from None
+    for name in getattr(kind, "exact", ()):
+        if "\ufffd" in (getattr(body, name) or ""):
+            raise Problem("invalid-input", f"{name}: must have no lone surrogates", field=name)
+    return body
 
 
 def invalid(error: msgspec.ValidationError, where: str) -> Problem:

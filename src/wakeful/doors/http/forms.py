@@ -2,7 +2,9 @@
 
 import asyncio
 import base64
+import re
 from collections.abc import AsyncGenerator
+from urllib.parse import unquote_to_bytes
 
 from python_multipart.multipart import parse_options_header
 from starlette.datastructures import FormData, UploadFile
@@ -16,6 +18,8 @@ MOST_FIELDS = 32
 MOST_FILES = 128  # more than a message may bring: it is told how many it may
 LARGEST_FIELD = 1024 * 1024
 _UTF_8 = frozenset({b"utf-8", b"utf8"})
+_LONG_FORM = re.compile(rb";\s*filename\*\s*=([^;]*)", re.IGNORECASE)
+_LONG_FORM_CHARSETS = {"utf-8": "utf-8", "iso-8859-1": "latin-1"}  # what RFC 5987 asks for
 
 UNKNOWN_TYPE = "application/octet-stream"
 
@@ -53,6 +57,39 @@ class _InMemory(MultiPartParser):
     """Starlette's parser; what somebody sends must not lie about in a folder for all."""
 
     spool_max_size = 16 * 1024 * 1024  # more than the guard lets through
+
+    def on_headers_finished(self) -> None:
+        part = self._current_part
+        part.content_disposition = with_plain_filename(part.content_disposition or b"")
+        super().on_headers_finished()
+
+
+def with_plain_filename(disposition: bytes) -> bytes:
+    """Return a part's header with a plain `filename`, if it has only the long form of RFC 5987.
+
+    Forms must not have the long form (RFC 7578, 4.2), but some clients write nothing else; the
+    parser takes such a file for a field.
+    """
+    long_form = _LONG_FORM.search(disposition)
+    if long_form is None or b"filename" in parse_options_header(disposition)[1]:
+        return disposition
+    name = _long_name(long_form[1].decode("latin-1").strip(' "'))
+    quoted = name.replace("\\", "\\\\").replace('"', '\\"')
+    return disposition + f'; filename="{quoted}"'.encode()
+
+
+def _long_name(written: str) -> str:
+    """Return the name that `charset'language'percent-encoded` means."""
+    charset, _, rest = written.partition("'")
+    _, quote, encoded = rest.partition("'")
+    try:
+        name = unquote_to_bytes(encoded).decode(_LONG_FORM_CHARSETS[charset.lower()])
+    except (KeyError, UnicodeDecodeError):
+        name = ""
+    if not quote or not name:
+        rule = "attachments: filename* must be UTF-8'' and a percent-encoded name"
+        raise Problem("invalid-input", rule, field="attachments")
+    return name
 
 
 async def _one_piece(raw: bytes) -> AsyncGenerator[bytes, None]:

@@ -61,6 +61,8 @@ T = TypeVar("T")
 class MessageBody(Given):
     """A message to an agent."""
 
+    exact = ("source", "dedup_key")
+
     text: str = ""
     priority: str = "next"
     mode: Mode | None = None

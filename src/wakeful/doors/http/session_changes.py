@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from wakeful.access.principal import Principal
 from wakeful.doors import naming
@@ -14,6 +15,7 @@ from wakeful.doors.http.shapes import EntryShape, ReceiptShape, entry_shape, sha
 from wakeful.intake.deletion import Deleted
 from wakeful.intake.sessions import Changes
 from wakeful.services import Services
+from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.session_key import SessionKey
@@ -48,8 +50,24 @@ class ForkBody(Given):
     summary: str | None = None  # what the path that is left came to
 
 
+class QueueBody(QueueOverrides, forbid_unknown_fields=True):
+    """How the session queues; what is not named, or null, is as its agent has it."""
+
+
 class ChangesBody(Changes, forbid_unknown_fields=True):
-    """What to choose; null takes a choice back, what is not named stays."""
+    """What to choose; null takes a choice back, what is not named stays.
+
+    A queue is one choice: it takes the place of the earlier one.
+    """
+
+    queue: QueueBody | UnsetType | None = UNSET
+
+    def changes(self) -> Changes:
+        """Return the choices as the engine knows them."""
+        given = msgspec.structs.asdict(self)
+        if isinstance(self.queue, QueueBody):
+            given["queue"] = NO_OVERRIDES.under(self.queue)
+        return Changes(**given)
 
 
 class CompactBody(Given):
@@ -143,7 +161,8 @@ class SessionChanges:
         spends = body.model is not msgspec.UNSET or body.thinking is not msgspec.UNSET
         if spends and not call.principal.may(OPERATOR):
             raise Problem("forbidden", "only the operator chooses a model, or how much it thinks")
-        return session_shape(await self._services.acts.choose(await self._key(call), body))
+        changes = body.changes()
+        return session_shape(await self._services.acts.choose(await self._key(call), changes))
 
     async def label(self, call: Call[Nothing, LabelBody]) -> SessionShape:
         key, body = await self._key(call), call.body
