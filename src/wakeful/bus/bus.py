@@ -151,11 +151,16 @@ class Bus:
         return self._by_session.setdefault(session_key, set())
 
     async def position(self, cursor: str) -> int | None:
-        """Return the sequence number a cursor stands at, or None if it means nothing here."""
+        """Return the sequence number a cursor stands at, or None if it means nothing here.
+
+        `0` stands before the oldest event that is kept.
+        """
         epoch, _, text = cursor.rpartition("-")
         ((known, seq, pruned_through),) = await self._store.read(
             "SELECT epoch, seq, pruned_through FROM bus_head"
         )
+        if cursor == "0":
+            return pruned_through
         if epoch != known or not (text.isascii() and text.isdecimal() and len(text) < 20):
             return None
         return int(text) if pruned_through <= int(text) <= seq else None

@@ -35,7 +35,10 @@ LONGEST_ERROR = 400  # it is what somebody looks for at night
 
 Topics = Annotated[str, typer.Option("--topics", help="Kinds, with commas: turn.*,stimulus.*")]
 Since = Annotated[
-    str | None, typer.Option("--since", help="A position: the last `id` that --json printed.")
+    str | None,
+    typer.Option(
+        "--since", help="A position: the last `id` that --json printed; 0 is all there is."
+    ),
 ]
 
 
@@ -79,6 +82,9 @@ class _Follower:
         data = {"id": frame.id, "event": frame.kind, **frame.data}
         if self._desk.out.is_json:
             self._desk.out.item(data, "")
+            return
+        if frame.kind == "reset":
+            self._desk.out.complain("that position is not known here; only what is new is shown")
             return
         turn = str(frame.data.get("turn_id") or "")
         if frame.kind == "turn.delta" and "restarted" not in frame.data:

@@ -16,7 +16,9 @@ from wakeful.vocabulary.errors import InvalidInput, NotFound
 from wakeful.vocabulary.session_key import SessionKey
 from wakeful.vocabulary.stimulus import Stimulus
 
-Making = Callable[[Principal], Awaitable[None]]  # told of each session that is about to be made; may refuse
+Making = Callable[
+    [Principal], Awaitable[None]
+]  # told of each session that is about to be made; may refuse
 
 
 def key_of(views: Views, words: str, field: str = "session_key") -> SessionKey:

@@ -16,11 +16,11 @@ LONGEST_QUOTE = 2000  # characters of a result that are repeated
 MOST_EXAMPLES = 6  # in one answer
 
 REAL_MODEL = (
-    "A real model is two lines in wakeful.yaml (`wakeful init` writes the file):\n"
-    "agents:\n"
-    '  main: {model: "anthropic:claude-sonnet-4-5"}\n'
-    "with its key in the environment: ANTHROPIC_API_KEY=… (or OPENAI_API_KEY, GEMINI_API_KEY, "
-    "OPENROUTER_API_KEY with a model of theirs). Then start again; docs/howto/models.md has more."
+    "A real model is two lines in a terminal:\n"
+    '  umask 077; echo "ANTHROPIC_API_KEY=…" >> ~/.wakeful/environment\n'
+    "  wakeful config set agents.main.model anthropic:claude-sonnet-4-5\n"
+    "A running server takes both at once. OPENAI_API_KEY, GEMINI_API_KEY and OPENROUTER_API_KEY "
+    "open models of theirs, Ollama needs no key; docs/howto/models.md has more."
 )
 _OFF_BY_DEFAULT = ("shell", "web_fetch")
 
@@ -219,7 +219,7 @@ def in_general(ask: Task) -> Answer:
     return Say(
         text="I do not understand that: I am the built-in demo model, which knows a few plain "
         f"requests. {_to_try(ask)} A real model would understand you: ask "
-        '"how do I add a real model?", it is one line, provider:model.'
+        '"how do I add a real model?", it is two lines.'
     )
 
 

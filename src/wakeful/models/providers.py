@@ -57,6 +57,8 @@ class Provider(Record):
     base_url: str = ""
     keys: tuple[str, ...] = ()  # variables of the environment; the first that is set counts
     address: str = ""  # the variable that leads elsewhere
+    host: str = ""  # another one, with nothing but a host and a port in it
+    is_open: bool = False  # it is usually asked without a key
     needs: tuple[str, ...] = ()  # variables of which one must be set; by default the keys
     system: str = ""  # under which thoughts are kept and prices are listed, if not its own name
     package: str = ""  # what the library needs for it; empty: the library does not know it
@@ -69,7 +71,7 @@ class Provider(Record):
 
     @property
     def wanted(self) -> tuple[str, ...]:
-        return self.needs or self.keys
+        return () if self.is_open else self.needs or self.keys
 
 
 def _chat(base_url: str, *keys: str, address: str = "", package: str = "openai") -> Provider:
@@ -166,7 +168,15 @@ PROVIDERS: Mapping[str, Provider] = {
         "https://api.moonshot.ai/v1", "MOONSHOTAI_API_KEY", address="MOONSHOTAI_BASE_URL"
     ),
     "nebius": _chat("https://api.studio.nebius.com/v1", "NEBIUS_API_KEY"),
-    "ollama": _local("OLLAMA_BASE_URL", "OLLAMA_API_KEY"),
+    "ollama": Provider(
+        kind=Kind.OPENAI_CHAT,
+        base_url="http://127.0.0.1:11434/v1",
+        keys=("OLLAMA_API_KEY",),
+        address="OLLAMA_BASE_URL",
+        host="OLLAMA_HOST",
+        is_open=True,
+        package="openai",
+    ),
     "openai": _openai(Kind.OPENAI_RESPONSES),
     "openai-chat": _openai(Kind.OPENAI_CHAT),
     "openai-codex": _by_library("openai"),
@@ -235,7 +245,7 @@ def choose(
     if kind is None:
         _refuse_missing_package(prefix, provider, field)
     key = described.key if described.key is not None else _key(prefix, provider, environ, field)
-    base_url = described.base_url or environ.get(provider.address) or provider.base_url
+    base_url = described.base_url or _base_url(provider, environ)
     is_told = described.key is not None or described.base_url is not None
     if not is_told and provider.wanted and not any(environ.get(one) for one in provider.wanted):
         wanted = " or ".join(provider.wanted)
@@ -282,6 +292,26 @@ def refuse_bad_provider(name: str, given: ProviderSettings) -> None:
         parse(given.base_url, f"{at}.base_url")
     if given.key is not None and not (given.key and _is_sendable(given.key)):
         raise InvalidInput(f"{at}.key", "must be one line of plain letters, as keys are")
+
+
+def _base_url(provider: Provider, environ: Mapping[str, str]) -> str:
+    """Return where a provider is: where the environment says, else where it usually is."""
+    if told := environ.get(provider.address):
+        return told
+    host = environ.get(provider.host, "").strip()
+    return _of_host(host) if host else provider.base_url
+
+
+def _of_host(host: str) -> str:
+    """Return the address that OLLAMA_HOST means, which may say where to listen instead."""
+    scheme, separator, place = host.rpartition("://")
+    place = place.rstrip("/")
+    name, colon, port = place.rpartition(":")
+    if not colon or "]" in port:
+        name, port = place, "11434"
+    if name in ("", "0.0.0.0", "[::]"):
+        name = "127.0.0.1"
+    return f"{scheme if separator else 'http'}://{name}:{port}/v1"
 
 
 def _key(prefix: str, provider: Provider, environ: Mapping[str, str], field: str) -> str:

@@ -195,7 +195,7 @@ def _translated(target: Target) -> Generator[None]:
     except httpcore2.ConnectError as error:
         if _is_about_certificate(error):
             raise Transient(f"{host} has a certificate that cannot be trusted") from error
-        raise Transient(f"{host} cannot be connected to") from error
+        raise Transient(f"{target.place!r} cannot be connected to") from error
     except (httpcore2.NetworkError, OSError) as error:
         raise Transient(f"{host} broke the connection") from error
     except httpcore2.ProtocolError as error:

@@ -73,7 +73,7 @@ class Dialer:
     async def _connected(self, place: Target, allowed: Allowed) -> Connection:
         loop = asyncio.get_running_loop()
         tls = await self._tls() if place.scheme == "https" else None
-        failure = f"{place.host!r} cannot be connected to"
+        failure = f"{place.place!r} cannot be connected to"
         for address in await self._addresses(place, allowed):
             try:
                 async with time_limit(self._clock, CONNECT_S):

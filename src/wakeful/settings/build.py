@@ -59,9 +59,10 @@ def build_settings(
     """Return the runtime's settings, or None after having complained."""
     _check_zone(written.timezone, reading)
     _check_bindings(written, reading)
-    database = environ.get("WAKEFUL_DATABASE") or _or_from_file(
+    in_file = _or_from_file(
         "database", written.database, written.database_file, "sqlite", folder, reading
     )
+    database = environ.get("WAKEFUL_DATABASE") or in_file or written.database
     if is_postgres(database) and find_spec("asyncpg") is None:
         reading.complain("database", "PostgreSQL needs the extra: install wakeful[postgres]")
     try:
@@ -130,7 +131,7 @@ class AgentBuilder:
                 model=given.model,
                 fallback_models=given.fallback_models,
                 thinking=given.thinking,
-                instructions=instructions,
+                instructions=instructions or "",
                 tools=self._tools(at, given.tools),
                 has_default_tools=given.tools is None,
                 mcp=given.mcp,
@@ -182,6 +183,8 @@ def build_outbound(
         secret = _or_from_file(
             f"{at}.secret", given.secret or "", given.secret_file, "", folder, reading
         )
+        if secret is None:
+            continue
         if not secret and given.secret_file is None:
             reading.complain(at, "needs the key 'secret' or 'secret_file'")
             continue
@@ -202,6 +205,8 @@ def build_mcp_servers(
         token = _or_from_file(
             f"mcp_servers.{name}.bearer", given.bearer or "", given.bearer_file, "", folder, reading
         )
+        if token is None:
+            continue
         found[name] = msgspec.structs.replace(given, bearer=token or None, bearer_file=None)
         try:
             refuse_bad_server(name, found[name])
@@ -218,6 +223,8 @@ def build_providers(
     for name, given in written.providers.items():
         at = f"providers.{name}.key"
         key = _or_from_file(at, given.key or "", given.key_file, "", folder, reading)
+        if key is None:
+            continue
         is_told = given.key is not None or given.key_file is not None
         one = msgspec.structs.replace(given, key=key if is_told else None, key_file=None)
         try:
@@ -295,21 +302,25 @@ def _check_bindings(written: SettingsFile, reading: Complaints) -> None:
 
 def _or_from_file(
     key: str, given: str, file: str | None, default: str, folder: Path, reading: Complaints
-) -> str:
-    """Return what a key says, or what the file says that its twin `…_file` names."""
+) -> str | None:
+    """Return what a key says, or what the file says that its twin `…_file` names.
+
+    None after having complained: what then follows from it is not worth telling.
+    """
     if file is None:
         return given
     if given != default:
         reading.complain(f"{key}_file", f"must not be given together with {key!r}")
-        return given
+        return None
     path = folder / Path(file).expanduser()
     try:
         with path.open("rb") as opened:
             raw = opened.read(LARGEST_SECRET + 1)
         if len(raw) > LARGEST_SECRET:
             reading.complain(f"{key}_file", f"{path} is larger than {LARGEST_SECRET} bytes")
+            return None
         return raw.decode().strip()
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "not UTF-8"
         reading.complain(f"{key}_file", f"{path} cannot be read: {why}")
-        return given
+        return None

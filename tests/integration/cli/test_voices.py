@@ -39,8 +39,7 @@ async def test_a_local_model_is_told_with_the_line_that_uses_it(tmp_path: Path):
 
     assert told is not None
     assert told.startswith(f"{url} answers: ")
-    assert "`wakeful config set agents.main.model ollama:small:1b` uses it" in told
-    assert "OLLAMA_BASE_URL" in told
+    assert told.endswith("`wakeful config set agents.main.model ollama:small:1b` uses it")
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"data": []}', b"{}", b'{"data": 1}'])

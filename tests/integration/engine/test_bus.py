@@ -115,6 +115,23 @@ async def test_a_pruned_position_gets_a_reset():
     await store.close()
 
 
+async def test_zero_stands_before_the_oldest_event_that_is_kept():
+    store, bus = await opened()
+    await publish(store, bus, "a", "b", "c")
+
+    def prune(tx: Tx) -> None:
+        tx.run("DELETE FROM events WHERE seq <= 2")
+        tx.run("UPDATE bus_head SET pruned_through = 2")
+
+    whole = bus.follow(since="0")
+    kinds = [(await anext(whole)).kind for _ in range(3)]
+    await store.transact(prune)
+
+    assert kinds == ["a", "b", "c"]
+    assert (await anext(bus.follow(since="0"))).kind == "c"
+    await store.close()
+
+
 async def test_topics_choose_what_is_seen():
     store, bus = await opened()
     events = bus.follow(topics=["turn.*", "halt.set"], since=await bus.head())

@@ -80,7 +80,7 @@ def form_of(disposition: str) -> dict[str, Any]:
         ("name=file; filename*=utf-8'en'a%22b%5C.txt", 'a"b\\.txt'),
         ("name=file; filename*=iso-8859-1''na%EFve.txt", "naïve.txt"),
         # Forms must not have the long form beside the plain one (RFC 7578, 4.2).
-        ('name=file; filename="plain.txt"; filename*=UTF-8''other.txt', "plain.txt"),
+        ('name=file; filename="plain.txt"; filename*=UTF-8other.txt', "plain.txt"),
     ],
 )
 async def test_a_file_whose_name_is_written_in_the_long_form_is_a_file(disposition: str, name: str):

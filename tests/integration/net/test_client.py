@@ -303,7 +303,7 @@ async def test_a_connection_that_breaks_may_hold_later():
 async def test_a_receiver_that_is_not_there_may_be_there_later():
     async with receiving() as receiver:
         url = receiver.url
-    with pytest.raises(Transient, match=r"'127\.0\.0\.1' cannot be connected to") as caught:
+    with pytest.raises(Transient, match=r"'127\.0\.0\.1:\d+' cannot be connected to") as caught:
         await Client(SystemClock()).send(get(url))
 
     assert "canary" not in str(caught.value)

@@ -131,7 +131,7 @@ async def test_it_says_what_it_is() -> None:
     said = await Talk().say("who are you?")
 
     assert "I am the demo model" in said
-    assert 'agents:\n  main: {model: "anthropic:' in said
+    assert "wakeful config set agents.main.model anthropic:" in said
     assert "ANTHROPIC_API_KEY" in said
 
 
@@ -139,7 +139,7 @@ async def test_what_it_does_not_know_gets_a_friendly_answer() -> None:
     said = await Talk().say("Prove the Riemann hypothesis.")
 
     assert "built-in demo model" in said
-    assert "provider:model" in said
+    assert "how do I add a real model?" in said
 
 
 async def test_the_time_comes_from_the_tool() -> None:

@@ -43,12 +43,29 @@ def test_a_name_without_provider_and_model_is_refused(name: str):
         ("anthropic:x", "ANTHROPIC_API_KEY"),
         ("openai:x", "OPENAI_API_KEY or OPENAI_BASE_URL"),
         ("google:x", "GOOGLE_API_KEY or GEMINI_API_KEY"),
-        ("ollama:x", "OLLAMA_BASE_URL"),
+        ("vllm:x", "VLLM_BASE_URL"),
     ],
 )
 def test_a_missing_key_is_told_by_its_variable(name: str, variables: str):
     with pytest.raises(InvalidInput, match=f"needs {variables} in the environment"):
         refuse_unusable(name, {variables.split()[0]: ""})
+
+
+@pytest.mark.parametrize(
+    ("environ", "base_url"),
+    [
+        ({}, "http://127.0.0.1:11434/v1"),
+        ({"OLLAMA_BASE_URL": "http://10.0.0.7:1/v1"}, "http://10.0.0.7:1/v1"),
+        ({"OLLAMA_HOST": "0.0.0.0"}, "http://127.0.0.1:11434/v1"),
+        ({"OLLAMA_HOST": ":8080"}, "http://127.0.0.1:8080/v1"),
+        ({"OLLAMA_HOST": "[::]:8080"}, "http://127.0.0.1:8080/v1"),
+        ({"OLLAMA_HOST": "[::1]"}, "http://[::1]:11434/v1"),
+        ({"OLLAMA_HOST": "https://gpu.example:443/"}, "https://gpu.example:443/v1"),
+        ({"OLLAMA_HOST": "gpu", "OLLAMA_BASE_URL": "http://b/v1"}, "http://b/v1"),
+    ],
+)
+def test_ollama_needs_nothing_where_it_usually_is(environ: dict[str, str], base_url: str):
+    assert choose("ollama:x", environ).base_url == base_url
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,28 @@ def test_a_provider_that_is_refused_is_not_called_unknown_as_well() -> None:
     assert len(bad.value.problems) == 1
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "providers: {anthropic: {key_file: nosuch}}",
+        "providers: {anthropic: {key_file: large}}",
+        "providers: {anthropic: {key_file: binary}}",
+        "providers: {anthropic: {key: k3y, key_file: nosuch}}",
+        'mcp_servers: {x: {url: "https://one.example/", bearer_file: nosuch}}',
+        'outbound: {x: {url: "https://one.example/", secret_file: nosuch}}',
+    ],
+)
+def test_a_file_that_cannot_be_used_is_told_once(text: str, tmp_path: Path) -> None:
+    (tmp_path / "large").write_text("x" * 70_000)
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+
+    with pytest.raises(BadSettings) as bad:
+        loaded(text, tmp_path)
+
+    assert len(bad.value.problems) == 1
+    assert "_file" in str(bad.value)
+
+
 def test_a_key_exchanged_in_its_file_is_noticed(tmp_path: Path) -> None:
     key, file = tmp_path / "k", tmp_path / "wakeful.yaml"
     key.write_text("old")

@@ -22,8 +22,18 @@ async def serve(ledger: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m wakeful.testing.providers")
-    parser.add_argument("--ledger", type=Path, required=True)
+    parser = argparse.ArgumentParser(
+        prog="python -m wakeful.testing.providers",
+        description="Stand in for Anthropic and OpenAI on a free port of this machine. "
+        "The port is said on a line of JSON; the end of standard input (Ctrl-D) ends it.",
+    )
+    parser.add_argument(
+        "--ledger",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="where each question is written down, a line of JSON for each",
+    )
     asyncio.run(serve(parser.parse_args().ledger))
 
 
