@@ -5,7 +5,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Se
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -74,13 +73,11 @@ async def house(
     clock: Clock | None = None,
     options: HttpOptions | None = None,
     door: HttpDoor | None = None,
-    home: Path | None = None,
 ) -> AsyncGenerator[House, None]:
     """Run a server on a free port; answers are `well` unless a script is given."""
     voice = model if isinstance(model, Model) else Scripted(model)
     door = door or HttpDoor(options or HttpOptions(port=0))
     runtime = Runtime(
-        home=home,
         agents=[Agent(model=voice, tools=tools, mcp=mcp)],
         settings=settings or Settings(drain_s=1),
         clock=clock,

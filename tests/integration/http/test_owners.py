@@ -13,6 +13,7 @@ from wakeful.models.model import Reply, Request
 from wakeful.models.scripted import Pause, call, says
 from wakeful.outbox import outbox
 from wakeful.outbox.outbox import Along
+from wakeful.settings.settings import Settings
 from wakeful.store.database import Tx
 from wakeful.tools.running import LONGEST_RESULT
 from wakeful.tools.tool import tool
@@ -476,14 +477,15 @@ async def test_a_restart_forgets_no_session_that_a_token_made(tmp_path: Path):
     """T10: whoever waits for the server to go down starts no second hour."""
     clock = ManualClock()
     options = HttpOptions(port=0, sessions_per_hour=2)
-    async with house(clock=clock, options=options, home=tmp_path) as home:
+    settings = Settings(home=tmp_path, drain_s=1)
+    async with house(clock=clock, options=options, settings=settings) as home:
         token = await home.token("send", name="a")
         async with home.client(token) as client:
             await said_in(client, "api:0")
             clock.advance(600)
             await said_in(client, "api:1")
     async with (
-        house(clock=clock, options=options, home=tmp_path) as home,
+        house(clock=clock, options=options, settings=settings) as home,
         home.client(token) as client,
     ):
         refused = await said_in(client, "api:2")

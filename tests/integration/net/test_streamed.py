@@ -224,7 +224,7 @@ async def test_nobody_is_there():
     place = parse("http://127.0.0.1:9")
     client = StreamingClient(place, SystemClock(), allowed=allow(["127.0.0.1"]))
 
-    with pytest.raises(OutOfReach, match="'127.0.0.1:9' cannot be connected to") as told:
+    with pytest.raises(OutOfReach, match=r"'127\.0\.0\.1:9' cannot be connected to") as told:
         await asked(client)
 
     assert told.value.is_early
