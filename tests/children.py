@@ -203,10 +203,11 @@ def talk(
     umask: int = -1,
     has_input: bool = False,
     has_libraries: bool = False,
+    folder: Path | None = None,
 ) -> "Talker | subprocess.Popen[str]":
-    """Start `python ARGUMENTS` with pipes."""
+    """Start `python ARGUMENTS` with pipes, here or in another folder."""
     if is_forked():
-        job = _job(arguments, environ, umask)
+        job = _job(arguments, environ, umask, folder)
         return Talker(job, has_input=has_input, has_libraries=has_libraries)
     return subprocess.Popen(
         [sys.executable, *arguments],
@@ -216,6 +217,7 @@ def talk(
         stderr=subprocess.PIPE,
         text=True,
         umask=umask,
+        cwd=folder,
         start_new_session=True,
         preexec_fn=die_with_parent,
     )
@@ -300,7 +302,15 @@ def _starter(*, has_libraries: bool) -> socket.socket:
     return ours
 
 
-def _job(arguments: Sequence[str], environ: Mapping[str, str], umask: int = -1) -> Job:
+def _job(
+    arguments: Sequence[str],
+    environ: Mapping[str, str],
+    umask: int = -1,
+    folder: Path | None = None,
+) -> Job:
     return Job(
-        arguments=list(arguments), environ=dict(environ), folder=str(Path.cwd()), umask=umask
+        arguments=list(arguments),
+        environ=dict(environ),
+        folder=str(folder or Path.cwd()),
+        umask=umask,
     )

@@ -5,28 +5,32 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
-from tests.integration.cli.shell import Home
+from tests.acceptance.newcomer import Newcomer, is_shown, lines_of
 from tests.patience import patience
-from wakeful.cli.app import VERBS
+from wakeful.cli.app import tree
 from wakeful.settings.load import load
 from wakeful.settings.purpose import Purpose
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PUBLIC = ("wakeful", "wakeful.testing")  # from where a how-to may import
+SHOWN = r"```python\n(.*?)```(?:\n\n```\n(.*?)```)?"  # a program, and what it prints
 SNIPPETS = [
-    pytest.param(snippet, id=f"{page.name}-{number}")
+    pytest.param(snippet, shown, id=f"{page.name}-{number}")
     for page in PAGES
-    for number, snippet in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.S))
+    for number, (snippet, shown) in enumerate(re.findall(SHOWN, page.read_text(), re.S))
 ]
 
 
-@pytest.mark.parametrize("snippet", SNIPPETS)
-def test_a_snippet_runs(snippet: str, tmp_path: Path):
+@pytest.mark.parametrize(("snippet", "shown"), SNIPPETS)
+def test_a_snippet_runs_and_prints_what_is_shown(snippet: str, shown: str, tmp_path: Path):
     script = tmp_path / "snippet.py"
     script.write_text(snippet.replace("~/.wakeful", str(tmp_path / "home")))
 
@@ -40,6 +44,7 @@ def test_a_snippet_runs(snippet: str, tmp_path: Path):
 
     assert answer.returncode == 0, answer.stderr
     assert answer.stdout or "print" not in snippet
+    assert not shown or is_shown(shown, answer.stdout), answer.stdout
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -52,30 +57,61 @@ def test_a_snippet_imports_public_names_alone(page: Path):
     assert private == []
 
 
-COMMANDS = [
-    pytest.param(line, id=f"{page.name}-{number}")
-    for page in PAGES
-    for block in re.findall(r"```sh\n(.*?)```", page.read_text(), re.S)
-    for number, line in enumerate(re.findall(r"^(?:\w+=\S+ )*wakeful (.*)$", block, re.M))
-]
+def typed_on(page: Path) -> list[tuple[str, str]]:
+    """Return each block of commands, and what the page shows right after it."""
+    return re.findall(r"```sh\n(.*?)```(?:\n\n```\n(.*?)```)?", page.read_text(), re.S)
 
 
-@pytest.mark.parametrize("line", COMMANDS)
-def test_a_command_of_a_page_is_one_that_there_is(line: str):
-    """Each is asked for its help; the options that the page names must be there."""
-    words = shlex.split(line, comments=True)
-    path = next(" ".join(words[:size]) for size in (2, 1) if " ".join(words[:size]) in VERBS)
-    options = {word for word in words if word.startswith("-")}
+READ_FIRST = ("first-five-minutes.md", "behind-a-proxy.md")  # by somebody who has nothing yet
 
-    offered = subprocess.run(
-        [sys.executable, "-m", "wakeful", *path.split(), "--help"],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=patience(20),
-    ).stdout
 
-    assert [option for option in options if not re.search(rf"{option}\b", offered)] == []
+@pytest.fixture(scope="module")
+def newcomer(tmp_path_factory: pytest.TempPathFactory) -> Generator[Newcomer, None, None]:
+    somebody = Newcomer(tmp_path_factory.mktemp("newcomer"))
+    yield somebody
+    somebody.stop()
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if typed_on(page)], ids=lambda page: page.name
+)
+def test_what_a_page_tells_to_type_works_and_says_what_is_shown(
+    page: Path, newcomer: Newcomer, tmp_path: Path
+):
+    is_first = page.name in READ_FIRST
+    reader = Newcomer(tmp_path) if is_first else newcomer
+    reader.start()
+    if not is_first:
+        reader.settle_in()
+    try:
+        for block, shown in typed_on(page):
+            said = "".join(map(reader.type, lines_of(block)))
+            assert not shown or is_shown(shown, said), said
+    finally:
+        if is_first:
+            reader.stop()
+
+
+INLINE = re.findall(
+    r"`(?:\w+=\S+ )*wakeful ([^`]+)`|^(?:\w+=\S+ )*wakeful (.*)$",
+    "\n".join(page.read_text() for page in PAGES),
+    re.M,
+)
+
+
+def test_every_command_that_a_page_names_is_one_that_there_is():
+    """With its options, also in the middle of a sentence."""
+    known = typer.main.get_command(tree())
+    for line in {inline or typed for inline, typed in INLINE} - {"VERB …"}:
+        words = shlex.split(line, comments=True)
+        command: Any = known
+        while words and words[0] in getattr(command, "commands", {}):
+            command = command.commands[words.pop(0)]
+        options = {option for one in command.params for option in one.opts}
+        strange = [word for word in words if re.match("--?[a-z]", word)]
+
+        assert not hasattr(command, "commands") or not words, line
+        assert [word for word in strange if word.rstrip(",.") not in options] == [], line
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -85,20 +121,6 @@ def test_settings_of_a_page_are_good(page: Path, tmp_path: Path):
         file = tmp_path / f"{number}.yaml"
         file.write_text(block)
         load(file, {"WAKEFUL_HOME": str(tmp_path / "home")}, Purpose.LOOK)
-
-
-def test_the_first_five_minutes_are_as_they_are_told(tmp_path: Path):
-    home = Home(tmp_path / "home")
-    page = (ROOT / "docs/howto/first-five-minutes.md").read_text()
-    (commands, *_) = re.findall(r"```sh\n(wakeful chat .*?)```", page, re.S)
-    with home.up() as server:
-        for line in re.findall(r"^wakeful (.*)$", commands, re.M):
-            words = shlex.split(line, comments=True)
-            home.ok(*words, said="hello\n")
-        server.kill()
-        assert "What time is it?" in home.ok("sessions", "show", "main")
-        with home.up():
-            assert "Remember the milk" in home.ok("sessions", "show", "main")
 
 
 @pytest.mark.timeout(900)

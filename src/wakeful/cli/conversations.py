@@ -7,7 +7,7 @@ import typer
 from wakeful.cli.context import CliContext
 from wakeful.cli.exits import CommandFailed
 from wakeful.cli.look import SessionName
-from wakeful.cli.output import safe
+from wakeful.cli.output import counted, safe
 from wakeful.cli.session_names import session_named, session_path
 
 LONGEST_WAIT_S = 120
@@ -40,7 +40,9 @@ def fork(
     """Go on from an earlier entry: on a new branch, or in a new session."""
     body = {"at": at, "to": None if to is None else session_named(to), "summary": summary}
     row = desk.needed_server().post(f"{session_path(session)}/fork", body)
-    desk.out.data(row, [f"{row['key']} goes on after {row['entries']} entries"])
+    desk.out.data(
+        row, [f"{row['key']} goes on after {counted(row['entries'], 'entry', 'entries')}"]
+    )
 
 
 def compact(desk: CliContext, session: SessionName, wish: Wish = "") -> None:

@@ -13,7 +13,7 @@ import typer
 from wakeful.cli.client import ServerClient
 from wakeful.cli.context import CliContext
 from wakeful.cli.look import SessionName
-from wakeful.cli.output import safe
+from wakeful.cli.output import counted, safe
 from wakeful.cli.session_names import session_named, session_path
 from wakeful.vocabulary.text import escaped_json
 
@@ -47,7 +47,7 @@ def export(
     desk.out.progress(total, total)
     if output != STREAM:
         told = {"file": output, "lines": lines, "bytes": size}
-        desk.out.data(told, [f"{output} has {lines} lines"])
+        desk.out.data(told, [f"{output} has {counted(lines, 'line', 'lines')}"])
 
 
 def import_(
@@ -71,8 +71,10 @@ def import_(
         lines.append(f"… and {report['troubles'] - len(lines)} more lines like these")
     if unknown := report.get("unknown", 0):
         lines.append(f"kept as they are, and read by nobody: {unknown} lines of unknown kinds")
-    counted = f"{report['entries']} entries on {report['branches']} branches"
-    desk.out.data(report, [*lines, f"{counted} {verb} {report['session_key']}"])
+    entries = counted(report["entries"], "entry", "entries")
+    branches = counted(report["branches"], "branch", "branches")
+    told = f"{entries} on {branches} {verb} {report['session_key']}"
+    desk.out.data(report, [*lines, told])
 
 
 def _parts(

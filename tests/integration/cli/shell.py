@@ -72,10 +72,17 @@ class Home:
                 process.kill()
             process.communicate()
 
-    def log_line(self, words: str, *, after: str = "") -> str:
+    def log_line(self, words: str, *, after: str = "", skip: int = 0) -> str:
         """Return the first line of the log with these words (after others), once there is one."""
         with subprocess.Popen(
-            ["tail", "-n", "+1", "--follow=name", "--retry", str(self.folder / "wakeful.log")],
+            [
+                "tail",
+                "-n",
+                f"+{skip + 1}",
+                "--follow=name",
+                "--retry",
+                str(self.folder / "wakeful.log"),
+            ],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,

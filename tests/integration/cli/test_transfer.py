@@ -40,8 +40,7 @@ def test_what_was_wrong_with_a_file_is_told(story: Home):
     assert answer.returncode == 0
     assert answer.stdout.splitlines() == [
         "line 4: not JSON: left out",
-        "2 entries on 1 branches would become "
-        "agent:main:import:5f0c1a52-8d1c-4c60-9d2e-6f6f9b1f0001",
+        "2 entries on 1 branch would become agent:main:import:5f0c1a52-8d1c-4c60-9d2e-6f6f9b1f0001",
     ]
 
 
