@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from wakeful import __version__
+from wakeful.cli.plain_values import spare_plain_values
 from wakeful.cli.verb import verb
 
 HELP = "Keep agents alive: start the server, talk to them, look at what they did and why."
@@ -108,7 +109,9 @@ def tree(wanted: Callable[[str], bool] = lambda _: True) -> typer.Typer:
 
 def main() -> None:
     """Run the command line; the exit codes stand in `wakeful.cli.exits`."""
-    tree(_asked_for(sys.argv[1:]))(prog_name="wakeful")
+    command = typer.main.get_command(tree(_asked_for(sys.argv[1:])))
+    spare_plain_values(command)
+    command(prog_name="wakeful")
 
 
 def _asked_for(words: list[str]) -> Callable[[str], bool]:
@@ -117,6 +120,8 @@ def _asked_for(words: list[str]) -> Callable[[str], bool]:
     verb_of_group = " ".join(words[:2])
     if "_WAKEFUL_COMPLETE" in os.environ:
         return lambda _: True
+    if words == ["--version"]:
+        return lambda path: path == "tail"  # a light one: there must be some verb
     if verb_of_group in VERBS and group in GROUPS:
         return lambda path: path == verb_of_group
     if group in GROUPS:

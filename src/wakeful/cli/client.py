@@ -1,11 +1,16 @@
-"""The HTTP API as the command line uses it: one client, its errors as sentences."""
+"""The HTTP API as the command line uses it: one client, its errors as sentences.
 
-from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager
+Python's own HTTP, since a verb must answer at once: the library that the live conversation uses
+takes longer to load than most questions to answer.
+"""
+
+import http.client
+import ssl
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode, urlsplit
 
-import httpx2
 import msgspec
 
 from wakeful.cli.exits import Busy, CommandFailed, Denied, Missing, Misused, Unreachable
@@ -15,6 +20,7 @@ CONNECT_S = 3.0
 ANSWER_S = 30.0
 LONGEST_EVENT = 16 * 1024 * 1024
 SILENCE_S = 60.0  # keep-alives of a stream come every 15 seconds
+PIECE = 64 * 1024
 
 LINES = "application/x-ndjson"
 
@@ -34,16 +40,7 @@ class ServerClient:
 
     def __init__(self, url: str, token: str | None) -> None:
         self.url = url.rstrip("/")
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        timeout = httpx2.Timeout(ANSWER_S, connect=CONNECT_S)
-        # A proxy of the environment is for the outside world, not for this machine's server.
-        self._http = httpx2.Client(
-            base_url=self.url,
-            headers=headers,
-            timeout=timeout,
-            trust_env=False,
-            verify=not self.url.startswith("http://"),  # reading certificates takes a while
-        )
+        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
 
     def get(self, path: str, **query: object) -> Any:
         return self._ask("GET", path, query=query)
@@ -57,8 +54,9 @@ class ServerClient:
     def is_ready(self) -> bool:
         """Tell whether the server can commit a row."""
         try:
-            return self._http.get("/readyz").status_code == 200
-        except httpx2.TransportError:
+            with self._answer("GET", "/readyz", {}) as response:
+                return response.status == 200
+        except Unreachable:
             return False
 
     @contextmanager
@@ -66,33 +64,22 @@ class ServerClient:
         self, method: str, path: str, *, body: Mapping[str, Any] | None = None, **query: object
     ) -> Generator[Iterator[Frame], None, None]:
         """Follow an event stream for as long as the block lasts."""
-        timeout = httpx2.Timeout(SILENCE_S, connect=CONNECT_S)
-        params = {name: str(value) for name, value in query.items() if value is not None}
-        with (
-            self._translated(),
-            self._http.stream(method, path, params=params, json=body, timeout=timeout) as response,
-        ):
-            if response.status_code != 200:
-                response.read()
-                raise _failure(response)
-            yield _frames(response)
+        content = None if body is None else msgspec.json.encode(body)
+        with self._answer(method, path, query, content, silence_s=SILENCE_S) as response:
+            self._refuse_problem(response)
+            yield frames(_lines(self._parts(response)))
 
     @contextmanager
     def lines(self, path: str, **query: object) -> Generator[Iterator[bytes], None, None]:
         """Read an answer piece by piece for as long as the block lasts."""
-        params = {name: str(value) for name, value in query.items() if value is not None}
-        with self._translated(), self._http.stream("GET", path, params=params) as response:
-            if response.status_code != 200:
-                response.read()
-                raise _failure(response)
-            yield response.iter_bytes()
+        with self._answer("GET", path, query) as response:
+            self._refuse_problem(response)
+            yield self._parts(response)
 
     def send_lines(self, path: str, pieces: Iterator[bytes], **query: object) -> Any:
         """Send a file piece by piece."""
-        params = {name: str(value) for name, value in query.items() if value is not None}
-        headers = {"Content-Type": LINES}
-        with self._translated():
-            return answered(self._http.post(path, params=params, content=pieces, headers=headers))
+        with self._answer("POST", path, query, _own(pieces)) as response:
+            return self._said(response)
 
     def _ask(
         self,
@@ -102,23 +89,106 @@ class ServerClient:
         query: Mapping[str, object],
         body: Mapping[str, Any] | None = None,
     ) -> Any:
-        params = {name: str(value) for name, value in query.items() if value is not None}
-        wait_s = float(params.get("wait", params.get("timeout", "0")))
-        timeout = httpx2.Timeout(ANSWER_S + wait_s, connect=CONNECT_S)
+        content = None if body is None else msgspec.json.encode(body)
+        wait_s = float(str(query.get("wait") or query.get("timeout") or 0))
+        silence_s = ANSWER_S + wait_s
+        with self._answer(method, path, query, content, silence_s=silence_s) as response:
+            return self._said(response)
+
+    def _refuse_problem(self, response: http.client.HTTPResponse) -> None:
+        if response.status != 200:
+            raise failure(response.status, self._whole(response))
+
+    def _parts(self, response: http.client.HTTPResponse) -> Iterator[bytes]:
+        """Yield an answer part by part; what its reader does wrong is not the server's doing."""
+        while True:
+            with self._translated():
+                part = response.read1(PIECE)  # which tells an end from a break, as lines do not
+            if not part:
+                return
+            yield part
+
+    def _said(self, response: http.client.HTTPResponse) -> Any:
+        return answered(response.status, self._whole(response), self.url)
+
+    def _whole(self, response: http.client.HTTPResponse) -> bytes:
         with self._translated():
-            response = self._http.request(method, path, params=params, json=body, timeout=timeout)
-        return answered(response)
+            return response.read()
+
+    @contextmanager
+    def _answer(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, object],
+        body: bytes | Iterator[bytes] | None = None,
+        *,
+        silence_s: float = ANSWER_S,
+    ) -> Generator[http.client.HTTPResponse, None, None]:
+        """Ask on a connection of its own, which is kept for as long as the block lasts."""
+        given = {name: str(value) for name, value in query.items() if value is not None}
+        is_json = body is None or isinstance(body, bytes)
+        headers = {**self._headers, "Content-Type": "application/json" if is_json else LINES}
+        with self._translated():
+            connection = self._connected()
+        try:
+            assert connection.sock is not None
+            connection.sock.settimeout(silence_s)
+            target = urlsplit(self.url).path + path + (f"?{urlencode(given)}" if given else "")
+            with self._translated():
+                # Who refuses a body before its end is still heard.
+                with suppress(BrokenPipeError, ConnectionResetError):
+                    connection.request(method, target, body, headers, encode_chunked=not is_json)
+                response = connection.getresponse()
+            yield response
+        finally:
+            connection.close()
 
     @contextmanager
     def _translated(self) -> Generator[None, None, None]:
         try:
             yield
-        except httpx2.TimeoutException as error:
+        except TimeoutError as error:
             raise Unreachable(f"{self.url} does not answer in time; is it overloaded?") from error
-        except (httpx2.TransportError, httpx2.SSEError) as error:
+        except (OSError, http.client.HTTPException) as error:
             raise Unreachable(
                 f"no server answers at {self.url}; start one with `wakeful up`"
             ) from error
+
+    def _connected(self) -> http.client.HTTPConnection:
+        place = self._place()
+        # Neither looks for a proxy: that of the environment is for the outside world.
+        if self.url.startswith("https:"):
+            tls = ssl.create_default_context()
+            connection = http.client.HTTPSConnection(*place, timeout=CONNECT_S, context=tls)
+        else:
+            connection = http.client.HTTPConnection(*place, timeout=CONNECT_S)
+        connection.connect()
+        return connection
+
+    def _place(self) -> tuple[str, int | None]:
+        with suppress(ValueError):
+            parts = urlsplit(self.url)
+            if parts.scheme in ("http", "https") and parts.hostname:
+                return parts.hostname, parts.port
+        raise Misused(f"{self.url!r} is no address of a server, such as http://127.0.0.1:8484")
+
+
+def _lines(parts: Iterable[bytes]) -> Iterator[bytes]:
+    pending = b""
+    for part in parts:
+        *whole, pending = (pending + part).split(b"\n")
+        yield from whole
+        if len(pending) > LONGEST_EVENT:
+            raise CommandFailed(f"the server tells more than {LONGEST_EVENT} bytes at once")
+
+
+def _own(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the parts of a file; what goes wrong with it is not the server's doing."""
+    try:
+        yield from pieces
+    except OSError as error:
+        raise CommandFailed(f"{error.strerror or error}") from error
 
 
 def segment(name: str) -> str:
@@ -126,38 +196,48 @@ def segment(name: str) -> str:
     return quote(name, safe="")
 
 
-def answered(response: httpx2.Response) -> Any:
-    """Return what a response says, or raise what it complains about."""
-    if response.status_code >= 400:
-        raise _failure(response)
+def answered(status: int, content: bytes, where: str) -> Any:
+    """Return what an answer says, or raise what it complains about."""
+    if status >= 400:
+        raise failure(status, content)
     try:
-        return msgspec.json.decode(response.content) if response.content else None
+        return msgspec.json.decode(content) if content else None
     except msgspec.DecodeError:
-        raise CommandFailed(f"{response.url.host} answers unlike a wakeful server") from None
+        host = urlsplit(where).hostname
+        raise CommandFailed(f"{host} answers unlike a wakeful server") from None
 
 
-def _frames(response: httpx2.Response) -> Iterator[Frame]:
-    for event in httpx2.EventSource(response, LONGEST_EVENT):
-        if (frame := frame_of(event)) is not None:
-            yield frame
+def frames(lines: Iterable[bytes]) -> Iterator[Frame]:
+    """Yield the frames of an event stream; what stands in no field of theirs is passed over."""
+    told: dict[str, str] = {}
+    for line in lines:
+        name, _, value = line.decode("utf-8", "replace").rstrip("\r\n").partition(":")
+        if name:
+            told[name] = told.get(name, "") + value.removeprefix(" ")
+        elif told.get("data"):
+            frame = frame_of(told.get("id", ""), told.get("event", "message"), told["data"])
+            told = {}
+            if frame is not None:
+                yield frame
 
 
-def frame_of(event: httpx2.ServerSentEvent) -> Frame | None:
-    """Return what an event says, None if it is of a kind that is not known here."""
+def frame_of(cursor: str, kind: str, text: str) -> Frame | None:
+    """Return what an event says, None if it is of a form that is not known here."""
     try:
-        data = msgspec.json.decode(event.data or "{}", type=dict[str, Any])
+        data = msgspec.json.decode(text or "{}", type=dict[str, Any])
     except msgspec.DecodeError:
         return None
-    return Frame(id=event.id, kind=event.event, data=data)
+    return Frame(id=cursor, kind=kind, data=data)
 
 
-def _failure(response: httpx2.Response) -> CommandFailed:
+def failure(status: int, content: bytes) -> CommandFailed:
+    """Return what a problem document complains about."""
     try:
-        problem = msgspec.json.decode(response.content, type=dict[str, Any])
+        problem = msgspec.json.decode(content, type=dict[str, Any])
     except msgspec.DecodeError:
         problem = {}
-    told = str(problem.get("detail") or problem.get("title") or f"HTTP {response.status_code}")
-    match response.status_code:
+    told = str(problem.get("detail") or problem.get("title") or f"HTTP {status}")
+    match status:
         case 401:
             return Denied("the server does not know this token; check WAKEFUL_TOKEN or --home")
         case 403 | 421:
@@ -166,7 +246,7 @@ def _failure(response: httpx2.Response) -> CommandFailed:
             return Missing(told)
         case 400 | 405 | 409 | 413 | 415 | 422:
             return Misused(told)
-        case status if status in _BUSY:
+        case _ if status in _BUSY:
             return Busy(told)
         case _:
             return CommandFailed(told)

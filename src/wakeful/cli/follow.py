@@ -12,6 +12,7 @@ from wakeful.cli.client import (
     SILENCE_S,
     Frame,
     answered,
+    failure,
     frame_of,
 )
 from wakeful.cli.context import CliContext
@@ -64,12 +65,12 @@ class SessionLink:
             http.stream("GET", "/api/events", params=params) as response,
         ):
             if response.status_code != 200:
-                await response.aread()
-                answered(response)
+                raise failure(response.status_code, await response.aread())
             yield None
             async for event in httpx2.EventSource(response, LONGEST_EVENT):
                 self._since = event.id or self._since
-                if (frame := frame_of(event)) is not None:
+                frame = frame_of(event.id, event.event, event.data)
+                if frame is not None:
                     yield frame
 
     async def get(self, path: str) -> Any:
@@ -81,7 +82,8 @@ class SessionLink:
     async def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         try:
             async with self._http(ANSWER_S) as http:
-                return answered(await http.request(method, path, json=body))
+                answer = await http.request(method, path, json=body)
+                return answered(answer.status_code, answer.content, str(answer.url))
         except httpx2.TransportError as error:
             raise Unreachable("no server answers; it was not sent") from error
 

@@ -1,7 +1,6 @@
 """`login`: a fresh link that signs a browser in."""
 
 from wakeful.cli.context import CliContext
-from wakeful.doors.http.logins import login_link
 
 
 def login(desk: CliContext) -> None:
@@ -10,3 +9,8 @@ def login(desk: CliContext) -> None:
     made = server.post("/api/login/code")
     link = login_link(server.url, made["code"])
     desk.out.data({"link": link, "expires_at": made["expires_at"]}, [link])
+
+
+def login_link(url: str, code: str) -> str:
+    """Return the address that signs a browser in; servers and logs never see a fragment."""
+    return f"{url}/#code={code}"

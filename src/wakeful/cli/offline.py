@@ -69,7 +69,7 @@ class Offline:
         params = {name: str(value) for name, value in query.items() if value is not None}
         with open_read_only(self._existing()) as reader:
             response = asyncio.run(self._ask(ReadOnlyStore(reader, self._clock), path, params))
-        return answered(response)
+        return answered(response.status_code, response.content, "http://offline")
 
     @contextmanager
     def exported(

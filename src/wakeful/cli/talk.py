@@ -11,7 +11,6 @@ from wakeful.cli.attachments import Files, read_files
 from wakeful.cli.client import Frame, ServerClient
 from wakeful.cli.context import CliContext
 from wakeful.cli.exits import CommandFailed, ExitCode, Unreachable
-from wakeful.cli.live_chat import converse
 from wakeful.cli.output import DIM, safe, safe_lines
 from wakeful.cli.session_names import session_named, session_path, warn_of_namesake
 from wakeful.vocabulary.queueing import Mode
@@ -85,6 +84,9 @@ def chat(
         warn_of_namesake(desk, server, session)
     name = session_named(session, agent)
     if not message and not file and sys.stdin.isatty() and not desk.out.is_json:
+        # Loads what a terminal needs; whoever says one thing needs none of it.
+        from wakeful.cli.live_chat import converse
+
         converse(desk, name)
         return
     conversation = Conversation(desk, server, name)

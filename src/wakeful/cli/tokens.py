@@ -10,7 +10,6 @@ from wakeful.access.tokens import NewToken
 from wakeful.cli.client import segment
 from wakeful.cli.context import CliContext
 from wakeful.cli.output import safe
-from wakeful.store.opening import is_postgres, open_store
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.stimulus import Trust
 
@@ -92,5 +91,8 @@ async def _revoke(desk: CliContext, name: str) -> dict[str, Any]:
 
 
 async def _opened(desk: CliContext) -> Any:
+    # Loads the database's driver, which only this case needs.
+    from wakeful.store.opening import is_postgres, open_store
+
     address = desk.loaded.settings.database
     return await open_store(address if is_postgres(address) else desk.database, clock=desk.clock)

@@ -1,8 +1,10 @@
 """Talking to an agent from a shell."""
 
 import signal
+import subprocess
+from pathlib import Path
 
-from tests.integration.cli.shell import Home, each
+from tests.integration.cli.shell import COMMAND, PATIENCE_S, Home, each
 
 
 def test_one_message_is_answered(awake: Home):
@@ -144,3 +146,43 @@ def test_a_topic_that_no_event_has_is_refused(awake: Home):
 
     assert answer.returncode == 2
     assert "no event is called 'bogus'" in answer.stderr
+
+
+def test_all_that_happened_is_told_and_whoever_stops_reading_is_left_in_peace(awake: Home):
+    awake.ok("send", "hello", "--wait", "15")
+    answer = subprocess.run(
+        ["bash", "-c", f"{' '.join(COMMAND)} tail --since 0 | head -n 2"],
+        env=awake.environ,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE_S,
+    )
+
+    assert len(answer.stdout.splitlines()) == 2
+    assert "no server" not in answer.stderr
+    assert "Traceback" not in answer.stderr
+
+
+def test_a_position_that_means_nothing_is_told_in_words(awake: Home):
+    following = awake.start("tail", "--since", "ep_0-7")
+    assert following.stderr is not None
+    try:
+        told = [following.stderr.readline() for _ in range(2)]
+    finally:
+        following.kill()
+        following.communicate()
+
+    assert "following http" in told[0]
+    assert "only what is new is shown" in told[1]
+
+
+def test_a_server_that_refuses_a_file_before_its_end_is_heard(awake: Home, tmp_path: Path):
+    large = tmp_path / "large.jsonl"
+    large.write_bytes(b"{}\n" * 4_000_000)
+    stranger = Home(awake.folder, WAKEFUL_TOKEN="wk_nobody")
+
+    answer = stranger.run("sessions", "import", str(large), "--session", "large")
+
+    assert answer.returncode == 5
+    assert "does not know this token" in answer.stderr

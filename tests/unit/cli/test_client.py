@@ -2,24 +2,18 @@
 
 import socket
 
-import httpx2
-import msgspec
 import pytest
 
-from wakeful.cli.client import ServerClient, answered, segment
-from wakeful.cli.exits import CommandFailed, ExitCode, Unreachable, code_of
+from wakeful.cli.client import Frame, ServerClient, answered, frames, segment
+from wakeful.cli.exits import CommandFailed, ExitCode, Misused, Unreachable, code_of
 from wakeful.vocabulary.errors import InvalidInput, NotFound, StoreBusy, StoreDamaged
 
-
-def response(status: int, body: object) -> httpx2.Response:
-    content = body if isinstance(body, bytes) else msgspec.json.encode(body)
-    request = httpx2.Request("GET", "http://server/api")
-    return httpx2.Response(status, content=content, request=request)
+WHERE = "http://server/api"
 
 
 def test_an_answer_is_its_data():
-    assert answered(response(200, {"a": 1})) == {"a": 1}
-    assert answered(response(204, b"")) is None
+    assert answered(200, b'{"a": 1}', WHERE) == {"a": 1}
+    assert answered(204, b"", WHERE) is None
 
 
 @pytest.mark.parametrize(
@@ -41,7 +35,7 @@ def test_an_answer_is_its_data():
 )
 def test_a_problem_has_the_exit_code_of_its_kind(status: int, code: ExitCode):
     with pytest.raises(CommandFailed) as caught:
-        answered(response(status, {"title": "Title", "detail": "what to do"}))
+        answered(status, b'{"title": "Title", "detail": "what to do"}', WHERE)
 
     assert code_of(caught.value) is code
     assert status == 401 or str(caught.value) == "what to do"
@@ -50,9 +44,9 @@ def test_a_problem_has_the_exit_code_of_its_kind(status: int, code: ExitCode):
 @pytest.mark.parametrize("body", [b"<html>", b"", b"[1]", b"\xff"])
 def test_a_stranger_at_the_port_is_no_crash(body: bytes):
     with pytest.raises(CommandFailed):
-        answered(response(500, body))
+        answered(500, body, WHERE)
     with pytest.raises(CommandFailed, match="answers unlike a wakeful server"):
-        answered(response(200, b"<html>"))
+        answered(200, b"<html>", WHERE)
 
 
 def test_a_server_that_is_not_there_is_told():
@@ -63,6 +57,27 @@ def test_a_server_that_is_not_there_is_told():
         with pytest.raises(Unreachable, match="start one with `wakeful up`"):
             client.get("/api/agents")
         assert not client.is_ready()
+
+
+@pytest.mark.parametrize(
+    "url", ["", "127.0.0.1:8484", "ftp://x", "http://", "http://x:port", "http://[::1"]
+)
+def test_an_address_that_is_none_is_told(url: str):
+    with pytest.raises((Misused, Unreachable)):
+        ServerClient(url, None).get("/api/agents")
+
+
+def test_a_stream_is_read_frame_by_frame():
+    told = (
+        b': wakeful\n\nid: ep_1-1\nevent: turn.started\ndata: {"a":1}\n\n'
+        b": keep-alive\n\nevent: odd\ndata: [1]\n\nevent:turn.delta\r\ndata:{}\r\n\r\n"
+        b"event: cut\ndata: {"
+    )
+
+    assert list(frames(told.splitlines(keepends=True))) == [
+        Frame(id="ep_1-1", kind="turn.started", data={"a": 1}),
+        Frame(id="", kind="turn.delta", data={}),
+    ]
 
 
 def test_a_name_is_one_segment_of_a_path():

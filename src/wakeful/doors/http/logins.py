@@ -76,8 +76,3 @@ class Logins:
         principal, now = call.principal, self._services.views.clock.now()
         code = await self._services.credentials.login_code(principal.token_id, by=principal.name)
         return 201, LoginCode(code=code, expires_at=time_of(now + CODE_SECONDS * 1000))
-
-
-def login_link(url: str, code: str) -> str:
-    """Return the address that signs a browser in; servers and logs never see a fragment."""
-    return f"{url}/#code={code}"
