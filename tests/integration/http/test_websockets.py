@@ -121,6 +121,7 @@ async def test_a_socket_talks_with_its_principal():
 
 
 async def test_a_guarded_socket_is_refused_before_the_upgrade():
+    """T3: neither a cookie without our origin, nor a token in the address, opens one."""
     async with house(door=door()) as home:
         member, sender = await home.token("hub"), await home.token("send")
         cookie = await logged_in(home)
@@ -160,6 +161,7 @@ async def test_a_guarded_socket_is_refused_before_the_upgrade():
 
 
 async def test_a_foreign_host_gets_no_socket():
+    """T4: nor by a socket."""
     async with house(door=door()) as home:
         lines = ["GET /rooms/a HTTP/1.1", "Host: evil.test", *UPGRADE]
         lines += [f"Authorization: {bearer(home.operator)}"]
@@ -308,6 +310,7 @@ async def test_a_wrong_credential_is_not_asked_again_in_a_first_frame():
 
 
 async def test_whoever_says_nothing_is_sent_away_after_a_while():
+    """T3: whoever may introduce themselves later has little time for it."""
     clock = ManualClock()
     async with house(door=door(), clock=clock) as home, talking(home, "/late/a") as socket:
         clock.advance(INTRODUCTION_S)
@@ -332,6 +335,7 @@ async def test_sockets_of_nobody_are_few_and_others_are_served(monkeypatch: pyte
 
 
 async def test_a_thousand_idle_sockets_keep_nobody_out():
+    """T3: those who have not said who they are are few."""
     limit = asyncio.timeout(3 * PATIENCE_S)  # a thousand handshakes are work
     async with house(door=door()) as home, AsyncExitStack() as stack, limit:
         head = "\r\n".join(["GET /late/a HTTP/1.1", "Host: localhost", *UPGRADE]) + "\r\n\r\n"
@@ -345,6 +349,7 @@ async def test_a_thousand_idle_sockets_keep_nobody_out():
 
 
 async def test_a_revoked_token_ends_its_sockets_at_once():
+    """T8: a socket knows whose it is for as long as it lives."""
     async with house(door=door()) as home:
         member = await home.token("hub", name="member")
         async with talking(home, Authorization=bearer(member)) as socket:

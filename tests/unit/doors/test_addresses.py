@@ -10,6 +10,7 @@ from wakeful.doors.http.addresses import canonical_address
 
 @given(st.ip_addresses(v=4))
 def test_every_spelling_of_an_ipv4_address_is_one_name(address: ipaddress.IPv4Address):
+    """T7: nobody gets more guesses by spelling where they are in another way."""
     mapped = ipaddress.IPv6Address(f"::ffff:{address}")
 
     names = {
