@@ -4,7 +4,7 @@ from playwright.async_api import BrowserContext, Page
 
 from tests.browser.chromium import chromium
 from tests.integration.http.serving import House, house
-from wakeful.cli.login import login_link
+from wakeful.cli.tokens import login_link
 from wakeful.models.scripted import Pause, call, says
 from wakeful.vocabulary.errors import Permanent
 

@@ -18,7 +18,7 @@ HELP = "Keep agents alive: start the server, talk to them, look at what they did
 VERBS: Mapping[str, str] = {
     "up": "up:up",
     "init": "begin:init",
-    "login": "login:login",
+    "login": "tokens:login",
     "chat": "talk:chat",
     "send": "talk:send",
     "status": "look:status",

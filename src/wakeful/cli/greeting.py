@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from wakeful import __version__
 from wakeful.cli.context import CliContext
 from wakeful.cli.local_models import found_voices
-from wakeful.cli.login import login_link
 from wakeful.cli.output import BOLD
+from wakeful.cli.tokens import login_link
 from wakeful.runtime import Runtime
 from wakeful.settings.load import Loaded
 from wakeful.settings.places import DATABASE_NAME

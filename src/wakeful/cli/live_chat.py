@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from wakeful.cli.context import CliContext
 from wakeful.cli.exits import CommandFailed, Missing
 from wakeful.cli.follow import Back, Lost, SessionLink
-from wakeful.cli.output import BOLD, DIM, RED, safe, safe_lines
+from wakeful.cli.output import BOLD, DIM, RED, counted, safe, safe_lines
 from wakeful.cli.session_names import session_path
 from wakeful.cli.story import Piece, PieceKind, Story, note
 from wakeful.vocabulary.text import clean
@@ -130,20 +130,32 @@ class LiveChat:
                         await self._show_others(told.data)
                     for piece in self._story.take(told):
                         self._show(piece)
-                    self._is_awaited = self._is_awaited and told.kind != "turn.finished"
+                    if told.kind == "turn.finished":
+                        self._is_awaited = False
+                        self._tasks.create_task(self._see())
             self._connected.set()  # or told that it is not
             prompt.app.invalidate()
 
+    async def _see(self) -> None:
+        """Note that what was shown was read."""
+        with suppress(CommandFailed):
+            await self._link.post(f"{self._path}/seen")
+
     async def _look(self, *, is_first: bool) -> None:
-        """Learn whether somebody is talking already."""
+        """Learn whether somebody is talking already, and whether something was not read yet."""
         if not is_first:
             self._show(note("the server is back"))
         try:
-            lane: dict[str, Any] = (await self._link.get(self._path)).get("lane") or {}
+            session: dict[str, Any] = await self._link.get(self._path)
         except Missing:
             return  # the first message makes the session
         except CommandFailed:
             return
+        lane: dict[str, Any] = session.get("lane") or {}
+        if is_first and session.get("unread"):
+            answers = counted(session["unread"], "answer", "answers")
+            name = session["key"]
+            self._show(note(f"{answers} not read yet here; `wakeful sessions show {name}`"))
         if is_first and lane.get("turn_id"):
             self._story.turn_id = lane["turn_id"]
             self._show(note("a turn is under way here"))

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,7 @@ import typer
 from wakeful.cli.attachments import Files, read_files
 from wakeful.cli.client import Frame, ServerClient
 from wakeful.cli.context import CliContext
-from wakeful.cli.exits import CommandFailed, ExitCode, Unreachable
+from wakeful.cli.exits import CommandFailed, ExitCode, Missing, Unreachable
 from wakeful.cli.output import DIM, safe, safe_lines
 from wakeful.cli.session_names import session_named, session_path, warn_of_namesake
 from wakeful.vocabulary.queueing import Mode
@@ -114,6 +115,7 @@ class Conversation:
         Without `waits` a message that is put off is left to be answered later.
         """
         answer = ShownAnswer(self)
+        was_read = self._is_read()
         try:
             body = _body(text, files)
             with self._server.events("POST", f"{self._path}/stream", body=body) as frames:
@@ -130,7 +132,19 @@ class Conversation:
                 raise
             self.note("the connection was lost; the message is safe", begins_line=True)
             self._catch_up(answer)
+        if was_read and answer.state is not None:
+            with suppress(CommandFailed):
+                self._server.post(f"{self._path}/seen")
         return answer.state in FINE
+
+    def _is_read(self) -> bool:
+        """Tell whether nothing waits here to be read: then the answer is all there is to read."""
+        try:
+            return not self._server.get(self._path).get("unread")
+        except Missing:
+            return True  # the first message makes the session
+        except CommandFailed:
+            return False
 
     def _catch_up(self, answer: "ShownAnswer") -> None:
         """Wait until the server is back, and show what became of the message."""

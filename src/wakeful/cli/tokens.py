@@ -1,4 +1,4 @@
-"""`tokens`: who may come in."""
+"""`tokens`, `login`: who may come in."""
 
 import asyncio
 from typing import Annotated, Any
@@ -60,6 +60,19 @@ def revoke(desk: CliContext, name: NameOrId) -> None:
     else:
         gone = asyncio.run(_revoke(desk, name))
     desk.out.data(gone, [f"{safe(gone['name'])} is revoked"])
+
+
+def login(desk: CliContext) -> None:
+    """Print a link that signs a browser in; it works once, for five minutes."""
+    server = desk.needed_server()
+    made = server.post("/api/login/code")
+    link = login_link(server.url, made["code"])
+    desk.out.data({"link": link, "expires_at": made["expires_at"]}, [link])
+
+
+def login_link(url: str, code: str) -> str:
+    """Return the address that signs a browser in; servers and logs never see a fragment."""
+    return f"{url}/#code={code}"
 
 
 def _state(desk: CliContext, token: dict[str, Any]) -> str:

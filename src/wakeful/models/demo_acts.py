@@ -17,8 +17,10 @@ MOST_EXAMPLES = 6  # in one answer
 
 REAL_MODEL = (
     "A real model is two lines in a terminal:\n"
-    '  umask 077; echo "ANTHROPIC_API_KEY=…" >> ~/.wakeful/environment\n'
-    "  wakeful config set agents.main.model anthropic:claude-sonnet-4-5\n"
+    "```sh\n"
+    'umask 077; echo "ANTHROPIC_API_KEY=…" >> ~/.wakeful/environment\n'
+    "wakeful config set agents.main.model anthropic:claude-sonnet-4-5\n"
+    "```\n"
     "A running server takes both at once. OPENAI_API_KEY, GEMINI_API_KEY and OPENROUTER_API_KEY "
     "open models of theirs, Ollama needs no key; docs/howto/models.md has more."
 )

@@ -82,6 +82,26 @@ def test_a_terminal_has_a_prompt_and_a_history(awake: Home):
     assert stat.S_IMODE(history.stat().st_mode) == 0o600
 
 
+def unread(home: Home, session: str) -> int:
+    rows = home.json("sessions", "list")["items"]
+    return next(row["unread"] for row in rows if row["key"].endswith(f":{session}"))
+
+
+def test_what_a_conversation_has_shown_was_read(awake: Home):
+    awake.ok("chat", "-s", "read", "hello")
+    at_once = unread(awake, "read")
+    awake.ok("send", "--session", "read", "hello", "--wait", "15")
+    awake.ok("chat", "-s", "read", "hello")  # shows its own answer, not the one before
+    left = unread(awake, "read")
+    with terminal(awake, "chat", "-s", "read") as screen:
+        screen.heard("2 answers not read yet here")
+        screen.types("what is 3*4\r")
+        screen.heard("3*4 = 12")
+        assert screen.leaves() == 0
+
+    assert (at_once, left, unread(awake, "read")) == (0, 2, 0)
+
+
 def test_a_line_while_it_works_is_a_steer_and_nothing_is_typed_in_vain(awake: Home):
     with terminal(awake, "chat", "-s", "steer") as screen:
         screen.heard("> ")

@@ -59,9 +59,17 @@ async function start() {
     return;
   }
   at("inside").hidden = at("nav").hidden = false;
-  if (session.ok) (await session.json()).items.forEach(recall);
+  if (session.ok) {
+    (await session.json()).items.forEach(recall);
+    seen();
+  }
   follow();
   at("text").focus();
+}
+
+// What is shown here was read, as far as anybody can tell.
+function seen() {
+  post("/api/sessions/" + SESSION + "/seen", {}).catch(() => null);
 }
 
 function recall(entry) {
@@ -136,6 +144,7 @@ async function catchUp() {
   missing.forEach((id) => turns.set(id, true));
   const answer = await fetch("/api/sessions/" + SESSION + "/entries?limit=50").catch(() => null);
   if (answer && answer.ok) (await answer.json()).items.filter((entry) => missing.has(entry.turn_id)).forEach(recall);
+  seen();
 }
 
 function write(delta) {
@@ -172,7 +181,10 @@ async function answered(line, text) {
     return;
   }
   sessionKey = told.session_key;
-  if (told.turn) turns.set(told.turn.id, true);
+  if (told.turn) {
+    turns.set(told.turn.id, true);
+    seen();
+  }
   const isBegun = line.className === ""; // words of it are shown already, and stay
   const rest = isBegun ? line.textContent + "\n(it ended here)" : "(no answer)";
   const words = told.turn ? told.turn.reply || rest : told.reply;
