@@ -41,6 +41,19 @@ async def site(folder: Path) -> AsyncGenerator[tuple[House, httpx2.AsyncClient],
         yield home, client
 
 
+async def test_a_person_who_is_not_signed_in_is_shown_the_way_in():
+    visit = {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document", "Sec-Fetch-Site": "none"}
+    async with house() as home, home.client() as client:
+        shown = [await client.get(path, headers=visit) for path in ("/docs", "/nonsense")]
+        program = await client.get("/docs")
+
+    assert [answer.status_code for answer in shown] == [401, 401]
+    assert {answer.headers["content-type"] for answer in shown} == {"text/html; charset=utf-8"}
+    assert shown[0].text == shown[1].text
+    assert '<a href="/">sign in</a>' in shown[0].text
+    assert program.json()["code"] == "unauthorized"
+
+
 async def test_every_real_path_shows_the_index_and_no_other(tmp_path: Path):
     async with site(tmp_path) as (home, client), home.client(home.operator) as operator:
         for path in ("/console", "/sessions/agent%3Amain%3Amain", "/sessions/a%2F..%2Fb", "/hooks"):

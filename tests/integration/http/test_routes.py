@@ -8,6 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.integration.http.serving import House, house, is_time
 from wakeful.models.scripted import Pause, call, says
 from wakeful.settings.settings import Settings
+from wakeful.vocabulary.clock import ManualClock
 
 
 async def spoken(home: House, text: str = "hello", session: str = "main") -> dict[str, str]:
@@ -87,10 +88,24 @@ async def test_sessions_are_listed_newest_first_by_page():
         bad = await client.get("/api/sessions?after=nonsense")
 
         keys = [item["key"] for item in first["items"] + rest["items"]]
-        own = ["agent:main:activity"]
-        assert sorted(keys) == own + [f"agent:main:api:{name}" for name in "abc"]
+        assert keys == [*(f"agent:main:api:{name}" for name in "cba"), "agent:main:activity"]
         assert rest["next"] is None
         assert bad.status_code == 422
+
+
+async def test_sessions_are_listed_by_their_last_use_when_asked():
+    clock = ManualClock()
+    async with house(clock=clock) as home, home.client(home.operator) as client:
+        for name in ("api:a", "api:b", "api:c", "api:a"):
+            clock.advance(60)
+            await spoken(home, session=name)
+        query = {"order": "used", "limit": "2"}
+        first = (await client.get("/api/sessions", params=query)).json()
+        rest = (await client.get("/api/sessions", params=query | {"after": first["next"]})).json()
+
+        keys = [item["key"] for item in first["items"] + rest["items"]]
+        assert keys[:3] == [f"agent:main:api:{name}" for name in "acb"]
+        assert rest["next"] is None
 
 
 async def test_a_session_shows_its_lane():

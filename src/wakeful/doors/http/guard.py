@@ -3,6 +3,7 @@
 import re
 
 from starlette.requests import HTTPConnection
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from wakeful.access.gatekeeper import Gatekeeper
@@ -18,6 +19,10 @@ from wakeful.vocabulary.clock import Clock, time_limit
 from wakeful.vocabulary.record import Record
 
 COOKIE = "wakeful"
+OUTSIDE = (  # for a person who is not signed in, whatever page they ask for
+    '<!doctype html><html lang="en"><title>wakeful</title>'
+    '<p>You are not signed in here: <a href="/">sign in</a>.</p></html>'
+)
 BODY_SECONDS = 10.0
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -75,7 +80,11 @@ class Guard:
             del headers  # what comes now may last for days
             await self._app(scope, receive, send)
         except Exception as error:
-            response = self._table.refusal(scope["raw_path"], problem_of(error))
+            problem = problem_of(error)
+            if problem.code == "unauthorized" and _is_visit(scope):
+                response = Response(OUTSIDE, problem.status, problem.headers, "text/html")
+            else:
+                response = self._table.refusal(scope["raw_path"], problem)
             await response(scope, receive, send)
 
     def _check_host(self, host: str) -> None:
@@ -127,6 +136,13 @@ class Guard:
             is_own = is_own or scope["method"] in SAFE
         if not is_own:
             raise Problem("foreign-origin", "the cookie needs our Origin, or use a bearer token")
+
+
+def _is_visit(scope: Scope) -> bool:
+    """Tell whether a person's browser asks for a page."""
+    told = dict(scope["headers"])
+    modes = (told.get(b"sec-fetch-mode"), told.get(b"sec-fetch-dest"))
+    return scope["type"] == "http" and modes == (b"navigate", b"document")
 
 
 def _follows_link(scope: Scope, headers: dict[str, str]) -> bool:
