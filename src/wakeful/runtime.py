@@ -213,8 +213,8 @@ class Runtime:
         story = await stimulus_stream.send(self.services, Principal.operator(), words, message)
         said = ""
         try:
-            async for told in story:
-                match told:
+            async for item in story:
+                match item:
                     case Delta(text=more):
                         said += more
                         yield more
@@ -224,7 +224,7 @@ class Runtime:
                     case Receipt(reply=str() as reply):
                         yield reply
                     case Turn():
-                        yield "" if said else _answer(told)
+                        yield "" if said else _answer(item)
                     case _:
                         pass
         finally:

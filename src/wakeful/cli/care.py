@@ -35,7 +35,7 @@ def doctor(desk: CliContext, fix: Fix = False) -> None:
     is_ready = server is not None and server.is_ready()
     loaded, about_settings = _settings(desk)
     findings = [about_settings]
-    patient = Installation(
+    installation = Installation(
         home=desk.home,
         address="sqlite" if loaded is None else loaded.settings.database,
         database=desk.database,
@@ -45,7 +45,7 @@ def doctor(desk: CliContext, fix: Fix = False) -> None:
         commands={} if loaded is None else _programs(desk, loaded),
         windows={} if loaded is None else _windows(loaded),
     )
-    findings += examine(patient, desk.clock, fix=fix)
+    findings += examine(installation, desk.clock, fix=fix)
     if server is not None:
         findings.append(_answers(is_ready=is_ready))
     lines = [
@@ -84,25 +84,25 @@ def _settings(desk: CliContext) -> tuple[Loaded | None, Finding]:
         loaded = load(None, desk.environ, Purpose.CHECK)
     except BadSettings as bad:
         return None, _about_settings(Verdict.BROKEN, str(bad.problems[0]))
-    told = str(loaded.file) if loaded.file else "no file: every key has its default"
+    sentence = str(loaded.file) if loaded.file else "no file: every key has its default"
     running = desk.running
     if running is not None:
         refused = running.reload.problems if running.reload else ()
         if refused:
             why = f"the server keeps its earlier settings, since it refused the file: {refused[0]}"
             return loaded, _about_settings(Verdict.BROKEN, why)
-        return loaded, _about_settings(Verdict.OK, told)
+        return loaded, _about_settings(Verdict.OK, sentence)
     try:
         load(None, desk.environ)
     except BadSettings as bad:
         # Not broken: whoever starts the server may have what is missing here.
         why = f"`wakeful up` would not start from this shell: {bad.problems[0]}"
         return loaded, _about_settings(Verdict.WARNING, why)
-    return loaded, _about_settings(Verdict.OK, told)
+    return loaded, _about_settings(Verdict.OK, sentence)
 
 
-def _about_settings(health: Verdict, told: str) -> Finding:
-    return Finding(subject="settings", health=health, told=told)
+def _about_settings(health: Verdict, sentence: str) -> Finding:
+    return Finding(subject="settings", health=health, told=sentence)
 
 
 def _answers(*, is_ready: bool) -> Finding:

@@ -156,17 +156,17 @@ def _failure(response: httpx2.Response) -> CommandFailed:
         problem = msgspec.json.decode(response.content, type=dict[str, Any])
     except msgspec.DecodeError:
         problem = {}
-    told = str(problem.get("detail") or problem.get("title") or f"HTTP {response.status_code}")
+    sentence = str(problem.get("detail") or problem.get("title") or f"HTTP {response.status_code}")
     match response.status_code:
         case 401:
             return Denied("the server does not know this token; check WAKEFUL_TOKEN or --home")
         case 403 | 421:
-            return Denied(told)
+            return Denied(sentence)
         case 404:
-            return Missing(told)
+            return Missing(sentence)
         case 400 | 405 | 409 | 413 | 415 | 422:
-            return Misused(told)
+            return Misused(sentence)
         case status if status in _BUSY:
-            return Busy(told)
+            return Busy(sentence)
         case _:
-            return CommandFailed(told)
+            return CommandFailed(sentence)

@@ -54,7 +54,7 @@ def set_(desk: CliContext, key: Key, value: Annotated[str, typer.Argument(help="
     load_text(after, desk.file, desk.environ, Purpose.CHECK)
     _replace(desk.file, after)
     server = desk.running
-    told = "the next start reads it"
+    when = "the next start reads it"
     outcome: Reload | None = None
     if server is not None:
         outcome = _reloaded(desk, server)
@@ -63,9 +63,9 @@ def set_(desk: CliContext, key: Key, value: Annotated[str, typer.Argument(help="
             _reloaded(desk, server)  # or `doctor` would go on about a file that is good again
             why = "\n".join(outcome.problems)
             raise Misused(f"the server refuses it, and the file is as it was: {why}")
-        told = _what_came_of(outcome, key)
+        when = _what_came_of(outcome, key)
     data = {"file": str(desk.file), "key": key, "server": outcome}
-    desk.out.data(data, [f"{key} is set in {desk.file}; {told}"])
+    desk.out.data(data, [f"{key} is set in {desk.file}; {when}"])
 
 
 def _reloaded(desk: CliContext, server: RunningServer) -> Reload:

@@ -35,8 +35,8 @@ Yes = Annotated[bool, typer.Option("--yes", help="Delete the automations that ru
 def reset(desk: CliContext, session: SessionName) -> None:
     """Begin a new conversation; the old one stays readable."""
     done = desk.needed_server().post(f"{session_path(session)}/reset")
-    told = "begins anew when its turn has ended" if done["is_waiting"] else "begins anew"
-    desk.out.data(done, [f"{safe(session)} {told}"])
+    what = "begins anew when its turn has ended" if done["is_waiting"] else "begins anew"
+    desk.out.data(done, [f"{safe(session)} {what}"])
 
 
 def fork(

@@ -44,8 +44,8 @@ class SessionLink:
         is_first, is_lost = True, False
         while True:
             try:
-                async for told in self._connected():
-                    yield Back(is_first=is_first) if told is None else told
+                async for event in self._connected():
+                    yield Back(is_first=is_first) if event is None else event
                     is_first = is_lost = False
             except (httpx2.TransportError, httpx2.SSEError, Unreachable):
                 pass

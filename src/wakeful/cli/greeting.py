@@ -55,7 +55,7 @@ def greet(desk: CliContext, awake: Awake) -> None:
         f"  database   {awake.database}",
         f"  model      {models}",
         f"  next wake  {wake}",
-        *(found_line(told) for told in awake.found),
+        *(found_line(model) for model in awake.found),
         "  talk to it there or with `wakeful chat`; Ctrl-C stops it",
     ]
     desk.out.item(awake, "\n".join(lines))
@@ -66,5 +66,5 @@ def _link(desk: CliContext, awake: Awake) -> str:
     return awake.link if desk.out.is_terminal else f"{awake.url} (`wakeful login` signs in)"
 
 
-def found_line(told: str) -> str:
-    return f"  found      {told}"
+def found_line(model: str) -> str:
+    return f"  found      {model}"

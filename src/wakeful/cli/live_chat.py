@@ -119,18 +119,18 @@ class LiveChat:
             self._print(self._desk.out.styled(f"wakeful: {safe(str(error))}", RED))
 
     async def _follow(self, prompt: "PromptSession[str]") -> None:
-        async for told in self._link.follow():
-            match told:
+        async for event in self._link.follow():
+            match event:
                 case Back(is_first=is_first):
                     await self._look(is_first=is_first)
                 case Lost():
                     self._show(note("the connection is lost; what was sent is safe"))
                 case _:
-                    if told.kind == "stimulus.accepted":
-                        await self._show_others(told.data)
-                    for piece in self._story.take(told):
+                    if event.kind == "stimulus.accepted":
+                        await self._show_others(event.data)
+                    for piece in self._story.take(event):
                         self._show(piece)
-                    self._is_awaited = self._is_awaited and told.kind != "turn.finished"
+                    self._is_awaited = self._is_awaited and event.kind != "turn.finished"
             self._connected.set()  # or told that it is not
             prompt.app.invalidate()
 

@@ -60,12 +60,12 @@ def demo_agent(loaded: Loaded) -> str | None:
 
 
 def _how_to(agent: str, model: str, loaded: Loaded, environ: Mapping[str, str]) -> str:
-    told = f"`wakeful config set agents.{agent}.model {model}` uses it"
+    advice = f"`wakeful config set agents.{agent}.model {model}` uses it"
     try:
         refuse_unusable(model, environ)
     except InvalidInput as error:
-        told += f"; {error.rule}"
-    return told
+        advice += f"; {error.rule}"
+    return advice
 
 
 async def _list_models(url: str, clock: Clock) -> bytes:

@@ -29,7 +29,7 @@ def logs(desk: CliContext, lines: Lines = 50, follow: Follow = False) -> None:
     if not file.exists():
         raise Missing(f"there is no log in {desk.home}; `wakeful up` writes one")
     for line in _last(file, lines):
-        desk.out.item(told(line), safe_lines(line))
+        desk.out.item(parsed(line), safe_lines(line))
     if follow:
         asyncio.run(_follow(desk, file, desk.clock))
 
@@ -39,7 +39,7 @@ async def _follow(desk: CliContext, file: Path, clock: Clock) -> None:
     while True:
         await clock.sleep(LOOK_EVERY_S)
         for line in reader.fresh():
-            desk.out.item(told(line), safe_lines(line))
+            desk.out.item(parsed(line), safe_lines(line))
 
 
 class LogLine(Record):
@@ -51,7 +51,7 @@ class LogLine(Record):
     name: str | None = None
 
 
-def told(line: str) -> LogLine:
+def parsed(line: str) -> LogLine:
     """Return what a line of the log says, part by part."""
     found = _RECORD.fullmatch(line)
     if found is None:

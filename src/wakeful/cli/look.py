@@ -124,8 +124,8 @@ def why(
         stimulus = reader.get(f"/api/stimuli/{segment(what)}")
         turn_id = stimulus.get("turn_id")
         if turn_id is None:
-            told = stimulus.get("state_reason") or stimulus["state"]
-            desk.out.data(stimulus, [f"{what} led to no turn: {safe(told)}"])
+            text = stimulus.get("state_reason") or stimulus["state"]
+            desk.out.data(stimulus, [f"{what} led to no turn: {safe(text)}"])
             return
     answer = reader.get(f"/api/turns/{segment(turn_id)}/why")
     desk.out.data(answer, _why_lines(desk, answer))
@@ -213,15 +213,15 @@ def _why_lines(desk: CliContext, answer: Any) -> Iterator[str]:
         turn = link["turn"]
         if depth:
             yield "which was caused by"
-        told = f"{turn['state']}, {counted(turn['steps'], 'step')}{_lives(turn, link)}"
-        yield f"{turn['id']} in {turn['session_key']}: {told}"
+        text = f"{turn['state']}, {counted(turn['steps'], 'step')}{_lives(turn, link)}"
+        yield f"{turn['id']} in {turn['session_key']}: {text}"
         yield from _cause_lines(desk, link)
         for ask in link.get("asks", []):
             if ask.get("state") == "abandoned":
                 yield f"  question of step {ask['step']} was cut off, and asked again"
             elif ask.get("error"):
-                when, told = desk.when(ask["settled_at"]), safe(ask["error"], 300)
-                yield f"  question of step {ask['step']} {ask['state']}, {when}: {told}"
+                when, text = desk.when(ask["settled_at"]), safe(ask["error"], 300)
+                yield f"  question of step {ask['step']} {ask['state']}, {when}: {text}"
         for call in link.get("tools", []):
             yield f"  tool {safe(call['name'], 80)}: {call['state']}"
         if turn.get("reply"):

@@ -83,27 +83,27 @@ class Story:
 
     def _begin(self, kind: str, data: dict[str, Any]) -> list[Piece]:
         self.turn_id, self.waits_until = data.get("turn_id"), None
-        told = [*self._flush()]
+        pieces = [*self._flush()]
         self._forget_words()
         if kind == "turn.resumed" and data.get("attempt", 1) > 1:
-            told.append(note("the turn goes on from its last commit"))
-        return told
+            pieces.append(note("the turn goes on from its last commit"))
+        return pieces
 
     def _write(self, data: dict[str, Any]) -> list[Piece]:
         self.turn_id = data.get("turn_id") or self.turn_id
         if "restarted" in data:
             self._forget_words()
             return [note(f"{data.get('failure')} {data['restarted']} answers instead")]
-        told: list[Piece] = []
+        pieces: list[Piece] = []
         if data.get("step") != self._step:
-            told = self._flush()
+            pieces = self._flush()
             self._forget_words()
             self._step = data.get("step")
         self._words += str(data.get("text", ""))
         end = whole_blocks(self.pending)
         if end:
-            told.append(self._give(end))
-        return told
+            pieces.append(self._give(end))
+        return pieces
 
     def _use(self, data: dict[str, Any]) -> list[Piece]:
         name, phase = str(data.get("name")), str(data.get("phase"))
@@ -123,20 +123,20 @@ class Story:
         return [note(f"{error} Asked again {self._how_long(self.waits_until)}")]
 
     def _finish(self, data: dict[str, Any]) -> list[Piece]:
-        told: list[Piece] = []
+        pieces: list[Piece] = []
         reply, state = str(data.get("reply") or ""), str(data.get("state"))
         if self._has_gap or not reply.startswith(self._words):
             if reply and reply != self._words:
                 self._words, self._shown = reply, 0
         else:
             self._words = reply
-        told += self._flush()
+        pieces += self._flush()
         if state not in FINE:
             error: dict[str, Any] = data.get("error") or {}
-            told.append(note(str(error.get("message") or state)))
+            pieces.append(note(str(error.get("message") or state)))
         self.turn_id = self.tool = self.waits_until = None
         self._forget_words()
-        return told
+        return pieces
 
     def _flush(self) -> list[Piece]:
         pending = self.pending

@@ -46,8 +46,8 @@ def export(
             desk.out.progress(min(lines, total - 1), total)
     desk.out.progress(total, total)
     if output != STREAM:
-        told = {"file": output, "lines": lines, "bytes": size}
-        desk.out.data(told, [f"{output} has {counted(lines, 'line')}"])
+        written = {"file": output, "lines": lines, "bytes": size}
+        desk.out.data(written, [f"{output} has {counted(lines, 'line')}"])
 
 
 def import_(
@@ -72,8 +72,8 @@ def import_(
         lines.append(f"… and {more} like these")
     for name, what in (("unknown", "line"), ("unread_blocks", "block")):
         if found := report.get(name, 0):
-            told = f"{counted(found, what)} of unknown kinds"
-            lines.append(f"kept as they are, and read by nobody: {told}")
+            written = f"{counted(found, what)} of unknown kinds"
+            lines.append(f"kept as they are, and read by nobody: {written}")
     entries = counted(report["entries"], "entry", "entries")
     branches = counted(report["branches"], "branch", "branches")
     desk.out.data(report, [*lines, f"{entries} on {branches} {verb} {report['session_key']}"])

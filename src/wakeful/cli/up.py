@@ -113,12 +113,12 @@ class Server:
         if self._desk.out.is_json:
             return
         try:
-            told = await local_voice(loaded, self._environ, self._desk.clock)
+            model = await local_voice(loaded, self._environ, self._desk.clock)
         except Exception:
             log.warning("looking for a local model failed", exc_info=True)
             return
-        if told is not None:
-            self._desk.out.line(found_line(told))
+        if model is not None:
+            self._desk.out.line(found_line(model))
 
     def _asked_to_stop(self) -> None:
         """Remember a stop, also one that comes during the start; a second one leaves at once."""

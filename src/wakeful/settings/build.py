@@ -219,8 +219,8 @@ def build_providers(
     for name, given in written.providers.items():
         at = f"providers.{name}.key"
         key = _or_from_file(at, given.key or "", given.key_file, "", folder, reading)
-        is_told = given.key is not None or given.key_file is not None
-        one = msgspec.structs.replace(given, key=key if is_told else None, key_file=None)
+        has_key = given.key is not None or given.key_file is not None
+        one = msgspec.structs.replace(given, key=key if has_key else None, key_file=None)
         try:
             refuse_bad_provider(name, one)
             found[name] = one

@@ -7,7 +7,7 @@ import pytest
 from wakeful.access.principal import Principal
 from wakeful.doors import stimulus_stream
 from wakeful.doors.messaging import Message
-from wakeful.doors.stimulus_stream import Delta, ModelWaits, Told, ToolPhase
+from wakeful.doors.stimulus_stream import Delta, ModelWaits, StoryItem, ToolPhase
 from wakeful.models.scripted import Pause, call, says
 from wakeful.runtime import Runtime
 from wakeful.testing.kit import Scripted, in_memory
@@ -19,7 +19,7 @@ from wakeful.vocabulary.stimulus import Outcome, Receipt, State, Stimulus
 OPERATOR = Principal.operator()
 
 
-async def story(runtime: Runtime, text: str) -> list[Told]:
+async def story(runtime: Runtime, text: str) -> list[StoryItem]:
     message = Message(text=text)
     async with aclosing(
         await stimulus_stream.send(runtime.services, OPERATOR, "main", message)

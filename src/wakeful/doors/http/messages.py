@@ -27,7 +27,7 @@ from wakeful.doors.stimulus_stream import (
     ModelWaits,
     Restart,
     StimulusStream,
-    Told,
+    StoryItem,
     ToolPhase,
 )
 from wakeful.intake.dedup import KeyReused
@@ -117,7 +117,7 @@ class Messages:
     async def send(
         self, call: Call[WaitQuery, MessageBody]
     ) -> tuple[int, ReceiptShape] | tuple[int, Answered]:
-        receipt = await _told(
+        receipt = await _answer_or_problem(
             messaging.send(self._services, call.principal, call.path["key"], _message(call))
         )
         turn = await self._wait(call, receipt)
@@ -137,7 +137,7 @@ class Messages:
 
     async def stream(self, call: Call[Nothing, MessageBody]) -> Response:
         self._streams.check_room(call.principal)
-        stream = await _told(
+        stream = await _answer_or_problem(
             stimulus_stream.send(self._services, call.principal, call.path["key"], _message(call))
         )
         clock = self._services.views.clock
@@ -153,33 +153,33 @@ class StimulusFrames:
         self.close = stream.aclose
 
     async def next(self) -> bytes | None:
-        told = await self._stream.batch()
-        return None if told is None else b"".join(map(_frame, told))
+        items = await self._stream.batch()
+        return None if items is None else b"".join(map(_frame, items))
 
 
-def _frame(told: Told) -> bytes:
-    match told:
+def _frame(item: StoryItem) -> bytes:
+    match item:
         case Receipt():
-            is_command = told.reply is not None
-            return frame("receipt", answered(told) if is_command else shaped(ReceiptShape, told))
+            is_command = item.reply is not None
+            return frame("receipt", answered(item) if is_command else shaped(ReceiptShape, item))
         case Delta():
-            return frame("delta", told)
+            return frame("delta", item)
         case Restart():
-            return frame("restart", told)
+            return frame("restart", item)
         case ModelWaits():
-            return frame("waiting", {"until": time_or_none(told.until), "error": told.error})
+            return frame("waiting", {"until": time_or_none(item.until), "error": item.error})
         case ToolPhase():
-            return frame("tool", told)
+            return frame("tool", item)
         case Turn():
-            return frame("turn", shaped(TurnEnd, told))
+            return frame("turn", shaped(TurnEnd, item))
         case Stimulus():
-            end = {"id": told.id, "state": told.state, "reason": told.state_reason}
+            end = {"id": item.id, "state": item.state, "reason": item.state_reason}
             return frame("stimulus", end)
         case _:
-            assert_never(told)
+            assert_never(item)
 
 
-async def _told(saying: Awaitable[T]) -> T:
+async def _answer_or_problem(saying: Awaitable[T]) -> T:
     """Return what came of a message, or why it was refused, in the words of this door."""
     try:
         return await saying

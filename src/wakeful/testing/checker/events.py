@@ -101,12 +101,12 @@ def _check_turns(history: History, finding: Finding) -> None:
 
 
 def _check_calls(history: History, finding: Finding) -> None:
-    told = grouped(
+    seen = grouped(
         (event for event in history.db.events if event.kind == "turn.tool"),
         lambda event: (event.turn_id, event.data["call_id"]),
     )
     for call in history.db.calls:
-        phases = Counter(e.data["phase"] for e in told.pop((call.turn_id, call.call_id), []))
+        phases = Counter(e.data["phase"] for e in seen.pop((call.turn_id, call.call_id), []))
         ended = call.state is not CallState.INTENDED
         acts = call.effect != "ledger" and call.state in (CallState.DONE, CallState.UNKNOWN)
         finding.expect(
@@ -114,16 +114,16 @@ def _check_calls(history: History, finding: Finding) -> None:
             f"{key_of(call)} is {call.state.value}, its events were {dict(phases)!r}",
             history.story(call.turn_id),
         )
-    finding.expect(not told, f"events tell of calls that are not there: {list(told)[:3]!r}")
+    finding.expect(not seen, f"events tell of calls that are not there: {list(seen)[:3]!r}")
 
 
 def _check_deliveries(history: History, finding: Finding) -> None:
-    told = grouped(
+    seen = grouped(
         (event for event in history.db.events if event.kind.startswith("delivery.")),
         lambda event: event.data["delivery_id"],
     )
     for delivery in history.db.deliveries.values():
-        kinds = Counter(event.kind for event in told.pop(delivery.id, []))
+        kinds = Counter(event.kind for event in seen.pop(delivery.id, []))
         state = delivery.state
         is_open = state in (DeliveryState.QUEUED, DeliveryState.SENT)
         finding.expect(
@@ -132,7 +132,7 @@ def _check_deliveries(history: History, finding: Finding) -> None:
             and (is_open or kinds[f"delivery.{state.value}"] == 1),
             f"{delivery.id} is {state.value}, its events were {dict(kinds)!r}",
         )
-    finding.expect(not told, f"events tell of deliveries that are not there: {list(told)[:3]!r}")
+    finding.expect(not seen, f"events tell of deliveries that are not there: {list(seen)[:3]!r}")
 
 
 def counters_are_honest(history: History, finding: Finding) -> None:

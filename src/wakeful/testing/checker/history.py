@@ -178,7 +178,7 @@ class Story:
         self._subjects = subjects
 
     def __iter__(self) -> Iterator[str]:
-        told: list[tuple[int, str]] = [
+        lines: list[tuple[int, str]] = [
             (event.at, f"#{event.seq} {event.kind} {event.data}")
             for event in self._history.db.events
             if event.turn_id in self._subjects or event.stimulus_id in self._subjects
@@ -188,8 +188,8 @@ class Story:
             for line in getattr(ledgers, name):
                 text = _described(line)
                 if any(subject in text for subject in self._subjects):
-                    told.append((line["at"], f"{name} {text}"))
-        for at, text in sorted(told, key=lambda item: item[0]):
+                    lines.append((line["at"], f"{name} {text}"))
+        for at, text in sorted(lines, key=lambda item: item[0]):
             yield f"{at} {text}"
 
 

@@ -97,7 +97,7 @@ def durable_ack(history: History, finding: Finding) -> None:
     )
     for mark, found in copies.items():
         finding.expect(len(found) == 1, f"the message {mark!r} was accepted {len(found)} times")
-    told: dict[str, str] = {}
+    accepted: dict[str, str] = {}
     for line in history.accepted:
         receipt, draft = line["ok"], line["draft"]
         row = history.db.stimuli.get(receipt["stimulus_id"])
@@ -108,7 +108,7 @@ def durable_ack(history: History, finding: Finding) -> None:
         )
         key = draft.get("dedup_key")
         if key is not None:
-            first = told.setdefault(key, receipt["stimulus_id"])
+            first = accepted.setdefault(key, receipt["stimulus_id"])
             finding.expect(
                 first == receipt["stimulus_id"],
                 f"the key {key!r} was answered with {first} and {receipt['stimulus_id']}",
@@ -121,7 +121,7 @@ def durable_ack(history: History, finding: Finding) -> None:
             if "unknown" in line:
                 maybe.add(mark)
             finding.expect(
-                mark not in rows or mark in told or mark in maybe,
+                mark not in rows or mark in accepted or mark in maybe,
                 f"{mark!r} was refused and is there",
                 [str(line)],
             )

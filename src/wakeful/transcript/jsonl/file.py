@@ -166,18 +166,18 @@ class File:
         if self._version is not None:
             self._tell(piece, "a second header, or one that comes late")
             return
-        told, name = line.get("version", 1), line.get("id")
-        is_known = isinstance(told, int) and 1 <= told <= VERSION
-        self._version = told if is_known else VERSION
+        version, name = line.get("version", 1), line.get("id")
+        is_known = isinstance(version, int) and 1 <= version <= VERSION
+        self._version = version if is_known else VERSION
         if not is_known:
-            self._tell(piece, f"version {str(told)[:20]} is unknown", f"read as {VERSION}")
+            self._tell(piece, f"version {str(version)[:20]} is unknown", f"read as {VERSION}")
         self._places.append(_ROOT)
         self._last_at = time_of(line) or 0
         if not isinstance(name, str):
             self._tell(piece, "a header without an id", "a header was made")
             return
         self.header_id = name
-        is_current = told == VERSION
+        is_current = version == VERSION
         text = piece.text if is_current else _encode({**line, "version": VERSION})
         self.header = text.decode()
 
