@@ -20,7 +20,7 @@ from wakeful.bus.bus import Bus, Subscription
 from wakeful.doors import messaging, naming, stimulus_stream
 from wakeful.doors.messaging import Message
 from wakeful.doors.sender import Door
-from wakeful.doors.stimulus_stream import Delta, ModelWaits, Restart
+from wakeful.doors.stimulus_stream import ModelWaits, StoryDelta, StoryRestart
 from wakeful.intake.bindings import Contact
 from wakeful.intake.deletion import Deleted
 from wakeful.intake.intake import Stopped
@@ -215,10 +215,10 @@ class Runtime:
         try:
             async for item in story:
                 match item:
-                    case Delta(text=more):
+                    case StoryDelta(text=more):
                         said += more
                         yield more
-                    case Restart() | ModelWaits():
+                    case StoryRestart() | ModelWaits():
                         said = ""
                         yield "\n\n"
                     case Receipt(reply=str() as reply):

@@ -21,7 +21,7 @@ LINES = "application/x-ndjson"
 _BUSY = frozenset({408, 429, 503, 507})
 
 
-class Frame(Record):
+class SseFrame(Record):
     """One frame of an event stream."""
 
     id: str
@@ -64,7 +64,7 @@ class ServerClient:
     @contextmanager
     def events(
         self, method: str, path: str, *, body: Mapping[str, Any] | None = None, **query: object
-    ) -> Generator[Iterator[Frame], None, None]:
+    ) -> Generator[Iterator[SseFrame], None, None]:
         """Follow an event stream for as long as the block lasts."""
         timeout = httpx2.Timeout(SILENCE_S, connect=CONNECT_S)
         params = {name: str(value) for name, value in query.items() if value is not None}
@@ -136,19 +136,19 @@ def answered(response: httpx2.Response) -> Any:
         raise CommandFailed(f"{response.url.host} answers unlike a wakeful server") from None
 
 
-def _frames(response: httpx2.Response) -> Iterator[Frame]:
+def _frames(response: httpx2.Response) -> Iterator[SseFrame]:
     for event in httpx2.EventSource(response, LONGEST_EVENT):
         if (frame := frame_of(event)) is not None:
             yield frame
 
 
-def frame_of(event: httpx2.ServerSentEvent) -> Frame | None:
+def frame_of(event: httpx2.ServerSentEvent) -> SseFrame | None:
     """Return what an event says, None if it is of a kind that is not known here."""
     try:
         data = msgspec.json.decode(event.data or "{}", type=dict[str, Any])
     except msgspec.DecodeError:
         return None
-    return Frame(id=event.id, kind=event.event, data=data)
+    return SseFrame(id=event.id, kind=event.event, data=data)
 
 
 def _failure(response: httpx2.Response) -> CommandFailed:

@@ -27,7 +27,7 @@ MODELS = {
 }
 
 
-def found_voices(loaded: Loaded, environ: Mapping[str, str]) -> tuple[str, ...]:
+def found_models(loaded: Loaded, environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return what to do with each key of the environment; never the key itself."""
     agent = demo_agent(loaded)
     if agent is None:
@@ -39,7 +39,7 @@ def found_voices(loaded: Loaded, environ: Mapping[str, str]) -> tuple[str, ...]:
     )
 
 
-async def local_voice(
+async def local_model(
     loaded: Loaded, environ: Mapping[str, str], clock: Clock, url: str = LOCAL_URL
 ) -> str | None:
     """Return what to do with a model that runs on this machine, None if none answers in time."""

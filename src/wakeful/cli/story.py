@@ -5,7 +5,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
 
-from wakeful.cli.client import Frame
+from wakeful.cli.client import SseFrame
 from wakeful.vocabulary.record import Record
 
 FINE = ("done", "open")  # how a turn may be when its story ends
@@ -18,15 +18,15 @@ class PieceKind(StrEnum):
     NOTE = "note"  # of the runtime
 
 
-class Piece(Record):
+class ShownPiece(Record):
     """Something to show, for good."""
 
     kind: PieceKind
     text: str
 
 
-def note(text: str) -> Piece:
-    return Piece(kind=PieceKind.NOTE, text=text)
+def note(text: str) -> ShownPiece:
+    return ShownPiece(kind=PieceKind.NOTE, text=text)
 
 
 class Story:
@@ -47,7 +47,7 @@ class Story:
         """The words of the block that is being written."""
         return self._words[self._shown :]
 
-    def take(self, frame: Frame) -> list[Piece]:
+    def take(self, frame: SseFrame) -> list[ShownPiece]:
         """Return what an event adds; a turn's words come block by block."""
         data = frame.data
         match frame.kind:
@@ -67,7 +67,7 @@ class Story:
             case _:
                 return self._tell(frame.kind, data)
 
-    def _tell(self, kind: str, data: dict[str, Any]) -> list[Piece]:
+    def _tell(self, kind: str, data: dict[str, Any]) -> list[ShownPiece]:
         match kind:
             case "session.reset":
                 return [note("a new conversation begins here")]
@@ -81,7 +81,7 @@ class Story:
             case _:
                 return []
 
-    def _begin(self, kind: str, data: dict[str, Any]) -> list[Piece]:
+    def _begin(self, kind: str, data: dict[str, Any]) -> list[ShownPiece]:
         self.turn_id, self.waits_until = data.get("turn_id"), None
         pieces = [*self._flush()]
         self._forget_words()
@@ -89,12 +89,12 @@ class Story:
             pieces.append(note("the turn goes on from its last commit"))
         return pieces
 
-    def _write(self, data: dict[str, Any]) -> list[Piece]:
+    def _write(self, data: dict[str, Any]) -> list[ShownPiece]:
         self.turn_id = data.get("turn_id") or self.turn_id
         if "restarted" in data:
             self._forget_words()
             return [note(f"{data.get('failure')} {data['restarted']} answers instead")]
-        pieces: list[Piece] = []
+        pieces: list[ShownPiece] = []
         if data.get("step") != self._step:
             pieces = self._flush()
             self._forget_words()
@@ -105,7 +105,7 @@ class Story:
             pieces.append(self._give(end))
         return pieces
 
-    def _use(self, data: dict[str, Any]) -> list[Piece]:
+    def _use(self, data: dict[str, Any]) -> list[ShownPiece]:
         name, phase = str(data.get("name")), str(data.get("phase"))
         self.turn_id = data.get("turn_id") or self.turn_id
         if phase == "started":
@@ -114,7 +114,7 @@ class Story:
         self.tool = None
         return [*self._flush(), note(f"used {name}" if phase == "done" else f"{name}: {phase}")]
 
-    def _leave(self, data: dict[str, Any]) -> list[Piece]:
+    def _leave(self, data: dict[str, Any]) -> list[ShownPiece]:
         self.tool, self.waits_until = None, data.get("resume_at")
         error = data.get("error")
         if error is None:
@@ -122,8 +122,8 @@ class Story:
         self._forget_words()
         return [note(f"{error} Asked again {self._how_long(self.waits_until)}")]
 
-    def _finish(self, data: dict[str, Any]) -> list[Piece]:
-        pieces: list[Piece] = []
+    def _finish(self, data: dict[str, Any]) -> list[ShownPiece]:
+        pieces: list[ShownPiece] = []
         reply, state = str(data.get("reply") or ""), str(data.get("state"))
         if self._has_gap or not reply.startswith(self._words):
             if reply and reply != self._words:
@@ -138,15 +138,15 @@ class Story:
         self._forget_words()
         return pieces
 
-    def _flush(self) -> list[Piece]:
+    def _flush(self) -> list[ShownPiece]:
         pending = self.pending
         given = [self._give(len(pending))] if pending else []
         return [piece for piece in given if piece.text.strip()]
 
-    def _give(self, length: int) -> Piece:
+    def _give(self, length: int) -> ShownPiece:
         block = self.pending[:length]
         self._shown += length
-        return Piece(kind=PieceKind.WORDS, text=block)
+        return ShownPiece(kind=PieceKind.WORDS, text=block)
 
     def _forget_words(self) -> None:
         self._words, self._shown, self._step, self._has_gap = "", 0, None, False

@@ -14,13 +14,13 @@ from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import TERMINAL, Receipt, Stimulus
 
 
-class Delta(Record):
+class StoryDelta(Record):
     """Words of the answer, as they come."""
 
     text: str
 
 
-class Restart(Record):
+class StoryRestart(Record):
     """The words so far count for nothing: another model begins anew."""
 
     model: str
@@ -42,7 +42,7 @@ class ToolPhase(Record):
 
 
 # A receipt first; at the end the turn, or the stimulus if it ended without one.
-StoryItem = Receipt | Delta | Restart | ModelWaits | ToolPhase | Turn | Stimulus
+StoryItem = Receipt | StoryDelta | StoryRestart | ModelWaits | ToolPhase | Turn | Stimulus
 
 
 async def send(
@@ -115,9 +115,9 @@ class StimulusStream:
         data = event.data
         match event.kind:
             case "turn.delta" if "restarted" in data:
-                return [Restart(model=data["restarted"], failure=data["failure"])]
+                return [StoryRestart(model=data["restarted"], failure=data["failure"])]
             case "turn.delta":
-                return [Delta(text=data["text"])]
+                return [StoryDelta(text=data["text"])]
             case "turn.left" if data.get("error") is not None:
                 return [ModelWaits(until=data["resume_at"], error=data["error"])]
             case "turn.tool":

@@ -48,7 +48,7 @@ SECRET_FILES = (
 _SESSION_PAGE = SESSIONS.select("WHERE key > :after ORDER BY key LIMIT :limit")
 
 
-class Verdict(StrEnum):
+class Condition(StrEnum):
     OK = "ok"
     WARNING = "warning"
     BROKEN = "broken"
@@ -59,7 +59,7 @@ class Finding(Record):
     """What the doctor says about one thing."""
 
     subject: str
-    health: Verdict
+    health: Condition
     told: str
 
 
@@ -299,9 +299,9 @@ def _mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def _finding(health: Verdict) -> Callable[[str, str], Finding]:
+def _finding(health: Condition) -> Callable[[str, str], Finding]:
     return lambda subject, sentence: Finding(subject=subject, health=health, told=sentence)
 
 
-_ok, _warning = _finding(Verdict.OK), _finding(Verdict.WARNING)
-_broken, _fixed = _finding(Verdict.BROKEN), _finding(Verdict.FIXED)
+_ok, _warning = _finding(Condition.OK), _finding(Condition.WARNING)
+_broken, _fixed = _finding(Condition.BROKEN), _finding(Condition.FIXED)

@@ -23,11 +23,11 @@ from wakeful.doors.http.shapes import (
 from wakeful.doors.http.sse import MEDIA_TYPE, EventStream, frame
 from wakeful.doors.messaging import LONGEST_NAME, Forbidden, Message, TooLarge
 from wakeful.doors.stimulus_stream import (
-    Delta,
     ModelWaits,
-    Restart,
     StimulusStream,
+    StoryDelta,
     StoryItem,
+    StoryRestart,
     ToolPhase,
 )
 from wakeful.intake.dedup import KeyReused
@@ -162,9 +162,9 @@ def _frame(item: StoryItem) -> bytes:
         case Receipt():
             is_command = item.reply is not None
             return frame("receipt", answered(item) if is_command else shaped(ReceiptShape, item))
-        case Delta():
+        case StoryDelta():
             return frame("delta", item)
-        case Restart():
+        case StoryRestart():
             return frame("restart", item)
         case ModelWaits():
             return frame("waiting", {"until": time_or_none(item.until), "error": item.error})
