@@ -20,7 +20,7 @@ from wakeful.bus.bus import Bus, Subscription
 from wakeful.doors import messaging, naming, stimulus_stream
 from wakeful.doors.messaging import Message
 from wakeful.doors.sender import Door
-from wakeful.doors.stimulus_stream import Delta, ModelWaits, Restart
+from wakeful.doors.stimulus_stream import ModelWaits, StoryDelta, StoryRestart
 from wakeful.intake.bindings import Contact
 from wakeful.intake.deletion import Deleted
 from wakeful.intake.intake import Stopped
@@ -213,18 +213,18 @@ class Runtime:
         story = await stimulus_stream.send(self.services, Principal.operator(), words, message)
         said = ""
         try:
-            async for told in story:
-                match told:
-                    case Delta(text=more):
+            async for item in story:
+                match item:
+                    case StoryDelta(text=more):
                         said += more
                         yield more
-                    case Restart() | ModelWaits():
+                    case StoryRestart() | ModelWaits():
                         said = ""
                         yield "\n\n"
                     case Receipt(reply=str() as reply):
                         yield reply
                     case Turn():
-                        yield "" if said else _answer(told)
+                        yield "" if said else _answer(item)
                     case _:
                         pass
         finally:

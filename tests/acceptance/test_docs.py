@@ -16,7 +16,7 @@ from tests.acceptance.newcomer import Newcomer, is_shown, lines_of
 from tests.patience import patience
 from wakeful.cli.app import tree
 from wakeful.settings.load import load
-from wakeful.settings.purpose import Purpose
+from wakeful.settings.purpose import SettingsPurpose
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -120,7 +120,7 @@ def test_settings_of_a_page_are_good(page: Path, tmp_path: Path):
     for number, block in enumerate(re.findall(r"```yaml\n(.*?)```", page.read_text(), re.S)):
         file = tmp_path / f"{number}.yaml"
         file.write_text(block)
-        load(file, {"WAKEFUL_HOME": str(tmp_path / "home")}, Purpose.LOOK)
+        load(file, {"WAKEFUL_HOME": str(tmp_path / "home")}, SettingsPurpose.LOOK)
 
 
 @pytest.mark.timeout(900)

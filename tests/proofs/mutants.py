@@ -38,7 +38,7 @@ from wakeful.turn.attempt import StepResult, StepState, TurnAttempt
 from wakeful.turn.commit import TurnCommit
 from wakeful.turn.committing import TurnWriter
 from wakeful.turn.ending import Ending
-from wakeful.turns.tool_calls import Call, CallState
+from wakeful.turns.tool_calls import CallState, RecordedCall
 from wakeful.turns.turns import End, Interrupt, Turn, TurnState
 from wakeful.vocabulary.failpoints import failpoint
 from wakeful.vocabulary.message import ToolMessage
@@ -155,9 +155,9 @@ def intent_after_the_tool() -> None:
     """Write a call down when its result is there, not before it runs."""
     add = original("wakeful.turns.tool_calls:add")
     settle = original("wakeful.turns.tool_calls:settle")
-    unwritten: dict[tuple[str, int, str], Call] = {}
+    unwritten: dict[tuple[str, int, str], RecordedCall] = {}
 
-    def add_later(tx: Tx, calls: Sequence[Call]) -> None:
+    def add_later(tx: Tx, calls: Sequence[RecordedCall]) -> None:
         for call in calls:
             if call.state is CallState.INTENDED:
                 unwritten[call.turn_id, call.step, call.call_id] = call

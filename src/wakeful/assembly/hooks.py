@@ -16,7 +16,7 @@ def _nothing_granted(_stimulus: Stimulus) -> tuple[str, ...]:
     return ()
 
 
-def _nobody_told(_tx: Tx, _stimulus: Stimulus) -> str | None:
+def _nobody(_tx: Tx, _stimulus: Stimulus) -> str | None:
     return None
 
 
@@ -27,7 +27,7 @@ class Hooks(Record):
     on_settled: Sequence[OnSettled] = ()
     on_ended: Sequence[OnEnded] = ()
     grants_of: GrantsOf = _nothing_granted
-    reports_to: ReportsTo = _nobody_told
+    reports_to: ReportsTo = _nobody
 
 
 NO_HOOKS = Hooks()

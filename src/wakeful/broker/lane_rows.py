@@ -80,7 +80,7 @@ def get_all(tx: Tx, session_keys: Sequence[str]) -> dict[str, Lane]:
 
 
 def add_missing(tx: Tx, session_keys: Iterable[str]) -> None:
-    """Make sure the lanes exist and are ours, in sorted order, so that no two writers embrace.
+    """Make sure the lanes exist and are ours, in sorted order: two writers never deadlock.
 
     The update that changes nothing locks a row that another transaction made meanwhile.
     """

@@ -94,7 +94,7 @@ def _shared_options(version: Version = False) -> None:
 def tree(wanted: Callable[[str], bool] = lambda _: True) -> typer.Typer:
     """Return the commands, or those of them that are wanted."""
     app = _group("wakeful", HELP)
-    groups = {name: _group(name, told) for name, told in GROUPS.items()}
+    groups = {name: _group(name, help_text) for name, help_text in GROUPS.items()}
 
     app.callback()(_shared_options)
     for path, place in VERBS.items():
@@ -143,7 +143,7 @@ def _asked_for(words: list[str]) -> Callable[[str], bool]:
     return (lambda path: path == group) if group in VERBS else (lambda _: True)
 
 
-def _group(name: str, told: str) -> typer.Typer:
+def _group(name: str, help_text: str) -> typer.Typer:
     wants_colours = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     options: dict[str, Any] = {
         "context_settings": NAMES_OF_HELP,
@@ -152,4 +152,4 @@ def _group(name: str, told: str) -> typer.Typer:
         # Rich is loaded only for a terminal that wants colours.
         "rich_markup_mode": "rich" if wants_colours else None,
     }
-    return typer.Typer(name=name, help=told, **options)
+    return typer.Typer(name=name, help=help_text, **options)

@@ -29,10 +29,10 @@ Target = Annotated[
 ]
 
 
-def attachments(desk: CliContext, session: SessionName, limit: Limit = 50) -> None:
+def attachments(context: CliContext, session: SessionName, limit: Limit = 50) -> None:
     """List what is attached to a conversation, the newest first."""
     path = f"/api/sessions/{segment(session)}/attachments"
-    reader = desk.reader()
+    reader = context.reader()
     found: dict[str, Any] = reader.get(path, limit=min(limit, LARGEST_PAGE))
     items: list[dict[str, Any]] = found["items"]
     while found["next"] is not None and len(items) < limit:
@@ -41,19 +41,19 @@ def attachments(desk: CliContext, session: SessionName, limit: Limit = 50) -> No
         items += found["items"]
     found = {**found, "items": items}
     lines = [_line(one) for one in items]
-    desk.out.data(found, lines or ["nothing is attached"])
+    context.out.data(found, lines or ["nothing is attached"])
 
 
-def take(desk: CliContext, session: SessionName, id: Id, output: Target = STREAM) -> None:
+def take(context: CliContext, session: SessionName, id: Id, output: Target = STREAM) -> None:
     """Write something that is attached to a conversation to a file."""
     path = f"/api/sessions/{segment(session)}/attachments/{segment(id)}"
     size = 0
-    with target_of(output) as target, desk.needed_server().lines(path) as parts:
+    with target_of(output) as target, context.needed_server().lines(path) as parts:
         for part in parts:
             target.write(part)
             size += len(part)
     if output != STREAM:
-        desk.out.data({"file": output, "bytes": size}, [f"{output} has {counted(size, 'byte')}"])
+        context.out.data({"file": output, "bytes": size}, [f"{output} has {counted(size, 'byte')}"])
 
 
 def _line(one: dict[str, Any]) -> str:

@@ -14,35 +14,35 @@ Force = Annotated[bool, typer.Option("--force", help="Move the present database 
 
 
 def create(
-    desk: CliContext, file: Annotated[Path | None, typer.Argument(help="A new file.")] = None
+    context: CliContext, file: Annotated[Path | None, typer.Argument(help="A new file.")] = None
 ) -> None:
     """Copy the database to a new file, also while the server runs, and check the copy."""
-    target = file or backup.default_file(desk.home, desk.clock)
+    target = file or backup.default_file(context.home, context.clock)
     made = backup.create(
-        desk.loaded.settings.database, desk.database, target.absolute(), desk.out.progress
+        context.loaded.settings.database, context.database, target.absolute(), context.out.progress
     )
-    desk.out.data(made, [f"{made.file} ({size(made.size_bytes)}) is whole"])
+    context.out.data(made, [f"{made.file} ({size(made.size_bytes)}) is whole"])
 
 
-def verify(desk: CliContext, file: File) -> None:
+def verify(context: CliContext, file: File) -> None:
     """Check that a backup is whole and can be put back by this release."""
     found = backup.verify(file)
-    desk.out.data(
+    context.out.data(
         found, [f"{file} ({size(found.size_bytes)}, schema {found.schema_version}) is whole"]
     )
 
 
-def restore(desk: CliContext, file: File, force: Force = False) -> None:
+def restore(context: CliContext, file: File, force: Force = False) -> None:
     """Put a backup in place of the database; the server must be stopped."""
     done = backup.restore(
-        desk.loaded.settings.database,
+        context.loaded.settings.database,
         file,
-        desk.database,
-        desk.clock,
-        desk.out.progress,
+        context.database,
+        context.clock,
+        context.out.progress,
         force=force,
     )
     lines = [f"{done.database} is restored from {file}"]
     if done.moved:
         lines.append(f"what was there before is now {done.moved[0]}")
-    desk.out.data(done, lines)
+    context.out.data(done, lines)

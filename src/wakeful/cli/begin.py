@@ -26,23 +26,25 @@ agents:
 """
 
 
-def init(desk: CliContext) -> None:
+def init(context: CliContext) -> None:
     """Make the home folder and a settings file with comments; nothing is ever overwritten."""
-    made = [str(desk.home)] if make_home(desk.home) else []
-    if not desk.file.exists():
-        desk.file.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(desk.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    made = [str(context.home)] if make_home(context.home) else []
+    if not context.file.exists():
+        context.file.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(
+            context.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600
+        )
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(TEMPLATE)
-        made.append(str(desk.file))
-    lines = [f"made {path}" for path in made] or [f"{desk.home} is there already"]
-    desk.out.data(
-        {"home": str(desk.home), "file": str(desk.file), "made": made},
+        made.append(str(context.file))
+    lines = [f"made {path}" for path in made] or [f"{context.home} is there already"]
+    context.out.data(
+        {"home": str(context.home), "file": str(context.file), "made": made},
         [*lines, "next: `wakeful up`"],
     )
 
 
-def version(desk: CliContext) -> None:
+def version(context: CliContext) -> None:
     """Show the versions of wakeful and of what it stands on."""
     found = {
         "wakeful": __version__,
@@ -50,7 +52,7 @@ def version(desk: CliContext) -> None:
         "schema": str(packaged()[-1].number),
         "binary": str(BINARY_VERSION),
     }
-    desk.out.data(found, [f"wakeful {__version__} (Python {found['python']})"])
+    context.out.data(found, [f"wakeful {__version__} (Python {found['python']})"])
 
 
 def make_home(home: Path) -> bool:

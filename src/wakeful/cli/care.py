@@ -10,18 +10,18 @@ from wakeful.cli.exits import CommandFailed
 from wakeful.cli.local_models import DEMO
 from wakeful.cli.output import GREEN, RED, YELLOW
 from wakeful.models.windows import stated_window
-from wakeful.operations.doctor import Finding, Installation, Verdict, examine
+from wakeful.operations.doctor import Condition, Finding, Installation, examine
 from wakeful.settings.file import ServerSettings
 from wakeful.settings.load import Loaded, load
 from wakeful.settings.problems import BadSettings
-from wakeful.settings.purpose import Purpose
+from wakeful.settings.purpose import SettingsPurpose
 from wakeful.turn.agent import model_name
 
 COLOURS = {
-    Verdict.OK: GREEN,
-    Verdict.FIXED: GREEN,
-    Verdict.WARNING: YELLOW,
-    Verdict.BROKEN: RED,
+    Condition.OK: GREEN,
+    Condition.FIXED: GREEN,
+    Condition.WARNING: YELLOW,
+    Condition.BROKEN: RED,
 }
 
 DEFAULT_SERVER = ServerSettings()
@@ -29,41 +29,41 @@ DEFAULT_SERVER = ServerSettings()
 Fix = Annotated[bool, typer.Option("--fix", help="Mend what can be mended without loss.")]
 
 
-def doctor(desk: CliContext, fix: Fix = False) -> None:
+def doctor(context: CliContext, fix: Fix = False) -> None:
     """Look at everything the runtime stands on, and say what to do about it."""
-    server = desk.server()
+    server = context.server()
     is_ready = server is not None and server.is_ready()
-    loaded, about_settings = _settings(desk)
+    loaded, about_settings = _settings(context)
     findings = [about_settings]
-    patient = Installation(
-        home=desk.home,
+    installation = Installation(
+        home=context.home,
         address="sqlite" if loaded is None else loaded.settings.database,
-        database=desk.database,
+        database=context.database,
         host=DEFAULT_SERVER.host if loaded is None else loaded.server.host,
         port=DEFAULT_SERVER.port if loaded is None else loaded.server.port,
         is_running=is_ready,
-        commands={} if loaded is None else _programs(desk, loaded),
+        commands={} if loaded is None else _programs(context, loaded),
         windows={} if loaded is None else _windows(loaded),
     )
-    findings += examine(patient, desk.clock, fix=fix)
+    findings += examine(installation, context.clock, fix=fix)
     if server is not None:
         findings.append(_answers(is_ready=is_ready))
     lines = [
-        f"{desk.out.styled(found.health.value.ljust(8), COLOURS[found.health])} "
+        f"{context.out.styled(found.health.value.ljust(8), COLOURS[found.health])} "
         f"{found.subject.ljust(9)} {found.told}"
         for found in findings
     ]
-    desk.out.data(findings, lines)
-    broken = [found.subject for found in findings if found.health is Verdict.BROKEN]
+    context.out.data(findings, lines)
+    broken = [found.subject for found in findings if found.health is Condition.BROKEN]
     if broken:
         raise CommandFailed(f"something is wrong with: {', '.join(broken)}")
 
 
-def _programs(desk: CliContext, loaded: Loaded) -> dict[str, str]:
+def _programs(context: CliContext, loaded: Loaded) -> dict[str, str]:
     """Return what each MCP server starts: a name to look for, or a path from where it runs."""
     servers = loaded.mcp_servers
     return {
-        name: str(desk.home / Path(one.folder or f"mcp/{name}").expanduser() / one.words[0])
+        name: str(context.home / Path(one.folder or f"mcp/{name}").expanduser() / one.words[0])
         if "/" in one.words[0]
         else one.words[0]
         for name, one in servers.items()
@@ -78,38 +78,38 @@ def _windows(loaded: Loaded) -> dict[str, int | None]:
     return {name: stated_window(name, loaded.settings.models) for name in names}
 
 
-def _settings(desk: CliContext) -> tuple[Loaded | None, Finding]:
+def _settings(context: CliContext) -> tuple[Loaded | None, Finding]:
     """Return the settings as far as they can be read, and what is to be said about them."""
     try:
-        loaded = load(None, desk.environ, Purpose.CHECK)
+        loaded = load(None, context.environ, SettingsPurpose.CHECK)
     except BadSettings as bad:
-        return None, _about_settings(Verdict.BROKEN, str(bad.problems[0]))
-    told = str(loaded.file) if loaded.file else "no file: every key has its default"
-    running = desk.running
+        return None, _about_settings(Condition.BROKEN, str(bad.problems[0]))
+    sentence = str(loaded.file) if loaded.file else "no file: every key has its default"
+    running = context.running
     if running is not None:
         refused = running.reload.problems if running.reload else ()
         if refused:
             why = f"the server keeps its earlier settings, since it refused the file: {refused[0]}"
-            return loaded, _about_settings(Verdict.BROKEN, why)
-        return loaded, _about_settings(Verdict.OK, told)
+            return loaded, _about_settings(Condition.BROKEN, why)
+        return loaded, _about_settings(Condition.OK, sentence)
     try:
-        load(None, desk.environ)
+        load(None, context.environ)
     except BadSettings as bad:
         # Not broken: whoever starts the server may have what is missing here.
         why = f"`wakeful up` would not start from this shell: {bad.problems[0]}"
-        return loaded, _about_settings(Verdict.WARNING, why)
-    return loaded, _about_settings(Verdict.OK, told)
+        return loaded, _about_settings(Condition.WARNING, why)
+    return loaded, _about_settings(Condition.OK, sentence)
 
 
-def _about_settings(health: Verdict, told: str) -> Finding:
-    return Finding(subject="settings", health=health, told=told)
+def _about_settings(health: Condition, sentence: str) -> Finding:
+    return Finding(subject="settings", health=health, told=sentence)
 
 
 def _answers(*, is_ready: bool) -> Finding:
     if is_ready:
-        return Finding(subject="answers", health=Verdict.OK, told="the server can commit a row")
+        return Finding(subject="answers", health=Condition.OK, told="the server can commit a row")
     return Finding(
         subject="answers",
-        health=Verdict.BROKEN,
+        health=Condition.BROKEN,
         told="the server's process lives but does not answer; look at `wakeful logs`",
     )

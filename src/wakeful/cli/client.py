@@ -27,7 +27,7 @@ LINES = "application/x-ndjson"
 _BUSY = frozenset({408, 429, 503, 507})
 
 
-class Frame(Record):
+class SseFrame(Record):
     """One frame of an event stream."""
 
     id: str
@@ -62,7 +62,7 @@ class ServerClient:
     @contextmanager
     def events(
         self, method: str, path: str, *, body: Mapping[str, Any] | None = None, **query: object
-    ) -> Generator[Iterator[Frame], None, None]:
+    ) -> Generator[Iterator[SseFrame], None, None]:
         """Follow an event stream for as long as the block lasts."""
         content = None if body is None else msgspec.json.encode(body)
         with self._answer(method, path, query, content, silence_s=SILENCE_S) as response:
@@ -207,27 +207,27 @@ def answered(status: int, content: bytes, where: str) -> Any:
         raise CommandFailed(f"{host} answers unlike a wakeful server") from None
 
 
-def frames(lines: Iterable[bytes]) -> Iterator[Frame]:
+def frames(lines: Iterable[bytes]) -> Iterator[SseFrame]:
     """Yield the frames of an event stream; what stands in no field of theirs is passed over."""
-    told: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for line in lines:
         name, _, value = line.decode("utf-8", "replace").rstrip("\r\n").partition(":")
         if name:
-            told[name] = told.get(name, "") + value.removeprefix(" ")
-        elif told.get("data"):
-            frame = frame_of(told.get("id", ""), told.get("event", "message"), told["data"])
-            told = {}
+            fields[name] = fields.get(name, "") + value.removeprefix(" ")
+        elif fields.get("data"):
+            frame = frame_of(fields.get("id", ""), fields.get("event", "message"), fields["data"])
+            fields = {}
             if frame is not None:
                 yield frame
 
 
-def frame_of(cursor: str, kind: str, text: str) -> Frame | None:
+def frame_of(cursor: str, kind: str, text: str) -> SseFrame | None:
     """Return what an event says, None if it is of a form that is not known here."""
     try:
         data = msgspec.json.decode(text or "{}", type=dict[str, Any])
     except msgspec.DecodeError:
         return None
-    return Frame(id=cursor, kind=kind, data=data)
+    return SseFrame(id=cursor, kind=kind, data=data)
 
 
 def failure(status: int, content: bytes) -> CommandFailed:
@@ -236,17 +236,17 @@ def failure(status: int, content: bytes) -> CommandFailed:
         problem = msgspec.json.decode(content, type=dict[str, Any])
     except msgspec.DecodeError:
         problem = {}
-    told = str(problem.get("detail") or problem.get("title") or f"HTTP {status}")
+    sentence = str(problem.get("detail") or problem.get("title") or f"HTTP {status}")
     match status:
         case 401:
             return Denied("the server does not know this token; check WAKEFUL_TOKEN or --home")
         case 403 | 421:
-            return Denied(told)
+            return Denied(sentence)
         case 404:
-            return Missing(told)
+            return Missing(sentence)
         case 400 | 405 | 409 | 413 | 415 | 422:
-            return Misused(told)
+            return Misused(sentence)
         case _ if status in _BUSY:
-            return Busy(told)
+            return Busy(sentence)
         case _:
-            return CommandFailed(told)
+            return CommandFailed(sentence)

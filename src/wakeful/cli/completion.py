@@ -20,15 +20,15 @@ class Shell(StrEnum):
 ShellName = Annotated[Shell, typer.Argument(help="bash, zsh or fish.")]
 
 
-def completion(desk: CliContext, shell: ShellName = Shell.BASH) -> None:
+def completion(context: CliContext, shell: ShellName = Shell.BASH) -> None:
     """Print the completion script of a shell, to be sourced or installed by you."""
     answer = subprocess.run(
         [sys.executable, "-m", "wakeful"],
-        env={**desk.environ, "_WAKEFUL_COMPLETE": f"source_{shell}"},
+        env={**context.environ, "_WAKEFUL_COMPLETE": f"source_{shell}"},
         capture_output=True,
         text=True,
         check=False,
     )
     if answer.returncode or not answer.stdout:
         raise CommandFailed(f"no completion script for {shell}")
-    desk.out.line(answer.stdout.rstrip())
+    context.out.line(answer.stdout.rstrip())

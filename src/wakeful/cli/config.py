@@ -18,7 +18,7 @@ from wakeful.settings.edit import with_value
 from wakeful.settings.file import AgentSettings
 from wakeful.settings.keys import key_of
 from wakeful.settings.load import load, load_text
-from wakeful.settings.purpose import Purpose
+from wakeful.settings.purpose import SettingsPurpose
 from wakeful.settings.schema import json_schema
 
 HIDDEN = "(hidden)"
@@ -29,10 +29,10 @@ Key = Annotated[str, typer.Argument(help="For example agents.main.model.")]
 
 
 def get(
-    desk: CliContext, key: Annotated[str, typer.Argument(help="A key; all without.")] = ""
+    context: CliContext, key: Annotated[str, typer.Argument(help="A key; all without.")] = ""
 ) -> None:
     """Print the settings in force, or one of them; secrets are hidden."""
-    loaded = desk.loaded
+    loaded = context.loaded
     agents = {MAIN: AgentSettings(), **loaded.written.agents}
     written = msgspec.structs.replace(loaded.written, server=loaded.server, agents=agents)
     shown = hidden(msgspec.to_builtins(written), "")
@@ -44,39 +44,41 @@ def get(
         text = yaml.safe_dump(shown, sort_keys=False, allow_unicode=True).rstrip()
     else:
         text = "null" if shown is None else str(cast("object", shown))
-    desk.out.data(shown, [text])
+    context.out.data(shown, [text])
 
 
-def set_(desk: CliContext, key: Key, value: Annotated[str, typer.Argument(help="YAML.")]) -> None:
+def set_(
+    context: CliContext, key: Key, value: Annotated[str, typer.Argument(help="YAML.")]
+) -> None:
     """Change one key in the file, after checking all of it; a running server follows at once."""
-    before = desk.file.read_text(encoding="utf-8") if desk.file.exists() else None
-    after = with_value(before or "", key, value, str(desk.file))
-    load_text(after, desk.file, desk.environ, Purpose.CHECK)
-    _replace(desk.file, after)
-    server = desk.running
-    told = "the next start reads it"
+    before = context.file.read_text(encoding="utf-8") if context.file.exists() else None
+    after = with_value(before or "", key, value, str(context.file))
+    load_text(after, context.file, context.environ, SettingsPurpose.CHECK)
+    _replace(context.file, after)
+    server = context.running
+    when = "the next start reads it"
     outcome: Reload | None = None
     if server is not None:
-        outcome = _reloaded(desk, server)
+        outcome = _reloaded(context, server)
         if outcome.problems:
-            _put_back(desk.file, before)
-            _reloaded(desk, server)  # or `doctor` would go on about a file that is good again
+            _put_back(context.file, before)
+            _reloaded(context, server)  # or `doctor` would go on about a file that is good again
             why = "\n".join(outcome.problems)
             raise Misused(f"the server refuses it, and the file is as it was: {why}")
-        told = _what_came_of(outcome, key)
-    data = {"file": str(desk.file), "key": key, "server": outcome}
-    desk.out.data(data, [f"{key} is set in {desk.file}; {told}"])
+        when = _what_came_of(outcome, key)
+    data = {"file": str(context.file), "key": key, "server": outcome}
+    context.out.data(data, [f"{key} is set in {context.file}; {when}"])
 
 
-def _reloaded(desk: CliContext, server: RunningServer) -> Reload:
+def _reloaded(context: CliContext, server: RunningServer) -> Reload:
     """Let the server read its settings again; return what came of it."""
     number = server.reload.number if server.reload else 0
     os.kill(server.pid, signal.SIGHUP)
     for _ in range(int(RELOAD_S / LOOK_EVERY_S)):
-        found = server_note.find(desk.home)
+        found = server_note.find(context.home)
         if found is not None and found.reload is not None and found.reload.number > number:
             return found.reload
-        desk.pause(LOOK_EVERY_S)
+        context.pause(LOOK_EVERY_S)
     raise Busy(
         f"the file is written, but the server has not read it within {RELOAD_S:g} s; "
         "look at `wakeful logs`"
@@ -91,20 +93,22 @@ def _what_came_of(outcome: Reload, key: str) -> str:
 
 
 def validate(
-    desk: CliContext, file: Annotated[Path | None, typer.Argument(help="Another file.")] = None
+    context: CliContext, file: Annotated[Path | None, typer.Argument(help="Another file.")] = None
 ) -> None:
     """Check the settings file without using it."""
-    loaded = load(file or None, desk.environ, Purpose.CHECK)
+    loaded = load(file or None, context.environ, SettingsPurpose.CHECK)
     named = (
         "no file: every key has its default" if loaded.file is None else f"{loaded.file} is good"
     )
-    desk.out.data({"file": str(loaded.file) if loaded.file else None, "is_valid": True}, [named])
+    context.out.data({"file": str(loaded.file) if loaded.file else None, "is_valid": True}, [named])
 
 
-def schema(desk: CliContext) -> None:
+def schema(context: CliContext) -> None:
     """Print the JSON Schema of the settings file."""
     document = json_schema()
-    desk.out.data(document, [msgspec.json.format(msgspec.json.encode(document), indent=2).decode()])
+    context.out.data(
+        document, [msgspec.json.format(msgspec.json.encode(document), indent=2).decode()]
+    )
 
 
 def hidden(value: Any, path: str) -> Any:

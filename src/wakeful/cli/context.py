@@ -1,4 +1,4 @@
-"""The desk: what every verb has at hand: home, settings, output, and the server."""
+"""The context of a verb: home, settings, output, and the server."""
 
 import asyncio
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from wakeful.operations import server_note, token_file
 from wakeful.operations.server_note import RunningServer
 from wakeful.settings.places import DATABASE_NAME, file_of, home_of
 from wakeful.settings.problems import BadSettings
-from wakeful.settings.purpose import Purpose
+from wakeful.settings.purpose import SettingsPurpose
 from wakeful.store.sqlite_home import kept_closed
 from wakeful.vocabulary.clock import Clock, SystemClock
 
@@ -49,7 +49,7 @@ class CliContext:
         # Loads half of the engine; a verb that asks a server needs none of it.
         from wakeful.settings.load import load
 
-        return load(None, self.environ, Purpose.LOOK)
+        return load(None, self.environ, SettingsPurpose.LOOK)
 
     @property
     def database(self) -> Path:

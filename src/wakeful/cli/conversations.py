@@ -32,49 +32,49 @@ Wish = Annotated[str, typer.Argument(help="What matters in the summary.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Delete the automations that run there, too.")]
 
 
-def reset(desk: CliContext, session: SessionName) -> None:
+def reset(context: CliContext, session: SessionName) -> None:
     """Begin a new conversation; the old one stays readable."""
-    done = desk.needed_server().post(f"{session_path(session)}/reset")
-    told = "begins anew when its turn has ended" if done["is_waiting"] else "begins anew"
-    desk.out.data(done, [f"{safe(session)} {told}"])
+    done = context.needed_server().post(f"{session_path(session)}/reset")
+    what = "begins anew when its turn has ended" if done["is_waiting"] else "begins anew"
+    context.out.data(done, [f"{safe(session)} {what}"])
 
 
 def fork(
-    desk: CliContext, session: SessionName, at: At = None, to: To = None, summary: Summary = None
+    context: CliContext, session: SessionName, at: At = None, to: To = None, summary: Summary = None
 ) -> None:
     """Go on from an earlier entry: on a new branch, or in a new session."""
     body = {"at": at, "to": None if to is None else session_named(to), "summary": summary}
-    row = desk.needed_server().post(f"{session_path(session)}/fork", body)
+    row = context.needed_server().post(f"{session_path(session)}/fork", body)
     entries = counted(row["entries"], "entry", "entries")
-    desk.out.data(row, [f"{row['key']} goes on after {entries}"])
+    context.out.data(row, [f"{row['key']} goes on after {entries}"])
 
 
-def compact(desk: CliContext, session: SessionName, wish: Wish = "") -> None:
+def compact(context: CliContext, session: SessionName, wish: Wish = "") -> None:
     """Compact the older part of a conversation into a summary, and wait until it is done."""
     path = session_path(session)
-    desk.needed_server().get(path)  # a name that is no session's makes none
-    said = desk.needed_server().post(
+    context.needed_server().get(path)  # a name that is no session's makes none
+    said = context.needed_server().post(
         f"{path}/messages", {"text": f"/compact {wish}"}, wait=LONGEST_WAIT_S
     )
     turn: dict[str, Any] = said.get("turn") or {"state": "open", "reply": None}
-    desk.out.data(said, [safe(turn["reply"] or said["reply"])])
+    context.out.data(said, [safe(turn["reply"] or said["reply"])])
     if turn["state"] not in ("done", "open"):
         raise CommandFailed("the conversation is as it was")
 
 
-def undo_compaction(desk: CliContext, session: SessionName) -> None:
+def undo_compaction(context: CliContext, session: SessionName) -> None:
     """Give back the view before the last compaction; what was said since then stays."""
-    entry = desk.needed_server().post(f"{session_path(session)}/undo-compaction")
-    desk.out.data(entry, [f"{safe(session)} shows again what was compacted"])
+    entry = context.needed_server().post(f"{session_path(session)}/undo-compaction")
+    context.out.data(entry, [f"{safe(session)} shows again what was compacted"])
 
 
-def remove(desk: CliContext, session: SessionName, yes: Yes = False) -> None:
+def remove(context: CliContext, session: SessionName, yes: Yes = False) -> None:
     """Delete a session and all that was said in it; what runs there is stopped first."""
     confirm = "true" if yes else None
-    done: dict[str, Any] = desk.needed_server().delete(session_path(session), confirm=confirm)
+    done: dict[str, Any] = context.needed_server().delete(session_path(session), confirm=confirm)
     if done["deleted"]:
-        desk.out.data(done, [f"{safe(session)} is gone"])
+        context.out.data(done, [f"{safe(session)} is gone"])
         return
     names = ", ".join(safe(one["name"], 80) for one in done["automations"])
-    desk.out.data(done, [])
+    context.out.data(done, [])
     raise CommandFailed(f"automations run there: {names}; `--yes` deletes them, too")

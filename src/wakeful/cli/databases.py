@@ -12,37 +12,37 @@ from wakeful.store.sqlite_check import check
 from wakeful.vocabulary.errors import StoreRefused
 
 
-def migrate(desk: CliContext) -> None:
+def migrate(context: CliContext) -> None:
     """Bring the database up to this release; a start does the same."""
-    address = desk.loaded.settings.database
-    where = address if is_postgres(address) else desk.home / DATABASE_NAME
+    address = context.loaded.settings.database
+    where = address if is_postgres(address) else context.home / DATABASE_NAME
 
     async def opened() -> int:
-        store = await open_store(where, clock=desk.clock)
+        store = await open_store(where, clock=context.clock)
         try:
             return (await store.read("SELECT version FROM schema"))[0][0]
         finally:
             await store.close()
 
-    desk.out.working(f"bringing the database to schema {packaged()[-1].number}")
+    context.out.working(f"bringing the database to schema {packaged()[-1].number}")
     version = asyncio.run(opened())
-    desk.out.data({"schema_version": version}, [f"the database has schema {version}"])
+    context.out.data({"schema_version": version}, [f"the database has schema {version}"])
 
 
-def check_(desk: CliContext) -> None:
+def check_(context: CliContext) -> None:
     """Check the whole database; nothing is changed, and the server may be running."""
-    if is_postgres(desk.loaded.settings.database):
+    if is_postgres(context.loaded.settings.database):
         raise StoreRefused("the database is PostgreSQL: use pg_amcheck")
-    if not desk.database.exists():
-        raise StoreRefused(f"there is no database in {desk.home}; `wakeful up` creates one")
-    desk.out.working(f"checking {desk.database} ({size(desk.database.stat().st_size)})")
-    complaints = check(desk.database)
-    desk.out.data(
-        {"database": str(desk.database), "complaints": complaints},
-        complaints or [f"{desk.database} is whole"],
+    if not context.database.exists():
+        raise StoreRefused(f"there is no database in {context.home}; `wakeful up` creates one")
+    context.out.working(f"checking {context.database} ({size(context.database.stat().st_size)})")
+    complaints = check(context.database)
+    context.out.data(
+        {"database": str(context.database), "complaints": complaints},
+        complaints or [f"{context.database} is whole"],
     )
     if complaints:
         raise CommandFailed(
-            f"{desk.database} is damaged; stop the server and restore a backup with "
+            f"{context.database} is damaged; stop the server and restore a backup with "
             "`wakeful backup restore FILE --force`"
         )

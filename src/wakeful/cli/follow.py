@@ -10,7 +10,7 @@ from wakeful.cli.client import (
     CONNECT_S,
     LONGEST_EVENT,
     SILENCE_S,
-    Frame,
+    SseFrame,
     answered,
     failure,
     frame_of,
@@ -35,27 +35,27 @@ class Back(Record):
 class SessionLink:
     """A session at a server that may go and come back, perhaps at another address."""
 
-    def __init__(self, desk: CliContext, session: str) -> None:
-        self._desk = desk
+    def __init__(self, context: CliContext, session: str) -> None:
+        self._context = context
         self._session = session
         self._since: str | None = None
 
-    async def follow(self) -> AsyncIterator[Frame | Lost | Back]:
+    async def follow(self) -> AsyncIterator[SseFrame | Lost | Back]:
         """Yield what happens, for ever."""
         is_first, is_lost = True, False
         while True:
             try:
-                async for told in self._connected():
-                    yield Back(is_first=is_first) if told is None else told
+                async for event in self._connected():
+                    yield Back(is_first=is_first) if event is None else event
                     is_first = is_lost = False
             except (httpx2.TransportError, httpx2.SSEError, Unreachable):
                 pass
             if not is_lost:
                 yield Lost()
             is_lost = True
-            await self._desk.clock.sleep(AGAIN_AFTER_S)
+            await self._context.clock.sleep(AGAIN_AFTER_S)
 
-    async def _connected(self) -> AsyncIterator[Frame | None]:
+    async def _connected(self) -> AsyncIterator[SseFrame | None]:
         """Yield None once there is a connection, then what happens until it is lost."""
         params = {"session": self._session}
         if self._since is not None:
@@ -88,10 +88,10 @@ class SessionLink:
             raise Unreachable("no server answers; it was not sent") from error
 
     def _http(self, timeout_s: float) -> httpx2.AsyncClient:
-        url = self._desk.url
+        url = self._context.url
         if url is None:
-            raise Unreachable(f"no server runs in {self._desk.home}")
-        token = self._desk.token
+            raise Unreachable(f"no server runs in {self._context.home}")
+        token = self._context.token
         return httpx2.AsyncClient(
             base_url=url.rstrip("/"),
             headers={"Authorization": f"Bearer {token}"} if token else {},

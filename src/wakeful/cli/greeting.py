@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from wakeful import __version__
 from wakeful.cli.context import CliContext
-from wakeful.cli.local_models import found_voices
+from wakeful.cli.local_models import found_models
 from wakeful.cli.output import BOLD
 from wakeful.cli.tokens import login_link
 from wakeful.runtime import Runtime
@@ -39,32 +39,32 @@ async def look_around(runtime: Runtime, loaded: Loaded, environ: Mapping[str, st
         database=str(loaded.home / DATABASE_NAME) if is_file else "PostgreSQL",
         models={agent.id: str(agent.model) for agent in loaded.agents},
         next_wake_at=TIMERS.read(rows[0]).due_at if rows else None,
-        found=found_voices(loaded, environ),
+        found=found_models(loaded, environ),
     )
 
 
-def greet(desk: CliContext, awake: Awake) -> None:
+def greet(context: CliContext, awake: Awake) -> None:
     """Tell it, to a person or to a program."""
     models = ", ".join(f"{model} ({agent})" for agent, model in awake.models.items())
     wake = "nothing is due"
     if awake.next_wake_at is not None:
-        wake = f"{desk.how_long(awake.next_wake_at)}, {desk.when(awake.next_wake_at)}"
+        wake = f"{context.how_long(awake.next_wake_at)}, {context.when(awake.next_wake_at)}"
     lines = [
-        desk.out.styled(f"wakeful {__version__} is awake", BOLD),
-        f"  link       {_link(desk, awake)}",
+        context.out.styled(f"wakeful {__version__} is awake", BOLD),
+        f"  link       {_link(context, awake)}",
         f"  database   {awake.database}",
         f"  model      {models}",
         f"  next wake  {wake}",
-        *(found_line(told) for told in awake.found),
+        *(found_line(model) for model in awake.found),
         "  talk to it there or with `wakeful chat`; Ctrl-C stops it",
     ]
-    desk.out.item(awake, "\n".join(lines))
+    context.out.item(awake, "\n".join(lines))
 
 
-def _link(desk: CliContext, awake: Awake) -> str:
+def _link(context: CliContext, awake: Awake) -> str:
     # What is no terminal may be a journal, where others read the link before it is used.
-    return awake.link if desk.out.is_terminal else f"{awake.url} (`wakeful login` signs in)"
+    return awake.link if context.out.is_terminal else f"{awake.url} (`wakeful login` signs in)"
 
 
-def found_line(told: str) -> str:
-    return f"  found      {told}"
+def found_line(model: str) -> str:
+    return f"  found      {model}"

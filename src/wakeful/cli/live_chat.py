@@ -13,7 +13,7 @@ from wakeful.cli.exits import CommandFailed, Missing
 from wakeful.cli.follow import Back, Lost, SessionLink
 from wakeful.cli.output import BOLD, DIM, RED, counted, safe, safe_lines
 from wakeful.cli.session_names import session_path
-from wakeful.cli.story import Piece, PieceKind, Story, note
+from wakeful.cli.story import PieceKind, ShownPiece, Story, note
 from wakeful.vocabulary.text import clean
 
 if TYPE_CHECKING:
@@ -38,19 +38,19 @@ OUTCOMES = {
 ENDED = frozenset({"command", "parked", "held", "suppressed", "duplicate"})  # nobody works on it
 
 
-def converse(desk: CliContext, session: str) -> None:
+def converse(context: CliContext, session: str) -> None:
     """Talk until the person leaves."""
-    asyncio.run(LiveChat(desk, session).run())
+    asyncio.run(LiveChat(context, session).run())
 
 
 class LiveChat:
     """One session on the screen, and one line to type in."""
 
-    def __init__(self, desk: CliContext, session: str) -> None:
-        self._desk = desk
+    def __init__(self, context: CliContext, session: str) -> None:
+        self._context = context
         self._path = session_path(session)
-        self._link = SessionLink(desk, session)
-        self._story = Story(desk.how_long)
+        self._link = SessionLink(context, session)
+        self._story = Story(context.how_long)
         self._sending = asyncio.Lock()  # an event of our own message waits for its receipt
         self._tasks: asyncio.TaskGroup  # while it runs; what was said is sent before it ends
         self._own: set[str] = set()
@@ -74,7 +74,7 @@ class LiveChat:
     async def _read(self, prompt: "PromptSession[str]") -> None:
         """Take what is typed until the person says goodbye."""
         hint = "Ctrl-C stops the agent, Ctrl-D ends the conversation, /help lists commands."
-        self._print(self._desk.out.styled(hint, DIM))
+        self._print(self._context.out.styled(hint, DIM))
         await self._connected.wait()  # whoever types sees all that happens from then on
         with suppress(EOFError, KeyboardInterrupt):
             await prompt.prompt_async()
@@ -98,7 +98,7 @@ class LiveChat:
                 self._own.add(receipt.get("stimulus_id", ""))
         except CommandFailed as error:
             self._is_awaited = False
-            self._print(self._desk.out.styled(f"wakeful: {safe(str(error))}", RED))
+            self._print(self._context.out.styled(f"wakeful: {safe(str(error))}", RED))
             if not buffer.text:
                 buffer.text = text
             return
@@ -116,21 +116,21 @@ class LiveChat:
             await self._link.post(f"{self._path}/stop")
             self._show(note("stopped"))
         except CommandFailed as error:
-            self._print(self._desk.out.styled(f"wakeful: {safe(str(error))}", RED))
+            self._print(self._context.out.styled(f"wakeful: {safe(str(error))}", RED))
 
     async def _follow(self, prompt: "PromptSession[str]") -> None:
-        async for told in self._link.follow():
-            match told:
+        async for event in self._link.follow():
+            match event:
                 case Back(is_first=is_first):
                     await self._look(is_first=is_first)
                 case Lost():
                     self._show(note("the connection is lost; what was sent is safe"))
                 case _:
-                    if told.kind == "stimulus.accepted":
-                        await self._show_others(told.data)
-                    for piece in self._story.take(told):
+                    if event.kind == "stimulus.accepted":
+                        await self._show_others(event.data)
+                    for piece in self._story.take(event):
                         self._show(piece)
-                    if told.kind == "turn.finished":
+                    if event.kind == "turn.finished":
                         self._is_awaited = False
                         self._tasks.create_task(self._see())
             self._connected.set()  # or told that it is not
@@ -170,15 +170,15 @@ class LiveChat:
             stimulus = await self._link.get(f"/api/stimuli/{data.get('stimulus_id')}")
         except CommandFailed:
             return
-        who = self._desk.out.styled(f"{safe(str(stimulus['source']), 80)}:", BOLD)
+        who = self._context.out.styled(f"{safe(str(stimulus['source']), 80)}:", BOLD)
         self._print(f"{who} {safe_lines(stimulus['text'])}")
 
-    def _show(self, piece: Piece) -> None:
+    def _show(self, piece: ShownPiece) -> None:
         if piece.kind is PieceKind.NOTE:
-            self._print(self._desk.out.styled(f"({safe(piece.text)})", DIM))
+            self._print(self._context.out.styled(f"({safe(piece.text)})", DIM))
             return
         width = shutil.get_terminal_size().columns
-        has_colours = self._desk.out.has_colours
+        has_colours = self._context.out.has_colours
         self._print(rendered(piece.text, width, has_colours=has_colours).rstrip("\n"))
 
     def _print(self, text: str) -> None:
@@ -191,10 +191,10 @@ class LiveChat:
         rows = max(3, shutil.get_terminal_size().lines - SPARE_ROWS)
         lines = safe_lines(self._story.pending).splitlines()[-rows:]
         if self._story.tool is not None:
-            lines.append(self._desk.out.styled(f"({safe(self._story.tool, 80)} …)", DIM))
+            lines.append(self._context.out.styled(f"({safe(self._story.tool, 80)} …)", DIM))
         elif self._story.waits_until is not None:
-            until = self._desk.how_long(self._story.waits_until)
-            lines.append(self._desk.out.styled(f"(asks the model again {until})", DIM))
+            until = self._context.how_long(self._story.waits_until)
+            lines.append(self._context.out.styled(f"(asks the model again {until})", DIM))
         return ANSI("\n".join((*lines, "> ")))
 
     def _prompt_session(self) -> "PromptSession[str]":
@@ -203,8 +203,8 @@ class LiveChat:
         from prompt_toolkit.input import create_input
 
         history = InMemoryHistory()
-        if self._desk.home.is_dir():
-            file = self._desk.home / HISTORY
+        if self._context.home.is_dir():
+            file = self._context.home / HISTORY
             os.close(os.open(file, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
             file.chmod(0o600)
             history = FileHistory(str(file))

@@ -27,7 +27,7 @@ MODELS = {
 }
 
 
-def found_voices(loaded: Loaded, environ: Mapping[str, str]) -> tuple[str, ...]:
+def found_models(loaded: Loaded, environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return what to do with each key of the environment; never the key itself."""
     agent = demo_agent(loaded)
     if agent is None:
@@ -39,7 +39,7 @@ def found_voices(loaded: Loaded, environ: Mapping[str, str]) -> tuple[str, ...]:
     )
 
 
-async def local_voice(
+async def local_model(
     loaded: Loaded, environ: Mapping[str, str], clock: Clock, url: str = LOCAL_URL
 ) -> str | None:
     """Return what to do with a model that runs on this machine, None if none answers in time."""
@@ -60,12 +60,12 @@ def demo_agent(loaded: Loaded) -> str | None:
 
 
 def _how_to(agent: str, model: str, loaded: Loaded, environ: Mapping[str, str]) -> str:
-    told = f"`wakeful config set agents.{agent}.model {model}` uses it"
+    advice = f"`wakeful config set agents.{agent}.model {model}` uses it"
     try:
         refuse_unusable(model, environ)
     except InvalidInput as error:
-        told += f"; {error.rule}"
-    return told
+        advice += f"; {error.rule}"
+    return advice
 
 
 async def _list_models(url: str, clock: Clock) -> bytes:

@@ -23,23 +23,23 @@ Lines = Annotated[int, typer.Option("--lines", "-n", min=0, help="How many of th
 Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on with new lines.")]
 
 
-def logs(desk: CliContext, lines: Lines = 50, follow: Follow = False) -> None:
+def logs(context: CliContext, lines: Lines = 50, follow: Follow = False) -> None:
     """Show the server's log."""
-    file = desk.home / NAME
+    file = context.home / NAME
     if not file.exists():
-        raise Missing(f"there is no log in {desk.home}; `wakeful up` writes one")
+        raise Missing(f"there is no log in {context.home}; `wakeful up` writes one")
     for line in _last(file, lines):
-        desk.out.item(told(line), safe_lines(line))
+        context.out.item(parsed(line), safe_lines(line))
     if follow:
-        asyncio.run(_follow(desk, file, desk.clock))
+        asyncio.run(_follow(context, file, context.clock))
 
 
-async def _follow(desk: CliContext, file: Path, clock: Clock) -> None:
+async def _follow(context: CliContext, file: Path, clock: Clock) -> None:
     reader = _Reader(file)
     while True:
         await clock.sleep(LOOK_EVERY_S)
         for line in reader.fresh():
-            desk.out.item(told(line), safe_lines(line))
+            context.out.item(parsed(line), safe_lines(line))
 
 
 class LogLine(Record):
@@ -51,7 +51,7 @@ class LogLine(Record):
     name: str | None = None
 
 
-def told(line: str) -> LogLine:
+def parsed(line: str) -> LogLine:
     """Return what a line of the log says, part by part."""
     found = _RECORD.fullmatch(line)
     if found is None:

@@ -26,54 +26,54 @@ AgentId = Annotated[str, typer.Argument(help="For example main.")]
 LAST = "last"
 
 
-def status(desk: CliContext) -> None:
+def status(context: CliContext) -> None:
     """Show whether a server runs, what the agents do, what waits, and what wakes next."""
-    server = server_note.find(desk.home)
-    reader = desk.reader()
+    server = server_note.find(context.home)
+    reader = context.reader()
     found: list[dict[str, Any]] = reader.get("/api/agents")["items"]
     counts: dict[str, int] = reader.get("/api/waiting")
     waiting = sum(counts.values())
     data = {
-        "is_running": desk.server() is not None,
-        "url": desk.url,
+        "is_running": context.server() is not None,
+        "url": context.url,
         "pid": None if server is None else server.pid,
-        "home": str(desk.home),
+        "home": str(context.home),
         "waiting": waiting,
         "agents": found,
     }
     if server is not None:
-        since = desk.how_long(server.started_at)
+        since = context.how_long(server.started_at)
         head = f"running at {server.url} (process {server.pid}), started {since}"
     else:
-        head = f"running at {desk.url}" if desk.url else f"no server runs in {desk.home}"
+        head = f"running at {context.url}" if context.url else f"no server runs in {context.home}"
     lines = [
         head,
         f"{waiting} waiting",
-        *desk.out.table(_AGENT_HEAD, _agent_rows(desk, found)),
+        *context.out.table(_AGENT_HEAD, _agent_rows(context, found)),
         *_server_lines(found),
     ]
-    desk.out.data(data, lines)
+    context.out.data(data, lines)
 
 
-def list_sessions(desk: CliContext, limit: Limit = 50) -> None:
+def list_sessions(context: CliContext, limit: Limit = 50) -> None:
     """List the sessions, the one that was used last first."""
-    page = desk.reader().get("/api/sessions", limit=limit, order="used")
+    page = context.reader().get("/api/sessions", limit=limit, order="used")
     rows = [
         [
             one["key"],
-            desk.how_long(one.get("last_activity_at")),
+            context.how_long(one.get("last_activity_at")),
             one["entries"],
             one["unread"],
             one["label"] or one["display_name"] or "",
         ]
         for one in page["items"]
     ]
-    lines = desk.out.table(["session", "last words", "entries", "unread", "label"], rows)
-    desk.out.data(page, lines or ["no session yet; `wakeful chat` opens one"])
+    lines = context.out.table(["session", "last words", "entries", "unread", "label"], rows)
+    context.out.data(page, lines or ["no session yet; `wakeful chat` opens one"])
 
 
 def show_session(
-    desk: CliContext,
+    context: CliContext,
     session: SessionName,
     limit: Limit = 50,
     transcript: Transcript = None,
@@ -81,39 +81,39 @@ def show_session(
     ids: Ids = False,
 ) -> None:
     """Show the newest lines of a session's transcript, the oldest first."""
-    reader, at = desk.reader(), session_path(session)
+    reader, at = context.reader(), session_path(session)
     row = reader.get(at)
     if every:
         cards = _cards(reader.get, f"{at}/transcripts")[::-1]
         for card in cards:
             page = reader.get(f"{at}/entries", limit=limit, transcript=card["id"])
             card["items"] = page["items"]
-        lines = (line for card in cards for line in _conversation_lines(desk, card, ids=ids))
-        desk.out.data({"session": row, "transcripts": cards}, lines)
+        lines = (line for card in cards for line in _conversation_lines(context, card, ids=ids))
+        context.out.data({"session": row, "transcripts": cards}, lines)
         return
     page = reader.get(f"{at}/entries", limit=limit, transcript=transcript)
-    lines = (line for entry in page["items"] for line in _entry_lines(desk, entry, ids=ids))
-    desk.out.data({"session": row, "entries": page["items"]}, lines)
+    lines = (line for entry in page["items"] for line in _entry_lines(context, entry, ids=ids))
+    context.out.data({"session": row, "entries": page["items"]}, lines)
 
 
-def list_agents(desk: CliContext) -> None:
+def list_agents(context: CliContext) -> None:
     """List the agents and what they are doing."""
-    page = desk.reader().get("/api/agents")
-    desk.out.data(page, desk.out.table(_AGENT_HEAD, _agent_rows(desk, page["items"])))
+    page = context.reader().get("/api/agents")
+    context.out.data(page, context.out.table(_AGENT_HEAD, _agent_rows(context, page["items"])))
 
 
-def show_agent(desk: CliContext, agent: AgentId) -> None:
+def show_agent(context: CliContext, agent: AgentId) -> None:
     """Show one agent: what it is, what it may use, when it wakes."""
-    found: dict[str, Any] = desk.reader().get(f"/api/agents/{segment(agent)}")
-    desk.out.data(found, _agent_lines(found))
+    found: dict[str, Any] = context.reader().get(f"/api/agents/{segment(agent)}")
+    context.out.data(found, _agent_lines(found))
 
 
 def why(
-    desk: CliContext,
+    context: CliContext,
     what: Annotated[str, typer.Argument(help="A turn, a stimulus, or last.")] = LAST,
 ) -> None:
     """Tell what caused a turn, back to the first cause, and what it did."""
-    reader = desk.reader()
+    reader = context.reader()
     turn_id = what
     if what == LAST:
         newest = reader.get("/api/stimuli", limit=50)["items"]
@@ -124,21 +124,21 @@ def why(
         stimulus = reader.get(f"/api/stimuli/{segment(what)}")
         turn_id = stimulus.get("turn_id")
         if turn_id is None:
-            told = stimulus.get("state_reason") or stimulus["state"]
-            desk.out.data(stimulus, [f"{what} led to no turn: {safe(told)}"])
+            text = stimulus.get("state_reason") or stimulus["state"]
+            context.out.data(stimulus, [f"{what} led to no turn: {safe(text)}"])
             return
     answer = reader.get(f"/api/turns/{segment(turn_id)}/why")
-    desk.out.data(answer, _why_lines(desk, answer))
+    context.out.data(answer, _why_lines(context, answer))
 
 
-def notices(desk: CliContext, limit: Limit = 20) -> None:
+def notices(context: CliContext, limit: Limit = 20) -> None:
     """List what the runtime wants people to know, the newest first."""
-    page = desk.reader().get("/api/notices", limit=limit)
+    page = context.reader().get("/api/notices", limit=limit)
     lines = [
-        f"{desk.out.styled(desk.when(one['created_at']), DIM)} {safe(one['text'], 500)}"
+        f"{context.out.styled(context.when(one['created_at']), DIM)} {safe(one['text'], 500)}"
         for one in page["items"]
     ]
-    desk.out.data(page, lines or ["nothing to tell"])
+    context.out.data(page, lines or ["nothing to tell"])
 
 
 def _agent_lines(agent: dict[str, Any]) -> Iterator[str]:
@@ -156,9 +156,14 @@ def _agent_lines(agent: dict[str, Any]) -> Iterator[str]:
 _AGENT_HEAD = ["agent", "model", "state", "next wake"]
 
 
-def _agent_rows(desk: CliContext, found: list[dict[str, Any]]) -> list[list[object]]:
+def _agent_rows(context: CliContext, found: list[dict[str, Any]]) -> list[list[object]]:
     return [
-        [one["id"], one.get("model", ""), _agent_state(one), desk.how_long(one.get("next_wake_at"))]
+        [
+            one["id"],
+            one.get("model", ""),
+            _agent_state(one),
+            context.how_long(one.get("next_wake_at")),
+        ]
         for one in found
     ]
 
@@ -181,20 +186,19 @@ def _cards(get: Callable[..., Any], path: str) -> list[dict[str, Any]]:
     return cards
 
 
-def _conversation_lines(desk: CliContext, card: dict[str, Any], *, ids: bool) -> Iterator[str]:
-    ended = f", ended {desk.when(card['ended_at'])} by {card['ended_by']}"
-    head = (
-        f"{card['id']}, begun {desk.when(card['started_at'])}{'' if card['is_current'] else ended}"
-    )
-    yield desk.out.styled(head, DIM)
+def _conversation_lines(context: CliContext, card: dict[str, Any], *, ids: bool) -> Iterator[str]:
+    head = f"{card['id']}, begun {context.when(card['started_at'])}"
+    if not card["is_current"]:
+        head += f", ended {context.when(card['ended_at'])} by {card['ended_by']}"
+    yield context.out.styled(head, DIM)
     for entry in card["items"]:
-        yield from _entry_lines(desk, entry, ids=ids)
+        yield from _entry_lines(context, entry, ids=ids)
 
 
-def _entry_lines(desk: CliContext, entry: dict[str, Any], *, ids: bool) -> Iterator[str]:
+def _entry_lines(context: CliContext, entry: dict[str, Any], *, ids: bool) -> Iterator[str]:
     who, text = said(entry)
-    at = f"{desk.when(entry['at'])} {entry['id']}" if ids else desk.when(entry["at"])
-    yield f"{desk.out.styled(safe(who), BOLD)} {desk.out.styled(at, DIM)}"
+    at = f"{context.when(entry['at'])} {entry['id']}" if ids else context.when(entry["at"])
+    yield f"{context.out.styled(safe(who), BOLD)} {context.out.styled(at, DIM)}"
     yield safe_lines(text)
 
 
@@ -207,21 +211,21 @@ def _server_lines(found: list[dict[str, Any]]) -> Iterator[str]:
             yield f"MCP server {safe(name)} is {server['state']}{why}"
 
 
-def _why_lines(desk: CliContext, answer: Any) -> Iterator[str]:
+def _why_lines(context: CliContext, answer: Any) -> Iterator[str]:
     links: list[dict[str, Any]] = answer.get("chain", [])
     for depth, link in enumerate(links):
         turn = link["turn"]
         if depth:
             yield "which was caused by"
-        told = f"{turn['state']}, {counted(turn['steps'], 'step')}{_lives(turn, link)}"
-        yield f"{turn['id']} in {turn['session_key']}: {told}"
-        yield from _cause_lines(desk, link)
+        text = f"{turn['state']}, {counted(turn['steps'], 'step')}{_lives(turn, link)}"
+        yield f"{turn['id']} in {turn['session_key']}: {text}"
+        yield from _cause_lines(context, link)
         for ask in link.get("asks", []):
             if ask.get("state") == "abandoned":
                 yield f"  question of step {ask['step']} was cut off, and asked again"
             elif ask.get("error"):
-                when, told = desk.when(ask["settled_at"]), safe(ask["error"], 300)
-                yield f"  question of step {ask['step']} {ask['state']}, {when}: {told}"
+                when, text = context.when(ask["settled_at"]), safe(ask["error"], 300)
+                yield f"  question of step {ask['step']} {ask['state']}, {when}: {text}"
         for call in link.get("tools", []):
             yield f"  tool {safe(call['name'], 80)}: {call['state']}"
         if turn.get("reply"):
@@ -230,11 +234,11 @@ def _why_lines(desk: CliContext, answer: Any) -> Iterator[str]:
         yield f"… and more; ask for it with `wakeful why {answer['next']}`"
 
 
-def _cause_lines(desk: CliContext, link: dict[str, Any]) -> Iterator[str]:
+def _cause_lines(context: CliContext, link: dict[str, Any]) -> Iterator[str]:
     for stimulus in link["stimuli"]:
         yield (
             f"  {stimulus['origin']} of {safe(stimulus['source'], 80)}, "
-            f"{desk.when(stimulus['created_at'])}: {safe(stimulus['text'], 200)}"
+            f"{context.when(stimulus['created_at'])}: {safe(stimulus['text'], 200)}"
         )
     if link.get("more_stimuli"):
         yield f"  … and {link['more_stimuli']} more"

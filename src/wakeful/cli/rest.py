@@ -14,39 +14,39 @@ Span = Annotated[str, typer.Argument(help="For how long: 90s, 30m, 2h; a minute 
 Reason = Annotated[str, typer.Argument(help="What it waits for; it reads this when it wakes.")]
 
 
-def sleep(desk: CliContext, session: SessionName, span: Span, reason: Reason = "") -> None:
+def sleep(context: CliContext, session: SessionName, span: Span, reason: Reason = "") -> None:
     """Let a session rest until a time, or until somebody needs it."""
     seconds = max(1, parse_span(span, "span") // 1000)
     body = {"seconds": seconds, "reason": reason}
-    entered = desk.needed_server().post(f"/api/sessions/{segment(session)}/sleep", body)
+    entered = context.needed_server().post(f"/api/sessions/{segment(session)}/sleep", body)
     rests = format_span(entered["final_ms"])
-    desk.out.data(entered, [f"{safe(session)} sleeps for {rests}, until {entered['wake_at']}"])
+    context.out.data(entered, [f"{safe(session)} sleeps for {rests}, until {entered['wake_at']}"])
 
 
-def wake(desk: CliContext, session: SessionName) -> None:
+def wake(context: CliContext, session: SessionName) -> None:
     """End a session's sleep."""
-    woken: dict[str, Any] = desk.needed_server().post(f"/api/sessions/{segment(session)}/wake")
+    woken: dict[str, Any] = context.needed_server().post(f"/api/sessions/{segment(session)}/wake")
     if woken["woken"]:
         line = f"{safe(session)} was woken after {format_span(woken['slept_ms'])}"
     else:
         line = f"{safe(session)} was not woken: {woken['reason']}"
-    desk.out.data(woken, [line])
+    context.out.data(woken, [line])
 
 
 def heartbeat(
-    desk: CliContext,
+    context: CliContext,
     action: Annotated[str, typer.Argument(help="on, off or now.")],
     agent: Annotated[str, typer.Argument(help="Whose.")] = "main",
 ) -> None:
     """Turn an agent's heartbeat on or off, or ask for one now."""
     at = f"/api/agents/{segment(agent)}/heartbeat"
-    found: dict[str, Any] = desk.needed_server().post(at, {"action": action})
+    found: dict[str, Any] = context.needed_server().post(at, {"action": action})
     if "outcome" in found:
         why = f": {safe(found['reason'])}" if found.get("reason") else ""
         line = f"a heartbeat of {safe(agent)} is {found['outcome']}{why}"
     elif found["enabled"]:
-        due = desk.how_long(found["next_due_at"])
+        due = context.how_long(found["next_due_at"])
         line = f"the heartbeat of {safe(agent)} is on, every {found['every']}; the next {due}"
     else:
         line = f"the heartbeat of {safe(agent)} is off"
-    desk.out.data(found, [line])
+    context.out.data(found, [line])

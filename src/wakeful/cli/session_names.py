@@ -24,7 +24,7 @@ def session_path(words: str, agent: str | None = None) -> str:
     return f"/api/sessions/{segment(session_named(words, agent))}"
 
 
-def warn_of_namesake(desk: CliContext, server: ServerClient, words: str) -> None:
+def warn_of_namesake(context: CliContext, server: ServerClient, words: str) -> None:
     """Tell whoever makes a session with the name of an agent that it is not that agent's."""
     if words == MAIN or ":" in words:
         return
@@ -34,7 +34,7 @@ def warn_of_namesake(desk: CliContext, server: ServerClient, words: str) -> None
     try:
         server.get(session_path(words))
     except Missing:
-        desk.out.note(
+        context.out.note(
             f"{words} is an agent, but this is a session of {agents[0]} with that name; "
             f"`--agent {words}` talks to the agent"
         )

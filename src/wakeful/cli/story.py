@@ -5,7 +5,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
 
-from wakeful.cli.client import Frame
+from wakeful.cli.client import SseFrame
 from wakeful.vocabulary.record import Record
 
 FINE = ("done", "open")  # how a turn may be when its story ends
@@ -18,15 +18,15 @@ class PieceKind(StrEnum):
     NOTE = "note"  # of the runtime
 
 
-class Piece(Record):
+class ShownPiece(Record):
     """Something to show, for good."""
 
     kind: PieceKind
     text: str
 
 
-def note(text: str) -> Piece:
-    return Piece(kind=PieceKind.NOTE, text=text)
+def note(text: str) -> ShownPiece:
+    return ShownPiece(kind=PieceKind.NOTE, text=text)
 
 
 class Story:
@@ -47,7 +47,7 @@ class Story:
         """The words of the block that is being written."""
         return self._words[self._shown :]
 
-    def take(self, frame: Frame) -> list[Piece]:
+    def take(self, frame: SseFrame) -> list[ShownPiece]:
         """Return what an event adds; a turn's words come block by block."""
         data = frame.data
         match frame.kind:
@@ -67,7 +67,7 @@ class Story:
             case _:
                 return self._tell(frame.kind, data)
 
-    def _tell(self, kind: str, data: dict[str, Any]) -> list[Piece]:
+    def _tell(self, kind: str, data: dict[str, Any]) -> list[ShownPiece]:
         match kind:
             case "session.reset":
                 return [note("a new conversation begins here")]
@@ -81,31 +81,31 @@ class Story:
             case _:
                 return []
 
-    def _begin(self, kind: str, data: dict[str, Any]) -> list[Piece]:
+    def _begin(self, kind: str, data: dict[str, Any]) -> list[ShownPiece]:
         self.turn_id, self.waits_until = data.get("turn_id"), None
-        told = [*self._flush()]
+        pieces = [*self._flush()]
         self._forget_words()
         if kind == "turn.resumed" and data.get("attempt", 1) > 1:
-            told.append(note("the turn goes on from its last commit"))
-        return told
+            pieces.append(note("the turn goes on from its last commit"))
+        return pieces
 
-    def _write(self, data: dict[str, Any]) -> list[Piece]:
+    def _write(self, data: dict[str, Any]) -> list[ShownPiece]:
         self.turn_id = data.get("turn_id") or self.turn_id
         if "restarted" in data:
             self._forget_words()
             return [note(f"{data.get('failure')} {data['restarted']} answers instead")]
-        told: list[Piece] = []
+        pieces: list[ShownPiece] = []
         if data.get("step") != self._step:
-            told = self._flush()
+            pieces = self._flush()
             self._forget_words()
             self._step = data.get("step")
         self._words += str(data.get("text", ""))
         end = whole_blocks(self.pending)
         if end:
-            told.append(self._give(end))
-        return told
+            pieces.append(self._give(end))
+        return pieces
 
-    def _use(self, data: dict[str, Any]) -> list[Piece]:
+    def _use(self, data: dict[str, Any]) -> list[ShownPiece]:
         name, phase = str(data.get("name")), str(data.get("phase"))
         self.turn_id = data.get("turn_id") or self.turn_id
         if phase == "started":
@@ -114,7 +114,7 @@ class Story:
         self.tool = None
         return [*self._flush(), note(f"used {name}" if phase == "done" else f"{name}: {phase}")]
 
-    def _leave(self, data: dict[str, Any]) -> list[Piece]:
+    def _leave(self, data: dict[str, Any]) -> list[ShownPiece]:
         self.tool, self.waits_until = None, data.get("resume_at")
         error = data.get("error")
         if error is None:
@@ -122,31 +122,31 @@ class Story:
         self._forget_words()
         return [note(f"{error} Asked again {self._how_long(self.waits_until)}")]
 
-    def _finish(self, data: dict[str, Any]) -> list[Piece]:
-        told: list[Piece] = []
+    def _finish(self, data: dict[str, Any]) -> list[ShownPiece]:
+        pieces: list[ShownPiece] = []
         reply, state = str(data.get("reply") or ""), str(data.get("state"))
         if self._has_gap or not reply.startswith(self._words):
             if reply and reply != self._words:
                 self._words, self._shown = reply, 0
         else:
             self._words = reply
-        told += self._flush()
+        pieces += self._flush()
         if state not in FINE:
             error: dict[str, Any] = data.get("error") or {}
-            told.append(note(str(error.get("message") or state)))
+            pieces.append(note(str(error.get("message") or state)))
         self.turn_id = self.tool = self.waits_until = None
         self._forget_words()
-        return told
+        return pieces
 
-    def _flush(self) -> list[Piece]:
+    def _flush(self) -> list[ShownPiece]:
         pending = self.pending
         given = [self._give(len(pending))] if pending else []
         return [piece for piece in given if piece.text.strip()]
 
-    def _give(self, length: int) -> Piece:
+    def _give(self, length: int) -> ShownPiece:
         block = self.pending[:length]
         self._shown += length
-        return Piece(kind=PieceKind.WORDS, text=block)
+        return ShownPiece(kind=PieceKind.WORDS, text=block)
 
     def _forget_words(self) -> None:
         self._words, self._shown, self._step, self._has_gap = "", 0, None, False

@@ -10,16 +10,16 @@ from wakeful.cli.output import safe
 Agent = Annotated[str, typer.Argument(help="An agent; without it, all of them.")]
 
 
-def halt(desk: CliContext, agent: Agent = "") -> None:
+def halt(context: CliContext, agent: Agent = "") -> None:
     """Stop every model and tool call of an agent, or of all, until `resume`."""
-    answer = desk.needed_server().post("/api/halt", {"agent": agent} if agent else {})
-    desk.out.data(answer, [f"{_who(agent)} halted; `wakeful resume` goes on"])
+    answer = context.needed_server().post("/api/halt", {"agent": agent} if agent else {})
+    context.out.data(answer, [f"{_who(agent)} halted; `wakeful resume` goes on"])
 
 
-def resume(desk: CliContext, agent: Agent = "") -> None:
+def resume(context: CliContext, agent: Agent = "") -> None:
     """Lift a halt; everything goes on where it was."""
-    answer = desk.needed_server().post("/api/resume", {"agent": agent} if agent else {})
-    desk.out.data(answer, [f"{_who(agent)} resumed"])
+    answer = context.needed_server().post("/api/resume", {"agent": agent} if agent else {})
+    context.out.data(answer, [f"{_who(agent)} resumed"])
 
 
 def _who(agent: str) -> str:

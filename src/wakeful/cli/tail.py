@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from wakeful.cli.client import Frame, ServerClient
+from wakeful.cli.client import ServerClient, SseFrame
 from wakeful.cli.context import CliContext
 from wakeful.cli.exits import Misused, Unreachable
 from wakeful.cli.output import DIM, safe
@@ -42,27 +42,27 @@ Since = Annotated[
 ]
 
 
-def tail(desk: CliContext, topics: Topics = "*", since: Since = None) -> None:
+def tail(context: CliContext, topics: Topics = "*", since: Since = None) -> None:
     """Follow the bus: every event after `--since`, then live ones, also across a restart."""
     if unknown := unknown_topics(topics):
         raise Misused(f"no event is called {unknown[0]!r}; kinds begin with {', '.join(KINDS)}")
-    follower = _Follower(desk, topics, since)
-    server = desk.needed_server()
+    follower = _Follower(context, topics, since)
+    server = context.needed_server()
     while True:
         try:
             follower.follow(server)
         except Unreachable:
             if not follower.has_begun:
                 raise
-            desk.pause(AGAIN_AFTER_S)
-            server = desk.server() or server
+            context.pause(AGAIN_AFTER_S)
+            server = context.server() or server
 
 
 class _Follower:
     """Remembers its position, so that nothing is missed or shown twice."""
 
-    def __init__(self, desk: CliContext, topics: str, since: str | None) -> None:
-        self._desk = desk
+    def __init__(self, context: CliContext, topics: str, since: str | None) -> None:
+        self._context = context
         self._topics = topics
         self._since = since
         self._words: dict[str, str] = {}  # of each turn, since its last event of another kind
@@ -72,19 +72,19 @@ class _Follower:
         """Show events until the stream ends."""
         with server.events("GET", "/api/events", topics=self._topics, since=self._since) as frames:
             if not self.has_begun:
-                self._desk.out.complain(f"following {server.url}; Ctrl-C ends")
+                self._context.out.complain(f"following {server.url}; Ctrl-C ends")
             self.has_begun = True
             for frame in frames:
                 self._since = frame.id or self._since
                 self._show(frame)
 
-    def _show(self, frame: Frame) -> None:
+    def _show(self, frame: SseFrame) -> None:
         data = {"id": frame.id, "event": frame.kind, **frame.data}
-        if self._desk.out.is_json:
-            self._desk.out.item(data, "")
+        if self._context.out.is_json:
+            self._context.out.item(data, "")
             return
         if frame.kind == "reset":
-            self._desk.out.complain("that position is not known here; only what is new is shown")
+            self._context.out.complain("that position is not known here; only what is new is shown")
             return
         turn = str(frame.data.get("turn_id") or "")
         if frame.kind == "turn.delta" and "restarted" not in frame.data:
@@ -93,12 +93,12 @@ class _Follower:
             return
         if words := self._words.pop(turn, ""):
             self._line(frame.data, "turn.words", safe(words, LONGEST_WORDS))
-        self._line(frame.data, frame.kind, brief(frame.data, self._desk.when))
+        self._line(frame.data, frame.kind, brief(frame.data, self._context.when))
 
     def _line(self, data: dict[str, Any], kind: str, more: str) -> None:
-        at = self._desk.out.styled(self._desk.when(data.get("at")), DIM)
+        at = self._context.out.styled(self._context.when(data.get("at")), DIM)
         session = data.get("session_key") or ""
-        self._desk.out.line(f"{at} {kind:<18} {safe(f'{session} {more}')}".rstrip())
+        self._context.out.line(f"{at} {kind:<18} {safe(f'{session} {more}')}".rstrip())
 
 
 def unknown_topics(topics: str) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from wakeful.cli.attachments import Files, read_files
-from wakeful.cli.client import Frame, ServerClient
+from wakeful.cli.client import ServerClient, SseFrame
 from wakeful.cli.context import CliContext
 from wakeful.cli.exits import CommandFailed, ExitCode, Missing, Unreachable
 from wakeful.cli.output import DIM, safe, safe_lines
@@ -40,7 +40,7 @@ AgentName = Annotated[
 
 # Each is an option of the command.
 def send(  # noqa: PLR0913, PLR0917
-    desk: CliContext,
+    context: CliContext,
     text: Text,
     session: Session = "main",
     agent: AgentName = None,
@@ -56,16 +56,16 @@ def send(  # noqa: PLR0913, PLR0917
         body["mode"] = mode.value
     if dedup_key is not None:
         body["dedup_key"] = dedup_key
-    server = desk.needed_server()
+    server = context.needed_server()
     if agent is None:
-        warn_of_namesake(desk, server, session)
+        warn_of_namesake(context, server, session)
     receipt = server.post(f"{session_path(session, agent)}/messages", body, wait=wait or None)
     turn = receipt.get("turn")
     is_command = receipt.get("outcome") == "command"
     lines = [safe_lines(receipt["reply"]) if is_command else _receipt_line(receipt)]
     if turn is not None:
         lines.append(safe_lines(turn.get("reply") or f"({turn.get('state')})"))
-    desk.out.data(receipt, lines)
+    context.out.data(receipt, lines)
     if wait and turn is None and receipt.get("stimulus_id"):
         raise CommandFailed(
             f"no answer within {wait:g} s; the message is safe and will be answered"
@@ -73,24 +73,24 @@ def send(  # noqa: PLR0913, PLR0917
 
 
 def chat(
-    desk: CliContext,
+    context: CliContext,
     message: Annotated[str, typer.Argument(help="One message; without it, a conversation.")] = "",
     session: Session = "main",
     agent: AgentName = None,
     file: Files = None,
 ) -> None:
     """Talk to an agent and see all that happens there; Ctrl-C stops the turn, Ctrl-D ends."""
-    server = desk.needed_server()
+    server = context.needed_server()
     if agent is None:
-        warn_of_namesake(desk, server, session)
+        warn_of_namesake(context, server, session)
     name = session_named(session, agent)
-    if not message and not file and sys.stdin.isatty() and not desk.out.is_json:
+    if not message and not file and sys.stdin.isatty() and not context.out.is_json:
         # Loads what a terminal needs; whoever says one thing needs none of it.
         from wakeful.cli.live_chat import converse
 
-        converse(desk, name)
+        converse(context, name)
         return
-    conversation = Conversation(desk, server, name)
+    conversation = Conversation(context, server, name)
     if not message and not file:
         for text in _lines():
             # Who waited here could not even say `/resume`.
@@ -102,10 +102,10 @@ def chat(
 class Conversation:
     """One session, spoken with over the API."""
 
-    def __init__(self, desk: CliContext, server: ServerClient, session: str) -> None:
-        self.how_long = desk.how_long
-        self._desk = desk
-        self._out = desk.out
+    def __init__(self, context: CliContext, server: ServerClient, session: str) -> None:
+        self.how_long = context.how_long
+        self._context = context
+        self._out = context.out
         self._server = server
         self._path = session_path(session)
 
@@ -151,8 +151,8 @@ class Conversation:
         receipt = answer.receipt or {}
         path = f"/api/stimuli/{receipt.get('duplicate_of') or receipt.get('stimulus_id')}"
         while True:
-            self._desk.pause(AGAIN_AFTER_S)
-            self._server = self._desk.server() or self._server
+            self._context.pause(AGAIN_AFTER_S)
+            self._server = self._context.server() or self._server
             try:
                 stimulus = self._server.get(path)
                 if stimulus["turn_id"] is None:
@@ -178,7 +178,7 @@ class Conversation:
                 self._out.line()
             self._out.line(self._out.styled(f"({safe(text)})", DIM))
 
-    def frame(self, frame: Frame) -> None:
+    def frame(self, frame: SseFrame) -> None:
         if self._out.is_json:
             self._out.item({"event": frame.kind, **frame.data}, "")
 
@@ -198,7 +198,7 @@ class ShownAnswer:
         """Whether nobody knows when the answer comes: the agent is halted, or sleeps."""
         return (self.receipt or {}).get("outcome") in PUT_OFF
 
-    def show(self, frame: Frame) -> None:
+    def show(self, frame: SseFrame) -> None:
         self._conversation.frame(frame)
         match frame.kind:
             case "receipt":
@@ -233,7 +233,7 @@ class ShownAnswer:
     def show_again(self, turn: dict[str, Any]) -> None:
         """Show the end of a turn whose story was cut off, from its first word."""
         self._has_words = False
-        self._conversation.frame(Frame(id="", kind="turn", data=turn))
+        self._conversation.frame(SseFrame(id="", kind="turn", data=turn))
         self._end(turn)
 
     def _end(self, turn: dict[str, Any]) -> None:

@@ -28,46 +28,46 @@ Trusted = Annotated[
 ]
 
 
-def add(desk: CliContext, name: Name, scope: Scopes, trusted: Trusted = False) -> None:
+def add(context: CliContext, name: Name, scope: Scopes, trusted: Trusted = False) -> None:
     """Make a token; its secret is shown this once."""
     trust = Trust.OPERATOR if trusted else Trust.EXTERNAL
-    server = desk.server()
+    server = context.server()
     if server is not None:
         body = {"name": name, "scopes": scope, "trust": trust.value}
         made: dict[str, Any] = server.post("/api/tokens", body)
     else:
-        made = asyncio.run(_add(desk, NewToken(name=name, scopes=tuple(scope), trust=trust)))
-    desk.out.data(made, [made["token"]])
-    desk.out.note("Keep it: it is not shown again.")
+        made = asyncio.run(_add(context, NewToken(name=name, scopes=tuple(scope), trust=trust)))
+    context.out.data(made, [made["token"]])
+    context.out.note("Keep it: it is not shown again.")
 
 
-def list_(desk: CliContext) -> None:
+def list_(context: CliContext) -> None:
     """List the tokens, without their secrets."""
-    page = desk.reader().get("/api/tokens")
+    page = context.reader().get("/api/tokens")
     rows = [
-        [one["name"], " ".join(one["scopes"]), _state(desk, one), one["id"]]
+        [one["name"], " ".join(one["scopes"]), _state(context, one), one["id"]]
         for one in page["items"]
     ]
-    lines = desk.out.table(["name", "scopes", "state", "id"], rows)
-    desk.out.data(page, lines or ["no token yet; the first `wakeful up` makes the operator's"])
+    lines = context.out.table(["name", "scopes", "state", "id"], rows)
+    context.out.data(page, lines or ["no token yet; the first `wakeful up` makes the operator's"])
 
 
-def revoke(desk: CliContext, name: NameOrId) -> None:
+def revoke(context: CliContext, name: NameOrId) -> None:
     """Revoke a token; whatever it has open closes at once."""
-    server = desk.server()
+    server = context.server()
     if server is not None:
         gone: dict[str, Any] = server.delete(f"/api/tokens/{segment(name)}")
     else:
-        gone = asyncio.run(_revoke(desk, name))
-    desk.out.data(gone, [f"{safe(gone['name'])} is revoked"])
+        gone = asyncio.run(_revoke(context, name))
+    context.out.data(gone, [f"{safe(gone['name'])} is revoked"])
 
 
-def login(desk: CliContext) -> None:
+def login(context: CliContext) -> None:
     """Print a link that signs a browser in; it works once, for five minutes."""
-    server = desk.needed_server()
+    server = context.needed_server()
     made = server.post("/api/login/code")
     link = login_link(server.url, made["code"])
-    desk.out.data({"link": link, "expires_at": made["expires_at"]}, [link])
+    context.out.data({"link": link, "expires_at": made["expires_at"]}, [link])
 
 
 def login_link(url: str, code: str) -> str:
@@ -75,37 +75,39 @@ def login_link(url: str, code: str) -> str:
     return f"{url}/#code={code}"
 
 
-def _state(desk: CliContext, token: dict[str, Any]) -> str:
+def _state(context: CliContext, token: dict[str, Any]) -> str:
     if token["revoked_at"] is not None:
-        return f"revoked {desk.how_long(token['revoked_at'])}"
+        return f"revoked {context.how_long(token['revoked_at'])}"
     if token["expires_at"] is not None:
-        return f"expires {desk.how_long(token['expires_at'])}"
-    return f"made {desk.how_long(token['created_at'])}"
+        return f"expires {context.how_long(token['expires_at'])}"
+    return f"made {context.how_long(token['created_at'])}"
 
 
-async def _add(desk: CliContext, wanted: NewToken) -> dict[str, Any]:
+async def _add(context: CliContext, wanted: NewToken) -> dict[str, Any]:
     """Make a token in the database itself; it is opened as a server would, or not at all."""
-    store = await _opened(desk)
+    store = await _opened(context)
     try:
-        made = await Credentials(store, Ids(desk.clock)).add(wanted, by=BY)
+        made = await Credentials(store, Ids(context.clock)).add(wanted, by=BY)
     finally:
         await store.close()
     token = made.token
     return {"id": token.id, "name": token.name, "scopes": token.scopes, "token": made.secret}
 
 
-async def _revoke(desk: CliContext, name: str) -> dict[str, Any]:
-    store = await _opened(desk)
+async def _revoke(context: CliContext, name: str) -> dict[str, Any]:
+    store = await _opened(context)
     try:
-        token = await Credentials(store, Ids(desk.clock)).revoke(name, by=BY)
+        token = await Credentials(store, Ids(context.clock)).revoke(name, by=BY)
     finally:
         await store.close()
     return {"id": token.id, "name": token.name, "scopes": token.scopes}
 
 
-async def _opened(desk: CliContext) -> Any:
+async def _opened(context: CliContext) -> Any:
     # Loads the database's driver, which only this case needs.
     from wakeful.store.opening import is_postgres, open_store
 
-    address = desk.loaded.settings.database
-    return await open_store(address if is_postgres(address) else desk.database, clock=desk.clock)
+    address = context.loaded.settings.database
+    return await open_store(
+        address if is_postgres(address) else context.database, clock=context.clock
+    )

@@ -34,29 +34,32 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would bec
 
 
 def export(
-    desk: CliContext, session: SessionName, transcript: Transcript = None, output: Target = STREAM
+    context: CliContext,
+    session: SessionName,
+    transcript: Transcript = None,
+    output: Target = STREAM,
 ) -> None:
     """Write a session's transcript as a file of JSON lines, also while no server runs."""
-    total: int = desk.reader().get(session_path(session))["entries"] + 1
+    total: int = context.reader().get(session_path(session))["entries"] + 1
     lines = size = 0
-    with target_of(output) as target, _parts(desk, session, transcript) as parts:
+    with target_of(output) as target, _parts(context, session, transcript) as parts:
         for part in parts:
             target.write(part)
             lines, size = lines + part.count(b"\n"), size + len(part)
-            desk.out.progress(min(lines, total - 1), total)
-    desk.out.progress(total, total)
+            context.out.progress(min(lines, total - 1), total)
+    context.out.progress(total, total)
     if output != STREAM:
-        told = {"file": output, "lines": lines, "bytes": size}
-        desk.out.data(told, [f"{output} has {counted(lines, 'line')}"])
+        written = {"file": output, "lines": lines, "bytes": size}
+        context.out.data(written, [f"{output} has {counted(lines, 'line')}"])
 
 
 def import_(
-    desk: CliContext, file: File, session: NewSession = None, dry_run: DryRun = False
+    context: CliContext, file: File, session: NewSession = None, dry_run: DryRun = False
 ) -> None:
     """Make a session of a transcript's file; the server must be running."""
-    server = desk.needed_server()
+    server = context.needed_server()
     with _source(file) as source:
-        pieces = _pieces(source, desk.out.progress)
+        pieces = _pieces(source, context.out.progress)
         report: dict[str, Any] = server.send_lines(
             "/api/sessions/import",
             pieces,
@@ -72,17 +75,17 @@ def import_(
         lines.append(f"… and {more} like these")
     for name, what in (("unknown", "line"), ("unread_blocks", "block")):
         if found := report.get(name, 0):
-            told = f"{counted(found, what)} of unknown kinds"
-            lines.append(f"kept as they are, and read by nobody: {told}")
+            written = f"{counted(found, what)} of unknown kinds"
+            lines.append(f"kept as they are, and read by nobody: {written}")
     entries = counted(report["entries"], "entry", "entries")
     branches = counted(report["branches"], "branch", "branches")
-    desk.out.data(report, [*lines, f"{entries} on {branches} {verb} {report['session_key']}"])
+    context.out.data(report, [*lines, f"{entries} on {branches} {verb} {report['session_key']}"])
 
 
 def _parts(
-    desk: CliContext, session: str, transcript: str | None
+    context: CliContext, session: str, transcript: str | None
 ) -> AbstractContextManager[Iterator[bytes]]:
-    reader = desk.reader()
+    reader = context.reader()
     if isinstance(reader, ServerClient):
         return reader.lines(f"{session_path(session)}/export", transcript=transcript)
     return reader.exported(session_named(session), transcript)

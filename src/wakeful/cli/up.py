@@ -16,7 +16,7 @@ import typer
 from wakeful.cli.begin import make_home
 from wakeful.cli.context import CliContext
 from wakeful.cli.greeting import found_line, greet, look_around
-from wakeful.cli.local_models import local_voice
+from wakeful.cli.local_models import local_model
 from wakeful.doors.http.connection import CONNECTIONS, OWN_FILES
 from wakeful.doors.http.door import HttpDoor
 from wakeful.doors.http.server import HttpOptions
@@ -42,11 +42,11 @@ Host = Annotated[str | None, typer.Option(help="The address to listen on.")]
 Port = Annotated[int | None, typer.Option(min=0, max=65_535, help="The port; 0: any free one.")]
 
 
-def up(desk: CliContext, host: Host = None, port: Port = None) -> None:
+def up(context: CliContext, host: Host = None, port: Port = None) -> None:
     """Start the server; Ctrl-C lets running turns finish, a second one leaves at once."""
-    if desk.refused is not None:
-        raise desk.refused
-    environ = dict(desk.environ)
+    if context.refused is not None:
+        raise context.refused
+    environ = dict(context.environ)
     if host is not None:
         environ["WAKEFUL_HOST"] = host
     if port is not None:
@@ -62,16 +62,16 @@ def up(desk: CliContext, host: Host = None, port: Port = None) -> None:
     if loaded.home.stat().st_mode & 0o077:  # not ours to close: it may be anybody's folder
         log.warning("%s is open to others; close it with `wakeful doctor --fix`", loaded.home)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(Server(desk, environ, frozenset(own)).live(loaded))
+        runner.run(Server(context, environ, frozenset(own)).live(loaded))
 
 
 class Server:
     """One process and its runtime, which follows the settings file while it runs."""
 
     def __init__(
-        self, desk: CliContext, environ: dict[str, str], from_file: frozenset[str]
+        self, context: CliContext, environ: dict[str, str], from_file: frozenset[str]
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._environ = environ
         self._from_file = from_file  # variables that the file `environment` gave
         self._reloads = 0
@@ -94,7 +94,7 @@ class Server:
         """Tell where the server listens."""
         self._runtime = runtime
         log.info("awake at %s", runtime.url)
-        greet(self._desk, await look_around(runtime, loaded, self._environ))
+        greet(self._context, await look_around(runtime, loaded, self._environ))
         _spare_the_collector()
 
     async def _until_stopped(self, runtime: Runtime, door: HttpDoor, loaded: Loaded) -> None:
@@ -102,23 +102,23 @@ class Server:
             beside = (
                 group.create_task(self._follow(runtime, door, loaded), name="settings"),
                 # Beside everything else, since it must neither delay nor end anything.
-                group.create_task(self._look_for_voice(loaded), name="local model"),
+                group.create_task(self._look_for_model(loaded), name="local model"),
             )
             await self._stop.wait()
             for task in beside:
                 task.cancel()
 
-    async def _look_for_voice(self, loaded: Loaded) -> None:
+    async def _look_for_model(self, loaded: Loaded) -> None:
         """Tell of a model on this machine."""
-        if self._desk.out.is_json:
+        if self._context.out.is_json:
             return
         try:
-            told = await local_voice(loaded, self._environ, self._desk.clock)
+            model = await local_model(loaded, self._environ, self._context.clock)
         except Exception:
             log.warning("looking for a local model failed", exc_info=True)
             return
-        if told is not None:
-            self._desk.out.line(found_line(told))
+        if model is not None:
+            self._context.out.line(found_line(model))
 
     def _asked_to_stop(self) -> None:
         """Remember a stop, also one that comes during the start; a second one leaves at once."""
@@ -145,7 +145,7 @@ class Server:
         self, runtime: Runtime, door: HttpDoor, loaded: Loaded
     ) -> tuple[Loaded, Reload]:
         """Return the settings that hold from now on, and what came of reading them again."""
-        outcome = Reload(number=self._reloads, at=self._desk.clock.now())
+        outcome = Reload(number=self._reloads, at=self._context.clock.now())
         try:
             self._read_environment(loaded.home)
             new, found = reload(loaded, self._environ)

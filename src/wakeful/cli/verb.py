@@ -1,4 +1,4 @@
-"""Verbs: plain functions of a desk, made into commands with the options all of them share."""
+"""Verbs: plain functions of a context, made into commands with the options all of them share."""
 
 import inspect
 import os
@@ -32,12 +32,12 @@ SHARED: dict[str, Any] = {"home": Home, "config": Config, "debug": Debug, "json"
 def verb(
     app: typer.Typer, name: str, *, prints_data: bool = True
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a function `act(desk, …)` a command of `app`; its docstring is the help."""
+    """Make a function `act(context, …)` a command of `app`; its docstring is the help."""
 
     def register(act: Callable[..., None]) -> Callable[..., None]:
         def command(**values: Any) -> None:
-            desk = _desk(values)
-            _run(desk, lambda: act(desk, **values))
+            context = _context(values)
+            _run(context, lambda: act(context, **values))
 
         own = list(inspect.signature(act).parameters.values())[1:]
         hints = get_type_hints(act, include_extras=True)
@@ -67,7 +67,7 @@ def verb(
     return register
 
 
-def _desk(values: dict[str, Any]) -> CliContext:
+def _context(values: dict[str, Any]) -> CliContext:
     environ = dict(os.environ)
     home, config = values.pop("home"), values.pop("config")
     if home is not None:
@@ -83,12 +83,12 @@ def _desk(values: dict[str, Any]) -> CliContext:
     return CliContext(environ, output, is_debug=values.pop("debug"), refused=refused)
 
 
-def _run(desk: CliContext, act: Callable[[], None]) -> None:
+def _run(context: CliContext, act: Callable[[], None]) -> None:
     """Act, and turn what goes wrong into one sentence and an exit code."""
     try:
         act()
     except WakefulError as error:
-        _complain(desk, error, str(error))
+        _complain(context, error, str(error))
         raise typer.Exit(code_of(error)) from None
     except BrokenPipeError:
         quiet_stdout()
@@ -99,15 +99,15 @@ def _run(desk: CliContext, act: Callable[[], None]) -> None:
         raise
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        _complain(desk, error, f"{where}{error.strerror or error}")
+        _complain(context, error, f"{where}{error.strerror or error}")
         raise typer.Exit(ExitCode.FAILURE) from None
     except Exception as error:
-        _complain(desk, error, f"this is a bug: {error!r}; run again with --debug and report it")
+        _complain(context, error, f"this is a bug: {error!r}; run again with --debug and report it")
         raise typer.Exit(ExitCode.FAILURE) from None
 
 
-def _complain(desk: CliContext, error: BaseException, sentence: str) -> None:
-    hide = Redaction(secrets_in(desk.environ)).hide
-    if desk.is_debug:
-        desk.out.complain(hide("".join(traceback.format_exception(error)).rstrip()))
-    desk.out.complain(hide(f"wakeful: {sentence}"))
+def _complain(context: CliContext, error: BaseException, sentence: str) -> None:
+    hide = Redaction(secrets_in(context.environ)).hide
+    if context.is_debug:
+        context.out.complain(hide("".join(traceback.format_exception(error)).rstrip()))
+    context.out.complain(hide(f"wakeful: {sentence}"))

@@ -18,7 +18,7 @@ async def heartbeat(services: Services, caller: Caller, rest: str) -> Deed:
     if not word:
         rules = services.views.agents.card(agent_id).config.heartbeat
         found = await services.views.heartbeats.of(agent_id, rules)
-        return saying(told(found, services.views.clock.now()))
+        return saying(sentence(found, services.views.clock.now()))
     if word not in _WORDS:
         raise InvalidInput("action", f"must be on, off or now, not {word[:40]!r}")
 
@@ -31,7 +31,7 @@ async def heartbeat(services: Services, caller: Caller, rest: str) -> Deed:
     return Deed(act=act, locks=services.heartbeats.locks(agent_id))
 
 
-def told(found: HeartbeatStatus, now: int) -> str:
+def sentence(found: HeartbeatStatus, now: int) -> str:
     """Tell how often, when next, and what came of the last time."""
     if not found.enabled:
         return "The heartbeat is off. /heartbeat on starts it."

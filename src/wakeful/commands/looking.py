@@ -62,7 +62,7 @@ async def why(services: Services, caller: Caller, rest: str) -> Deed:
         raise NotFound("turn", f"there is no turn or stimulus {word[:80]!r}") from None
     more = links[-1].goes_on_at
     further = [] if more is None else [f"… and more; ask for it with /why {more}"]
-    return saying("\n".join([*map(_told, links), *further]))
+    return saying("\n".join([*map(_link_line, links), *further]))
 
 
 async def whoami(_services: Services, caller: Caller, _rest: str) -> Deed:
@@ -122,7 +122,7 @@ def _used(session: Session) -> str:
     )
 
 
-def _told(link: ChainLink) -> str:
+def _link_line(link: ChainLink) -> str:
     turn = link.turn
     woken = "; ".join(
         f"{one.origin.value} {one.source}: {one_line(one.text, LONGEST_TRIGGER)!r}"

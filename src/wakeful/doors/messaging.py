@@ -38,7 +38,7 @@ from wakeful.vocabulary.stimulus import (
 from wakeful.vocabulary.text import one_line
 
 LONGEST_NAME = 256
-LONGEST_TOLD = 200
+LONGEST_DESCRIPTION = 200
 IDEMPOTENT_S = 86_400
 CHAT_DEBOUNCE_MS = 1000  # people at chats say one thing in several messages
 
@@ -133,7 +133,7 @@ async def file(services: Services, spoken: Prepared) -> Receipt:
         if inline.queue is not NO_OVERRIDES:
             draft = replace(draft, text=inline.text, queue=draft.queue.under(inline.queue))
         receipt = await services.intake.accept(draft)
-    return dedup.as_first_told(receipt) if spoken.is_idempotent else receipt
+    return dedup.as_first_answered(receipt) if spoken.is_idempotent else receipt
 
 
 async def _of_session(
@@ -233,17 +233,17 @@ def _draft(address: Address, message: Message, attachments: tuple[ReadyAttachmen
         attachments=attachments,
         binding=address.binding,
         makes_for=address.makes_for,
-        display_name=_told(address, "display_name"),
-        subject=_told(address, "subject"),
+        display_name=_description(address, "display_name"),
+        subject=_description(address, "subject"),
         message_id=message.message_id,
     )
 
 
-def _told(address: Address, field: Literal["display_name", "subject"]) -> str | None:
+def _description(address: Address, field: Literal["display_name", "subject"]) -> str | None:
     """Return what a door tells of a peer or room, for the session that is theirs alone."""
     if address.contact is None or keys.parse(address.session_key).kind not in _PLACES:
         return None
-    return one_line(getattr(address.contact, field), LONGEST_TOLD) or None
+    return one_line(getattr(address.contact, field), LONGEST_DESCRIPTION) or None
 
 
 def _source(principal: Principal, message: Message) -> str | None:

@@ -116,8 +116,8 @@ def _not_writable(principal: Principal, key: SessionKey) -> NotFound:
     """Say which names a token may use, by the name alone: not whether there is such a session."""
     if not principal.token_id or rules.may_make(principal, key):
         return _no_session(key)
-    told = "it writes to sessions that it made, whose names are 'api:…' or 'web:' and a UUID"
-    return NotFound("session", f"no session {key[:120]!r} for this token; {told}")
+    rule = "it writes to sessions that it made, whose names are 'api:…' or 'web:' and a UUID"
+    return NotFound("session", f"no session {key[:120]!r} for this token; {rule}")
 
 
 def _no_session(words: str) -> NotFound:

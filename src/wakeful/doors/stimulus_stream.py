@@ -14,13 +14,13 @@ from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import TERMINAL, Receipt, Stimulus
 
 
-class Delta(Record):
+class StoryDelta(Record):
     """Words of the answer, as they come."""
 
     text: str
 
 
-class Restart(Record):
+class StoryRestart(Record):
     """The words so far count for nothing: another model begins anew."""
 
     model: str
@@ -42,7 +42,7 @@ class ToolPhase(Record):
 
 
 # A receipt first; at the end the turn, or the stimulus if it ended without one.
-Told = Receipt | Delta | Restart | ModelWaits | ToolPhase | Turn | Stimulus
+StoryItem = Receipt | StoryDelta | StoryRestart | ModelWaits | ToolPhase | Turn | Stimulus
 
 
 async def send(
@@ -70,12 +70,12 @@ class StimulusStream:
         self._id = receipt.duplicate_of or receipt.stimulus_id
         self._turn_id: str | None = None
         self._is_done = False
-        self._taken: deque[Told] = deque()
+        self._taken: deque[StoryItem] = deque()
 
     def __aiter__(self) -> "StimulusStream":
         return self
 
-    async def __anext__(self) -> Told:
+    async def __anext__(self) -> StoryItem:
         while not self._taken:
             batch = await self.batch()
             if batch is None:
@@ -83,22 +83,22 @@ class StimulusStream:
             self._taken.extend(batch)
         return self._taken.popleft()
 
-    async def batch(self) -> list[Told] | None:
+    async def batch(self) -> list[StoryItem] | None:
         """Wait for what comes next; nothing if somebody nudged instead, None after the end."""
         if self._is_done:
             return None
         if self._receipt is not None:
-            told: list[Told] = [self._receipt, *await self._look()]
+            items: list[StoryItem] = [self._receipt, *await self._look()]
             self._receipt = None
-            return told
-        told = []
+            return items
+        items = []
         must_look = False
         for event in await self._subscription.batch():
-            told += self._of(event)
+            items += self._of(event)
             must_look = must_look or self._is_news(event)
         if must_look:
-            told += await self._look()
-        return told
+            items += await self._look()
+        return items
 
     def nudge(self) -> None:
         """Let whoever waits for a batch look up."""
@@ -107,7 +107,7 @@ class StimulusStream:
     async def aclose(self) -> None:
         await self._subscription.aclose()
 
-    def _of(self, event: Event) -> list[Told]:
+    def _of(self, event: Event) -> list[StoryItem]:
         if event.kind == "stimulus.claimed" and event.stimulus_id == self._id:
             self._turn_id = event.turn_id
         if event.turn_id is None or event.turn_id != self._turn_id:
@@ -115,9 +115,9 @@ class StimulusStream:
         data = event.data
         match event.kind:
             case "turn.delta" if "restarted" in data:
-                return [Restart(model=data["restarted"], failure=data["failure"])]
+                return [StoryRestart(model=data["restarted"], failure=data["failure"])]
             case "turn.delta":
-                return [Delta(text=data["text"])]
+                return [StoryDelta(text=data["text"])]
             case "turn.left" if data.get("error") is not None:
                 return [ModelWaits(until=data["resume_at"], error=data["error"])]
             case "turn.tool":
@@ -131,7 +131,7 @@ class StimulusStream:
             return True
         return event.stimulus_id == self._id and event.kind.removeprefix("stimulus.") in TERMINAL
 
-    async def _look(self) -> list[Told]:
+    async def _look(self) -> list[StoryItem]:
         """Tell the end if there is one; else remember which turn has the stimulus."""
         if not self._id:  # a command that filed nothing was answered by its receipt
             self._is_done = True

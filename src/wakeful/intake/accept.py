@@ -97,20 +97,20 @@ class Acceptance:
         )
         verdicts = self._ask_gate(tx, drafts, claims, works)
         receipts: list[Receipt] = []
-        told: dict[str, Receipt] = {}
+        receipts_by_id: dict[str, Receipt] = {}
         for draft, claim in zip(drafts, claims, strict=True):
             if isinstance(claim, str):
                 work = works.get(draft.session_key)
-                told[claim] = (
+                receipts_by_id[claim] = (
                     self._file_for_nobody(tx, draft, claim)
                     if work is None
                     else self._accept(tx, draft, claim, work, verdicts.get(claim, PASSED))
                 )
-                receipts.append(told[claim])
+                receipts.append(receipts_by_id[claim])
             else:
-                receipts.append(dedup.repeated(claim, draft, told.get(claim.stimulus_id)))
+                receipts.append(dedup.repeated(claim, draft, receipts_by_id.get(claim.stimulus_id)))
         keyed = [
-            (draft, told[claim])
+            (draft, receipts_by_id[claim])
             for draft, claim in zip(drafts, claims, strict=True)
             if isinstance(claim, str) and draft.dedup_key is not None
         ]

@@ -117,16 +117,16 @@ def keep_receipts(tx: Tx, answered: Sequence[tuple[Draft, Receipt]]) -> None:
     )
 
 
-def repeated(first: First, draft: Draft, just_told: Receipt | None) -> Receipt:
+def repeated(first: First, draft: Draft, fresh: Receipt | None) -> Receipt:
     """Return the receipt of a duplicate: the first answer, named as such."""
-    told = just_told or _receipt.decode(first.receipt)
+    answered = fresh or _receipt.decode(first.receipt)
     is_same_body = first.body_hash == body_hash(draft)
     return msgspec.structs.replace(
-        told,
+        answered,
         outcome=Outcome.DUPLICATE,
         duplicate_of=first.stimulus_id,
-        reason=told.outcome.value if is_same_body else DIFFERENT_BODY,
-        first_reason=told.reason,
+        reason=answered.outcome.value if is_same_body else DIFFERENT_BODY,
+        first_reason=answered.reason,
     )
 
 
@@ -137,7 +137,7 @@ def first_answer(first: First, draft: Draft) -> Receipt:
     return _receipt.decode(first.receipt)
 
 
-def as_first_told(receipt: Receipt) -> Receipt:
+def as_first_answered(receipt: Receipt) -> Receipt:
     """Return the receipt of a duplicate as its first sender was given it."""
     if receipt.outcome is not Outcome.DUPLICATE:
         return receipt

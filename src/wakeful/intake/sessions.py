@@ -97,7 +97,7 @@ class SessionActs:
         A summary tells the new path what the one it leaves came to; `is_external` if somebody
         outside wrote it.
         """
-        told = None if summary is None else _checked_summary(summary)
+        text = None if summary is None else _checked_summary(summary)
         if to is not None and keys.agent_of(to) != keys.agent_of(key):
             raise InvalidInput("to", f"must be a session of the agent {keys.agent_of(key)!r}")
         named = None if at is None else await forks.entry_called(self._store, key, at)
@@ -112,8 +112,8 @@ class SessionActs:
                 forked = self._fork_here(tx, session, at_id)
             else:
                 forked = self._fork_to(tx, session, at_id, to, owner)
-            if told is not None:
-                body = NoteBody(topic=left or "", text=told, is_external=is_external)
+            if text is not None:
+                body = NoteBody(topic=left or "", text=text, is_external=is_external)
                 forked = self._append(tx, forked, EntryKind.BRANCH_SUMMARY, body)
             self._bus.publish(
                 tx, "session.forked", key, at=at_id, to=to, branch=forked.branch, left=left

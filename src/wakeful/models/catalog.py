@@ -10,7 +10,7 @@ from wakeful.models.formats.format import Format
 from wakeful.models.formats.openai_chat import OpenAIChat
 from wakeful.models.formats.openai_responses import OpenAIResponses
 from wakeful.models.model import Model
-from wakeful.models.providers import NONE_OWN, Chosen, Kind, Providers, choose
+from wakeful.models.providers import NONE_OWN, Chosen, Providers, WireFormat, choose
 from wakeful.models.remote import Remote
 from wakeful.models.sight import stated_sight
 from wakeful.models.timed import TimedModel
@@ -36,8 +36,8 @@ class Catalog:
         """Return the model of an agent: the first, the others behind it, none for ever."""
         first, *others = models
         found = [self.find(first), *(self.find(one, "fallback_models") for one in others)]
-        patient = [self._timed(one, limits) for one in found]
-        return Fallback(patient, self._clock) if others else patient[0]
+        timed = [self._timed(one, limits) for one in found]
+        return Fallback(timed, self._clock) if others else timed[0]
 
     def _timed(self, model: Model, limits: Limits) -> Model:
         window = stated_window(model.name, self._known)
@@ -73,9 +73,9 @@ def find(
     if chosen.kind is None:
         return Remote(model, chosen, stated)
     # HTTP and TLS take time and memory, which whoever speaks with nobody keeps.
-    from wakeful.models.direct import DirectModel, Endpoint
+    from wakeful.models.direct import DirectModel, ModelEndpoint
 
-    endpoint = Endpoint(
+    endpoint = ModelEndpoint(
         name=model,
         provider=chosen.system,
         model=chosen.model,
@@ -88,12 +88,12 @@ def find(
     return DirectModel(endpoint, _format(chosen.kind, chosen), clock or SystemClock())
 
 
-def _format(kind: Kind, chosen: Chosen) -> Format:
+def _format(kind: WireFormat, chosen: Chosen) -> Format:
     match kind:
-        case Kind.ANTHROPIC:
+        case WireFormat.ANTHROPIC:
             return AnthropicMessages(chosen.model, chosen.system)
-        case Kind.OPENAI_CHAT:
+        case WireFormat.OPENAI_CHAT:
             dialect = DIALECTS.get(chosen.provider, USUAL)
             return OpenAIChat(chosen.model, chosen.system, dialect)
-        case Kind.OPENAI_RESPONSES:
+        case WireFormat.OPENAI_RESPONSES:
             return OpenAIResponses(chosen.model, chosen.system)

@@ -9,7 +9,7 @@ from http import HTTPStatus
 from msgspec.structs import replace
 
 from wakeful.models.events import EventReader
-from wakeful.models.formats.format import Answer, Finish, Format, Reader, Refused
+from wakeful.models.formats.format import AnswerReader, Finish, Format, RefusedMidway, WireAnswer
 from wakeful.models.model import LONGEST_REPLY, Delta, Piece, Reply, Request
 from wakeful.models.prices import Price, price_of
 from wakeful.models.statuses import (
@@ -17,8 +17,8 @@ from wakeful.models.statuses import (
     Refusal,
     read_refusal,
     refusal_within,
+    shown_text,
     sorted_refusal,
-    told,
 )
 from wakeful.models.thinking import nearest
 from wakeful.models.windows import NOTHING_STATED, ModelSettings, stated_window, tokens_of_request
@@ -41,7 +41,7 @@ EVENT_STREAM = "text/event-stream"
 log = logging.getLogger(__name__)
 
 
-class Endpoint(Record):
+class ModelEndpoint(Record):
     """Where a model is, and who it is there."""
 
     name: str  # the whole one, `provider:model`
@@ -57,7 +57,7 @@ class Endpoint(Record):
 class DirectModel:
     """One model of a provider, and the connections to it."""
 
-    def __init__(self, endpoint: Endpoint, form: Format, clock: Clock) -> None:
+    def __init__(self, endpoint: ModelEndpoint, form: Format, clock: Clock) -> None:
         target = parse(f"{endpoint.base_url.rstrip('/')}{form.path}", "base_url")
         self._endpoint = endpoint
         self._format = form
@@ -66,7 +66,7 @@ class DirectModel:
         allowed = allow([target.host])
         self._client = StreamingClient(target, clock, allowed=allowed, proxy=endpoint.proxy)
         self._prices: dict[str, Price | None] = {}  # by the names that the provider calls it
-        self._told: set[str] = set()  # warnings that were given already
+        self._warned: set[str] = set()  # warnings that were given already
 
     @property
     def name(self) -> str:
@@ -116,7 +116,7 @@ class DirectModel:
         headers = {**self._format.headers(self._endpoint.key), **self._endpoint.headers}
         return self._client.post(self._path, headers, body)
 
-    def _shown(self, reader: Reader, events: list[bytes]) -> Delta:
+    def _shown(self, reader: AnswerReader, events: list[bytes]) -> Delta:
         """Read events and return the words that they add."""
         text = "".join([reader.take(data) for data in events])
         if reader.size > LONGEST_REPLY:
@@ -130,7 +130,7 @@ class DirectModel:
             yield
         except Garbled as error:
             raise Garbled(f"{self.name} answered with something unreadable: {error}") from error
-        except Refused as error:
+        except RefusedMidway as error:
             raise self._sorted(refusal_within(error.error), request) from None
         except OutOfReach as error:
             more = f" {self._line(str(error))}." if error.is_early else ""
@@ -152,9 +152,9 @@ class DirectModel:
         return sorted_refusal(refusal, self.name, tokens, [self._endpoint.key])
 
     def _line(self, text: str) -> str:
-        return told(text, [self._endpoint.key])
+        return shown_text(text, [self._endpoint.key])
 
-    def _reply(self, reader: Reader) -> Reply:
+    def _reply(self, reader: AnswerReader) -> Reply:
         if reader.finish is None:
             raise Garbled(f"the answer of {self.name} broke off")
         if reader.finish == "length" and not _is_usable(reader):
@@ -171,7 +171,7 @@ class DirectModel:
             model=answer.model or self._endpoint.model,
         )
 
-    def _cost(self, answer: Answer) -> float:
+    def _cost(self, answer: WireAnswer) -> float:
         model = answer.model or self._endpoint.model
         if model not in self._prices:
             self._prices[model] = price_of(self._endpoint.provider, model, self._endpoint.stated)
@@ -190,8 +190,8 @@ class DirectModel:
         return level
 
     def _warn_once(self, sentence: str, *words: object) -> None:
-        if sentence not in self._told:
-            self._told.add(sentence)
+        if sentence not in self._warned:
+            self._warned.add(sentence)
             log.warning(sentence, self.name, *words)
 
 
@@ -207,7 +207,7 @@ def _stop_reason(finish: Finish, is_calling: bool) -> StopReason:
     return "length" if finish == "length" else "stop"
 
 
-def _is_usable(reader: Reader) -> bool:
+def _is_usable(reader: AnswerReader) -> bool:
     """Tell whether anything but thoughts was said before the answer was cut off."""
     try:
         blocks = reader.answer().content

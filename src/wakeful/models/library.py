@@ -57,7 +57,7 @@ ENDLESS = ("snowflake",)  # providers that do not say when an answer is over
 log = logging.getLogger(__name__)
 
 
-class Connection:
+class LibraryConnection:
     """One model of a provider, and the connections to it; made in a thread, used on the loop."""
 
     def __init__(
@@ -75,7 +75,7 @@ class Connection:
                 asyncio.run(rehearse(name))
         self._takes = takes_back(self._model)
         self._levels = levels(self._model.profile)
-        self._told: set[str] = set()  # warnings that were given already
+        self._warned: set[str] = set()  # warnings that were given already
         _retry_nothing(self._model)
         if provider not in ENDLESS:
             _expect_an_end(self._model)
@@ -174,8 +174,8 @@ class Connection:
             return 0.0
 
     def _warn_once(self, sentence: str, *words: object) -> None:
-        if sentence not in self._told:
-            self._told.add(sentence)
+        if sentence not in self._warned:
+            self._warned.add(sentence)
             log.warning(sentence, self._name, *words)
 
 

@@ -81,9 +81,9 @@ def _listed(provider: str, model: str) -> Price | None:
     name = model.lower()
     for names, pattern, prices in _table().get(provider, ()):
         if name in names or (pattern is not None and re.search(pattern, name)):
-            told, written, cached, into_cache = map(_rate, prices)
+            rate, written, cached, into_cache = map(_rate, prices)
             return Price(
-                input=told or Rate(),
+                input=rate or Rate(),
                 output=written or Rate(),
                 cache_read=cached,
                 cache_write=into_cache,

@@ -21,7 +21,7 @@ IN_OWN_EXTRA = ("anthropic", "google.genai", "openai")  # packages that it bring
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 
 
-class Kind(StrEnum):
+class WireFormat(StrEnum):
     """A wire format."""
 
     ANTHROPIC = "anthropic"
@@ -39,7 +39,7 @@ class Via(StrEnum):
 class ProviderSettings(Record):
     """A provider as the operator describes it, under its name."""
 
-    kind: Kind | None = None
+    kind: WireFormat | None = None
     base_url: str | None = None
     key: str | None = None
     key_file: str | None = None
@@ -53,7 +53,7 @@ NONE_OWN: Providers = {}
 class Provider(Record):
     """Somebody whose models can be asked."""
 
-    kind: Kind | None = None  # None: it is spoken to by the library
+    kind: WireFormat | None = None  # None: it is spoken to by the library
     base_url: str = ""
     keys: tuple[str, ...] = ()  # variables of the environment; the first that is set counts
     address: str = ""  # the variable that leads elsewhere
@@ -78,14 +78,14 @@ class Provider(Record):
 def _chat(base_url: str, *keys: str, address: str = "", package: str = "openai") -> Provider:
     """A provider that speaks like OpenAI's Chat Completions."""
     return Provider(
-        kind=Kind.OPENAI_CHAT, base_url=base_url, keys=keys, address=address, package=package
+        kind=WireFormat.OPENAI_CHAT, base_url=base_url, keys=keys, address=address, package=package
     )
 
 
 def _local(address: str, key: str, package: str = "openai") -> Provider:
     """A server of one's own that speaks like OpenAI's Chat Completions."""
     return Provider(
-        kind=Kind.OPENAI_CHAT,
+        kind=WireFormat.OPENAI_CHAT,
         keys=(key,),
         address=address,
         needs=(address,),
@@ -93,7 +93,7 @@ def _local(address: str, key: str, package: str = "openai") -> Provider:
     )
 
 
-def _openai(kind: Kind) -> Provider:
+def _openai(kind: WireFormat) -> Provider:
     return Provider(
         kind=kind,
         base_url="https://api.openai.com/v1",
@@ -119,7 +119,7 @@ PROVIDERS: Mapping[str, Provider] = {
         *("ALIBABA_API_KEY", "DASHSCOPE_API_KEY"),
     ),
     "anthropic": Provider(
-        kind=Kind.ANTHROPIC,
+        kind=WireFormat.ANTHROPIC,
         base_url="https://api.anthropic.com",
         keys=("ANTHROPIC_API_KEY",),
         address="ANTHROPIC_BASE_URL",
@@ -140,7 +140,7 @@ PROVIDERS: Mapping[str, Provider] = {
     "google": _by_library("google.genai", "GOOGLE_API_KEY", "GEMINI_API_KEY"),
     "google-cloud": _by_library("google.genai"),
     "groq": Provider(
-        kind=Kind.OPENAI_CHAT,
+        kind=WireFormat.OPENAI_CHAT,
         base_url="https://api.groq.com/openai/v1",
         keys=("GROQ_API_KEY",),
         package="groq",
@@ -148,7 +148,7 @@ PROVIDERS: Mapping[str, Provider] = {
     ),
     "heroku": _chat("https://us.inference.heroku.com/v1", "HEROKU_INFERENCE_KEY"),
     "huggingface": Provider(
-        kind=Kind.OPENAI_CHAT,
+        kind=WireFormat.OPENAI_CHAT,
         base_url="https://router.huggingface.co/v1",
         keys=("HF_TOKEN",),
         package="huggingface_hub",
@@ -157,13 +157,13 @@ PROVIDERS: Mapping[str, Provider] = {
     "litellm": _local("LITELLM_BASE_URL", "LITELLM_API_KEY"),
     "lmstudio": _local("LMSTUDIO_BASE_URL", "LMSTUDIO_API_KEY", package=""),
     "meta": Provider(
-        kind=Kind.OPENAI_RESPONSES,
+        kind=WireFormat.OPENAI_RESPONSES,
         base_url="https://api.meta.ai/v1",
         keys=("META_API_KEY",),
         package="openai",
     ),
     "mistral": Provider(
-        kind=Kind.OPENAI_CHAT,
+        kind=WireFormat.OPENAI_CHAT,
         base_url="https://api.mistral.ai/v1",
         keys=("MISTRAL_API_KEY",),
         package="mistralai",
@@ -174,7 +174,7 @@ PROVIDERS: Mapping[str, Provider] = {
     ),
     "nebius": _chat("https://api.studio.nebius.com/v1", "NEBIUS_API_KEY"),
     "ollama": Provider(
-        kind=Kind.OPENAI_CHAT,
+        kind=WireFormat.OPENAI_CHAT,
         base_url="http://127.0.0.1:11434/v1",
         keys=("OLLAMA_API_KEY",),
         address="OLLAMA_BASE_URL",
@@ -182,12 +182,12 @@ PROVIDERS: Mapping[str, Provider] = {
         is_open=True,
         package="openai",
     ),
-    "openai": _openai(Kind.OPENAI_RESPONSES),
-    "openai-chat": _openai(Kind.OPENAI_CHAT),
+    "openai": _openai(WireFormat.OPENAI_RESPONSES),
+    "openai-chat": _openai(WireFormat.OPENAI_CHAT),
     "openai-codex": _by_library("openai"),
-    "openai-responses": _openai(Kind.OPENAI_RESPONSES),
+    "openai-responses": _openai(WireFormat.OPENAI_RESPONSES),
     "openrouter": Provider(
-        kind=Kind.OPENAI_CHAT,
+        kind=WireFormat.OPENAI_CHAT,
         base_url="https://openrouter.ai/api/v1",
         keys=("OPENROUTER_API_KEY",),
         tells=(("OPENROUTER_APP_URL", "HTTP-Referer"), ("OPENROUTER_APP_TITLE", "X-Title")),
@@ -204,7 +204,7 @@ PROVIDERS: Mapping[str, Provider] = {
     ),
     "vllm": _local("VLLM_BASE_URL", "VLLM_API_KEY"),
     "xai": Provider(
-        kind=Kind.OPENAI_CHAT,
+        kind=WireFormat.OPENAI_CHAT,
         base_url="https://api.x.ai/v1",
         keys=("XAI_API_KEY",),
         package="xai_sdk",
@@ -221,7 +221,7 @@ class Chosen(Record):
     provider: str  # as the name begins
     model: str
     system: str
-    kind: Kind | None  # None: by the library
+    kind: WireFormat | None  # None: by the library
     base_url: str
     key: str
     proxy: Proxy | None = None  # through which it is reached
@@ -258,8 +258,12 @@ def choose(
         _refuse_missing_package(prefix, provider, field)
     key = described.key if described.key is not None else _key(prefix, provider, environ, field)
     base_url = described.base_url or _base_url(provider, environ)
-    is_told = described.key is not None or described.base_url is not None
-    if not is_told and provider.wanted and not any(environ.get(one) for one in provider.wanted):
+    is_described = described.key is not None or described.base_url is not None
+    if (
+        not is_described
+        and provider.wanted
+        and not any(environ.get(one) for one in provider.wanted)
+    ):
         wanted = " or ".join(provider.wanted)
         raise InvalidInput(field, f"{prefix!r} needs {wanted} in the environment")
     proxy = None
@@ -276,7 +280,7 @@ def choose(
         key=key,
         proxy=proxy,
         headers={
-            name: told for variable, name in provider.tells if (told := environ.get(variable))
+            name: value for variable, name in provider.tells if (value := environ.get(variable))
         },
     )
 
@@ -293,7 +297,7 @@ def refuse_bad_provider(name: str, given: ProviderSettings) -> None:
         raise InvalidInput(at, "must be named with small letters, digits, - and _, at most 40")
     known = PROVIDERS.get(name)
     if known is None and given.kind is None:
-        kinds = ", ".join(Kind)
+        kinds = ", ".join(WireFormat)
         raise InvalidInput(at, f"needs the key 'kind', one of {kinds}: it is no known provider")
     if given.via is Via.LIBRARY and (known is None or not known.package):
         raise InvalidInput(f"{at}.via", "must be 'direct': the library does not know this provider")
@@ -311,8 +315,8 @@ def refuse_bad_provider(name: str, given: ProviderSettings) -> None:
 
 def _base_url(provider: Provider, environ: Mapping[str, str]) -> str:
     """Return where a provider is: where the environment says, else where it usually is."""
-    if told := environ.get(provider.address):
-        return told
+    if elsewhere := environ.get(provider.address):
+        return elsewhere
     host = environ.get(provider.host, "").strip()
     return _of_host(host) if host else provider.base_url
 
@@ -331,8 +335,8 @@ def _of_host(host: str) -> str:
 
 def _key(prefix: str, provider: Provider, environ: Mapping[str, str], field: str) -> str:
     """Return the key that the environment holds; empty if there is none."""
-    told = (variable for variable, _ in provider.tells)
-    for variable in (*provider.keys, provider.address, *told):
+    value = (variable for variable, _ in provider.tells)
+    for variable in (*provider.keys, provider.address, *value):
         if not _is_sendable(environ.get(variable, "")):
             rule = f"{prefix!r} cannot use {variable}: it has blanks around it, or letters that no request has"  # noqa: E501
             raise InvalidInput(field, rule)

@@ -11,7 +11,7 @@ from wakeful.models.providers import Chosen
 from wakeful.models.windows import NOTHING_STATED, ModelSettings
 
 if TYPE_CHECKING:
-    from wakeful.models.library import Connection
+    from wakeful.models.library import LibraryConnection
 
 
 class Remote:
@@ -26,7 +26,7 @@ class Remote:
         self._name = name
         self._chosen = chosen  # None: as the environment says
         self._stated = stated
-        self._connection: Connection | None = None
+        self._connection: LibraryConnection | None = None
         self._loading = asyncio.Lock()  # guards the connection while it is made
 
     @property
@@ -49,7 +49,7 @@ class Remote:
         if connection is not None:
             await connection.aclose()
 
-    async def _connect(self) -> "Connection":
+    async def _connect(self) -> "LibraryConnection":
         async with self._loading:
             if self._connection is None:
                 # Seconds of work the first time: on the loop it would stop everybody.
@@ -59,6 +59,6 @@ class Remote:
             return self._connection
 
 
-def _connected(name: str, chosen: Chosen | None, stated: ModelSettings) -> "Connection":
+def _connected(name: str, chosen: Chosen | None, stated: ModelSettings) -> "LibraryConnection":
     library: Any = import_module("wakeful.models.library")
     return library.Connection(name, chosen, stated)

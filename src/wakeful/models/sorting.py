@@ -31,7 +31,7 @@ from wakeful.models.statuses import (
     UNREACHABLE,
     quoted,
     said_in,
-    told,
+    shown_text,
 )
 from wakeful.vocabulary.errors import ContextOverflow, Garbled, Permanent, Transient, WakefulError
 
@@ -79,12 +79,12 @@ def sorted_error(error: Exception, name: str, tokens: int = 0) -> WakefulError:
         return Permanent(sentence)
     if isinstance(error, UserError | ImportError):
         return unusable(error, name)
-    return Garbled(f"{name} answered with something unreadable: {told(_named(error))}")
+    return Garbled(f"{name} answered with something unreadable: {shown_text(_named(error))}")
 
 
 def unusable(error: Exception, name: str) -> Permanent:
     """Return the error for a model that cannot even be asked."""
-    return Permanent(f"{name} cannot be used: {told(str(error))}")
+    return Permanent(f"{name} cannot be used: {shown_text(str(error))}")
 
 
 def _too_long(error: ModelAPIError, tokens: int) -> TooLong | None:

@@ -79,7 +79,7 @@ class Refusal(Record):
     body: str = ""  # all of it, as text
     codes: tuple[str, ...] = ()  # names of the error that programs understand
     retry_after_s: float | None = None
-    is_told: bool = True  # by a status of HTTP
+    is_by_http: bool = True  # by a status of HTTP
 
 
 def read_refusal(status: int, body: bytes, retry_after: str | None, now: int) -> Refusal:
@@ -104,7 +104,7 @@ def refusal_within(error: Any) -> Refusal:
     known = (_STATUS_OF[code] for code in codes if code in _STATUS_OF)
     status = next((n for n in numbers if 400 <= n < 600), None) or next(known, 0)
     said = said_in({"error": error})
-    return Refusal(status=status, said=said, body=said, codes=codes, is_told=False)
+    return Refusal(status=status, said=said, body=said, codes=codes, is_by_http=False)
 
 
 def sorted_refusal(
@@ -120,7 +120,7 @@ def sorted_refusal(
         return ContextOverflow(sentence, window=long.window)
     if 300 <= status < 400:
         return Permanent(f"{name} is not at this address, which leads elsewhere ({status}).")
-    number = f" ({status})" if refusal.is_told else ""
+    number = f" ({status})" if refusal.is_by_http else ""
     sentence = f"{name} {_why(refusal)}{number}.{quote}"
     if _NO_QUOTA.intersection(refusal.codes):
         return Permanent(sentence)
@@ -164,10 +164,10 @@ def quoted(said: str, secrets: Iterable[str] = ()) -> str:
     """Return what a provider said, if it is more than a page for a browser."""
     if not said or said.lstrip().startswith("<"):
         return ""
-    return f" It said: {told(said, secrets)}"
+    return f" It said: {shown_text(said, secrets)}"
 
 
-def told(text: str, secrets: Iterable[str] = ()) -> str:
+def shown_text(text: str, secrets: Iterable[str] = ()) -> str:
     """Return one line of what somebody said; some quote the very key that they refuse."""
     hidden = Redaction((*secrets_in(os.environ), *secrets)).hide(text)
     return one_line(hidden, LONGEST_QUOTE)

@@ -55,10 +55,10 @@ class TimedModel:
                 async for piece in pieces:
                     yield piece
         except (Permanent, Transient) as error:
-            told = refusal(error, request) or error
-            if isinstance(told, ContextOverflow):
-                self._window.refused(tokens_of_request(request), told.window)
-            raise told from error.__cause__
+            refused = refusal(error, request) or error
+            if isinstance(refused, ContextOverflow):
+                self._window.refused(tokens_of_request(request), refused.window)
+            raise refused from error.__cause__
 
     async def _stream(self, request: Request) -> AsyncGenerator[Piece, None]:
         async with (

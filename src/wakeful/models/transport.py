@@ -26,8 +26,8 @@ def provider_of(name: str, chosen: Chosen | None = None) -> Provider[Any]:
     taken = signature(make).parameters
     options: dict[str, Any] = {}
     if chosen is not None:
-        told = {"api_key": chosen.key, "base_url": chosen.base_url}
-        options = {key: value for key, value in told.items() if value and key in taken}
+        chosen_options = {"api_key": chosen.key, "base_url": chosen.base_url}
+        options = {key: value for key, value in chosen_options.items() if value and key in taken}
     if takes_client(name):
         options["http_client"] = client = create_async_httpx2_client()
         client.event_hooks["response"].append(_bound)

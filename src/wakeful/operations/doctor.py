@@ -48,7 +48,7 @@ SECRET_FILES = (
 _SESSION_PAGE = SESSIONS.select("WHERE key > :after ORDER BY key LIMIT :limit")
 
 
-class Verdict(StrEnum):
+class Condition(StrEnum):
     OK = "ok"
     WARNING = "warning"
     BROKEN = "broken"
@@ -59,7 +59,7 @@ class Finding(Record):
     """What the doctor says about one thing."""
 
     subject: str
-    health: Verdict
+    health: Condition
     told: str
 
 
@@ -76,23 +76,23 @@ class Installation(Record):
     windows: Mapping[str, int | None] = {}  # of the agents' models: tokens, None if nobody knows
 
 
-def examine(patient: Installation, clock: Clock, *, fix: bool = False) -> Iterator[Finding]:
+def examine(installation: Installation, clock: Clock, *, fix: bool = False) -> Iterator[Finding]:
     """Yield one finding per subject; with `fix`, mend what can be mended without loss."""
-    yield _home(patient.home, fix=fix)
-    if not patient.home.is_dir():
+    yield _home(installation.home, fix=fix)
+    if not installation.home.is_dir():
         return
-    yield _files(patient.home, fix=fix)
-    yield _token(patient.home)
-    yield _space(patient.home)
-    if is_postgres(patient.address):
-        yield _postgres(is_running=patient.is_running)
+    yield _files(installation.home, fix=fix)
+    yield _token(installation.home)
+    yield _space(installation.home)
+    if is_postgres(installation.address):
+        yield _postgres(is_running=installation.is_running)
     else:
-        yield from _database(patient, clock)
-    yield _port(patient)
-    if patient.commands:
-        yield _commands(patient.commands)
-    if patient.windows:
-        yield _windows(patient.windows)
+        yield from _database(installation, clock)
+    yield _port(installation)
+    if installation.commands:
+        yield _commands(installation.commands)
+    if installation.windows:
+        yield _windows(installation.windows)
 
 
 def _home(home: Path, *, fix: bool) -> Finding:
@@ -139,14 +139,14 @@ def _token(home: Path) -> Finding:
 
 def _space(home: Path) -> Finding:
     free = shutil.disk_usage(home).free
-    told = f"{free // (1024 * 1024)} MiB free"
+    free_space = f"{free // (1024 * 1024)} MiB free"
     if free < NO_SPACE:
-        return _broken("disk", f"{told}; make room, or nothing can be accepted")
-    return _warning("disk", told) if free < LITTLE_SPACE else _ok("disk", told)
+        return _broken("disk", f"{free_space}; make room, or nothing can be accepted")
+    return _warning("disk", free_space) if free < LITTLE_SPACE else _ok("disk", free_space)
 
 
-def _database(patient: Installation, clock: Clock) -> Iterator[Finding]:
-    database = patient.database
+def _database(installation: Installation, clock: Clock) -> Iterator[Finding]:
+    database = installation.database
     if not database.exists():
         yield _clock(clock, None)
         yield _ok("database", "none yet; the first `wakeful up` creates it")
@@ -167,7 +167,7 @@ def _database(patient: Installation, clock: Clock) -> Iterator[Finding]:
     yield _sqlite(facts.sqlite)
     yield _log(beside(database, "-wal"))
     yield _sessions(facts.unreadable)
-    if patient.is_running:
+    if installation.is_running:
         yield _timers(facts.next_timer_at, clock)
 
 
@@ -248,10 +248,10 @@ def _sqlite(version: str) -> Finding:
 
 def _log(wal: Path) -> Finding:
     size = wal.stat().st_size if wal.exists() else 0
-    told = f"{size // 1024} KiB of write-ahead log"
+    size_text = f"{size // 1024} KiB of write-ahead log"
     if size > LARGE_LOG:
-        return _warning("log", f"{told}: a long reader may keep it from being copied back")
-    return _ok("log", told)
+        return _warning("log", f"{size_text}: a long reader may keep it from being copied back")
+    return _ok("log", size_text)
 
 
 def _commands(commands: Mapping[str, str]) -> Finding:
@@ -273,11 +273,11 @@ def _windows(windows: Mapping[str, int | None]) -> Finding:
     return _warning("models", f"{assumed}; say how many it reads at once: {keys}")
 
 
-def _port(patient: Installation) -> Finding:
-    where = f"{patient.host}:{patient.port}"
-    if patient.is_running:
+def _port(installation: Installation) -> Finding:
+    where = f"{installation.host}:{installation.port}"
+    if installation.is_running:
         return _ok("server", "running")
-    if patient.port and not _can_listen(patient.host, patient.port):
+    if installation.port and not _can_listen(installation.host, installation.port):
         return _broken("server", f"{where} is taken by another program; choose another port")
     return _ok("server", f"not running; {where} is free")
 
@@ -299,9 +299,9 @@ def _mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def _finding(health: Verdict) -> Callable[[str, str], Finding]:
-    return lambda subject, told: Finding(subject=subject, health=health, told=told)
+def _finding(health: Condition) -> Callable[[str, str], Finding]:
+    return lambda subject, sentence: Finding(subject=subject, health=health, told=sentence)
 
 
-_ok, _warning = _finding(Verdict.OK), _finding(Verdict.WARNING)
-_broken, _fixed = _finding(Verdict.BROKEN), _finding(Verdict.FIXED)
+_ok, _warning = _finding(Condition.OK), _finding(Condition.WARNING)
+_broken, _fixed = _finding(Condition.BROKEN), _finding(Condition.FIXED)

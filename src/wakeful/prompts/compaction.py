@@ -84,8 +84,8 @@ def question(
     No message takes more than `longest` characters of it, and all together about `most`.
     """
     begun = _written(turn, longest, most // 2) if turn else ""
-    told = _written(compacted, longest, most - len(begun))
-    parts = [f"<conversation>\n{told}\n</conversation>"]
+    conversation = _written(compacted, longest, most - len(begun))
+    parts = [f"<conversation>\n{conversation}\n</conversation>"]
     if turn:
         parts.append(f"<turn>\n{begun}\n</turn>")
     if previous is not None:

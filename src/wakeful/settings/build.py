@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from os.path import expanduser
 from pathlib import Path
-from typing import Protocol
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -17,15 +16,15 @@ from wakeful.doors.http.forwarding import trusted_network
 from wakeful.intake.bindings import Bindings
 from wakeful.models.catalog import find
 from wakeful.models.providers import (
-    Kind,
     Providers,
     ProviderSettings,
+    WireFormat,
     refuse_bad_provider,
     refuse_unknown,
 )
 from wakeful.settings.file import AgentSettings, ServerSettings, SettingsFile
-from wakeful.settings.own_tools import OwnTools
-from wakeful.settings.purpose import Purpose
+from wakeful.settings.own_tools import Complaints, OwnTools
+from wakeful.settings.purpose import SettingsPurpose
 from wakeful.settings.settings import OutboundSettings, Settings, refuse_bad_outbound
 from wakeful.store.opening import is_postgres
 from wakeful.tools.builtin import default_tools, optional_tools
@@ -39,15 +38,9 @@ from wakeful.workspace import refuse_around
 MAIN = "main"  # always there
 LARGEST_SECRET = 64 * 1024
 READ_APART = ("database", "timezone", "outbound", "mcp_servers", "providers")
-ANYBODY = ProviderSettings(kind=Kind.OPENAI_CHAT, base_url="http://127.0.0.1", key="k")
+ANYBODY = ProviderSettings(kind=WireFormat.OPENAI_CHAT, base_url="http://127.0.0.1", key="k")
 
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,252})?|\[[0-9A-Fa-f:.]+\]")
-
-
-class Complaints(Protocol):
-    """Whoever notes that a key breaks a rule."""
-
-    def complain(self, path: str, rule: str) -> object: ...
 
 
 def build_settings(
@@ -88,7 +81,7 @@ class AgentBuilder:
 
     home: Path
     folder: Path  # of the settings file
-    purpose: Purpose
+    purpose: SettingsPurpose
     own: OwnTools
     providers: Providers
     reading: Complaints
@@ -226,8 +219,8 @@ def build_providers(
         key = _or_from_file(at, given.key or "", given.key_file, "", folder, reading)
         if key is None:
             continue
-        is_told = given.key is not None or given.key_file is not None
-        one = msgspec.structs.replace(given, key=key if is_told else None, key_file=None)
+        has_key = given.key is not None or given.key_file is not None
+        one = msgspec.structs.replace(given, key=key if has_key else None, key_file=None)
         try:
             refuse_bad_provider(name, one)
             found[name] = one

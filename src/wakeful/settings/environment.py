@@ -72,9 +72,9 @@ def _refuse_open(file: Path, found: os.stat_result) -> None:
     if found.st_uid != os.getuid():
         raise _bad(file, "belongs to another user; whoever runs this must own it")
     if mode := stat.S_IMODE(found.st_mode) & 0o077:
-        told = stat.S_IMODE(found.st_mode)
+        mode = stat.S_IMODE(found.st_mode)
         what = "read" if mode & 0o055 else "change"
-        raise _bad(file, f"others can {what} it ({told:04o}); close it with `chmod 600 {file}`")
+        raise _bad(file, f"others can {what} it ({mode:04o}); close it with `chmod 600 {file}`")
 
 
 def _bad(file: Path, rule: str, line: int | None = None) -> BadSettings:

@@ -24,7 +24,7 @@ from wakeful.settings.keys import out_of_bounds
 from wakeful.settings.own_tools import NO_TOOLS, OwnTools, load_tools
 from wakeful.settings.places import file_of, home_of
 from wakeful.settings.problems import BadSettings, SettingsProblem
-from wakeful.settings.purpose import Purpose
+from wakeful.settings.purpose import SettingsPurpose
 from wakeful.settings.reading import Reading
 from wakeful.settings.settings import OutboundSettings, Settings
 from wakeful.tools.mcp.options import McpServerSettings
@@ -61,7 +61,7 @@ class Reloaded(Record):
 def load(
     path: Path | None = None,
     environ: Mapping[str, str] | None = None,
-    purpose: Purpose = Purpose.SERVE,
+    purpose: SettingsPurpose = SettingsPurpose.SERVE,
 ) -> Loaded:
     """Load `path`, or the file the environment names, or the one at home if there is one.
 
@@ -78,7 +78,7 @@ def load_text(
     content: str | None,
     file: Path,
     environ: Mapping[str, str],
-    purpose: Purpose = Purpose.SERVE,
+    purpose: SettingsPurpose = SettingsPurpose.SERVE,
 ) -> Loaded:
     """Load the text of a settings file, None if there is no file."""
     place, home = str(file), home_of(environ)

@@ -3,7 +3,7 @@
 from enum import IntEnum
 
 
-class Purpose(IntEnum):
+class SettingsPurpose(IntEnum):
     """Each asks for more than the one before it."""
 
     LOOK = 1  # a verb that only wants to know where things are
@@ -12,8 +12,8 @@ class Purpose(IntEnum):
 
     @property
     def needs_secrets(self) -> bool:
-        return self is Purpose.SERVE
+        return self is SettingsPurpose.SERVE
 
     @property
     def loads_tools(self) -> bool:
-        return self >= Purpose.CHECK
+        return self >= SettingsPurpose.CHECK

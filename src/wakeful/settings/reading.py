@@ -156,8 +156,8 @@ class Reading:
         fitting = (_converted(said, tag, kind) for kind in kinds)
         value = next((value for value in fitting if value is not _NOTHING), _NOTHING)
         if value is _NOTHING:
-            told = _WORDS[tag] if is_hidden else f"{_WORDS[tag]} {said[:60]!r}"
-            return self.complain(path, f"must be {wanted}, not {told}")
+            found = _WORDS[tag] if is_hidden else f"{_WORDS[tag]} {said[:60]!r}"
+            return self.complain(path, f"must be {wanted}, not {found}")
         if (rule := out_of_bounds(path, value)) is not None:
             return self.complain(path, rule)
         return value

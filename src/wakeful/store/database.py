@@ -23,7 +23,7 @@ Out = TypeVar("Out")
 
 READ_TIMEOUT_S = 5.0  # a read that takes longer is interrupted
 GROUP_LIMIT = 1000  # callers that share one commit
-PATIENT_LIMIT = 40  # rows of patient verbs that share one: some 10 to 20 ms
+YIELDING_LIMIT = 40  # rows of verbs that yield that share one: some 10 to 20 ms
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +104,7 @@ class Verb(Generic[In, Out]):
     run: Callable[[Tx, Sequence[In]], Sequence[Out]]
     locks: Callable[[In], Iterable[Lock]] = lambda _: ()
     rank: int = 0  # gathered verbs run in this order; the bus head is last
-    is_patient: bool = False  # there may be thousands of rows: some share a commit, others go first
+    yields: bool = False  # there may be thousands of rows: some share a commit, others go first
 
 
 class Store(Protocol):

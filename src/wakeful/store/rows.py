@@ -30,7 +30,7 @@ _json = msgspec.json.Encoder()
 
 _UNREADABLE = (KeyError, TypeError, msgspec.MsgspecError)  # raised by how a value comes back
 
-MOST_TOLD = 1000  # rows of a table that the log names as left out, once each
+MOST_LOGGED = 1000  # rows of a table that the log names as left out, once each
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class RowTable(Generic[S]):
         self._is_positional = row.__match_args__ == self.fields
         self._to_db: list[tuple[str, Convert]] = []
         self._from_db: list[tuple[int, Convert]] = []
-        self._told: set[object] = set()  # which rows the log has named as left out
+        self._logged: set[object] = set()  # which rows the log has named as left out
         for position, field in enumerate(fields):
             if (pair := _conversion(field.type)) is not None:
                 self._to_db.append((field.name, pair[0]))
@@ -92,8 +92,8 @@ class RowTable(Generic[S]):
             try:
                 found.append(self.read(db_row))
             except UnreadableRow as error:
-                if len(self._told) < MOST_TOLD and db_row[0] not in self._told:
-                    self._told.add(db_row[0])
+                if len(self._logged) < MOST_LOGGED and db_row[0] not in self._logged:
+                    self._logged.add(db_row[0])
                     log.warning("left out: %s", error)
         return found
 

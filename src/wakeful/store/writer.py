@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from wakeful.store.backend import Backend
-from wakeful.store.database import GROUP_LIMIT, PATIENT_LIMIT, Row
+from wakeful.store.database import GROUP_LIMIT, YIELDING_LIMIT, Row
 from wakeful.store.group import GroupOutcome, WriteCall, rejected, settle
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import Overloaded, StoreDamaged, StoreFailed, StoreRefused
@@ -69,7 +69,7 @@ class Writer:
         self._fail = fail
         self._loop = asyncio.get_running_loop()
         self._calls: deque[WriteCall | ReadCall] = deque()
-        self._patient: deque[WriteCall] = deque()  # of verbs that let others go first
+        self._yielding: deque[WriteCall] = deque()  # of verbs that let others go first
         self._has_let_go = False  # the last group was one of others alone, while these waited
         self._is_gathering = False  # for the event loop alone
         self._is_due = False  # what gathered may be written; lowered by whoever writes it
@@ -97,8 +97,8 @@ class Writer:
             raise StoreRefused("the store is closed")
         if self._waiting() >= WAITING_LIMIT:
             raise Overloaded(f"{WAITING_LIMIT} writes are waiting", retry_after_s=1.0)
-        if isinstance(call, WriteCall) and call.verb is not None and call.verb.is_patient:
-            self._patient.append(call)
+        if isinstance(call, WriteCall) and call.verb is not None and call.verb.yields:
+            self._yielding.append(call)
         else:
             self._calls.append(call)
         if not self._is_gathering and not self._is_due:
@@ -122,7 +122,7 @@ class Writer:
             self._tell(self._fail)
 
     def _waiting(self) -> int:
-        return len(self._calls) + len(self._patient)
+        return len(self._calls) + len(self._yielding)
 
     def _gather(self, seen: int, until: float) -> None:
         """Let the thread begin unless this round of the event loop brought more calls."""
@@ -193,8 +193,8 @@ class Writer:
                 group.append(call)
             else:
                 reads.append(call)
-        group += self._patient_part(is_alone=not group)
-        if len(group) >= GROUP_LIMIT or self._patient:
+        group += self._yielding_part(is_alone=not group)
+        if len(group) >= GROUP_LIMIT or self._yielding:
             self._is_due = True
         if not group:
             return reads
@@ -213,12 +213,12 @@ class Writer:
             self._tell(self._deliver, rejected(group, failure))
         return reads
 
-    def _patient_part(self, *, is_alone: bool) -> list[WriteCall]:
-        """Return what patient calls join this group: a few, in every other group of others."""
-        is_let_go = bool(self._patient) and not is_alone and not self._has_let_go
+    def _yielding_part(self, *, is_alone: bool) -> list[WriteCall]:
+        """Return which of those that yield join this group: a few, in every other group of others."""
+        is_let_go = bool(self._yielding) and not is_alone and not self._has_let_go
         self._has_let_go = is_let_go
-        count = 0 if is_let_go else min(len(self._patient), PATIENT_LIMIT)
-        return [self._patient.popleft() for _ in range(count)]
+        count = 0 if is_let_go else min(len(self._yielding), YIELDING_LIMIT)
+        return [self._yielding.popleft() for _ in range(count)]
 
     def _run_reads(self, backend: Backend, reads: Iterable[ReadCall]) -> None:
         for call in reads:

@@ -37,9 +37,9 @@ def in_memory(
     doors: dict[str, Door] | None = None,
 ) -> Runtime:
     """Return a runtime on a database in memory with one agent, `main`, and a scripted model."""
-    voice = model if isinstance(model, Model) else Scripted(model)
+    answering = model if isinstance(model, Model) else Scripted(model)
     return Runtime(
-        agents=[Agent(model=voice, tools=tools)], settings=settings, clock=clock, doors=doors
+        agents=[Agent(model=answering, tools=tools)], settings=settings, clock=clock, doors=doors
     )
 
 

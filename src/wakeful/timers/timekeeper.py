@@ -77,7 +77,7 @@ class Timekeeper:
         self._clock = clock
         self._kinds = kinds
         self._verb: Verb[Due[Any], bool] = Verb(
-            "fire", self._fire, locks=lambda due: locks(due.timer), is_patient=True
+            "fire", self._fire, locks=lambda due: locks(due.timer), yields=True
         )
         self._changed = asyncio.Event()
         self._asleep_until: int | None = None  # None: it is looking

@@ -29,7 +29,7 @@ TIMER_KIND = "sleep"
 LOOK_AGAIN_MS = 300_000  # after a wake that may not be, and that nobody can say when it may be
 
 # What outsiders are told of a sleep that begins.
-_TOLD = frozenset(Sleep.__struct_fields__) - {"trust", "cause_id", "wake_id", "woken_by"}
+_SHOWN = frozenset(Sleep.__struct_fields__) - {"trust", "cause_id", "wake_id", "woken_by"}
 _payloads = msgspec.json.Decoder(dict[str, str])
 
 File = Callable[[Tx, Sequence[Draft]], list[Receipt]]
@@ -75,8 +75,8 @@ class Sleeping:
             # What waits for the end of a sleep goes on waiting, for this one's.
             sleep = replace(sleep, buffered=before.buffered, dropped=before.dropped)
         self._keep(tx, [sleep])
-        told = {name: value for name, value in asdict(sleep).items() if name in _TOLD}
-        event = Event(kind="sleep.entered", session_key=sleep.session_key, data={**told, "by": by})
+        shown = {name: value for name, value in asdict(sleep).items() if name in _SHOWN}
+        event = Event(kind="sleep.entered", session_key=sleep.session_key, data={**shown, "by": by})
         self._bus.publish(tx, event)
         self._on_entered(tx, sleep)
 

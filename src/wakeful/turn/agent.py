@@ -99,9 +99,9 @@ class ReadyAgent:
         self.config = replace(agent.config, cache_edges_ms=cache_edges(model))
         self.workspace = agent.workspace
         self.shared_files = agent.shared_files
-        self._told = system_prompt(agent.id, agent.instructions, is_proactive=is_proactive)
+        self._introduction = system_prompt(agent.id, agent.instructions, is_proactive=is_proactive)
         self._files = None if agent.workspace is None else PromptFiles(agent.workspace)
-        self._described = "\n".join((self._told, *toolbox.all(), *agent.mcp))
+        self._described = "\n".join((self._introduction, *toolbox.all(), *agent.mcp))
         self.config_hash = _hash(model.name, self._described)
 
     def speaking(self, model: Model, thinking: ThinkingLevel | None) -> Self:
@@ -130,7 +130,7 @@ class ReadyAgent:
         """
         shared = None if trust is Trust.OPERATOR else self.shared_files
         said = "" if self._files is None else await asyncio.to_thread(self._files.read, shared)
-        return f"{self._told}\n\n{said}" if said else self._told
+        return f"{self._introduction}\n\n{said}" if said else self._introduction
 
 
 def _is_writable(folder: Path) -> bool:

@@ -55,8 +55,8 @@ class ModelAsker:
         if attempt.system is None or attempt.system[0] is not turn.trust:
             flush = agent.config.compaction.memory_flush
             more = flush.system_prompt if is_flush(turn) else ""
-            told = "\n\n".join(filter(None, (await agent.system(turn.trust), more)))
-            attempt.system = turn.trust, told
+            prompt = "\n\n".join(filter(None, (await agent.system(turn.trust), more)))
+            attempt.system = turn.trust, prompt
             attempt.can_remember = await agent.can_remember()
         messages, contents = await self._shown(attempt)
         request = Request(

@@ -13,7 +13,7 @@ from wakeful.tools.tool import Effect, LedgerContext, Tool, ToolResult
 from wakeful.turn.attempt import CallOutcome
 from wakeful.turn.commit import TurnCommit
 from wakeful.turns import tool_calls, turns
-from wakeful.turns.tool_calls import Call, CallState, call_key, output_id
+from wakeful.turns.tool_calls import CallState, RecordedCall, call_key, output_id
 from wakeful.turns.turns import Phase, Turn
 from wakeful.vocabulary.entry import ToolBody
 from wakeful.vocabulary.errors import InvalidInput, StoreFailed, Transient
@@ -172,9 +172,9 @@ def _write(commit: TurnCommit, outcome: CallOutcome) -> None:
     commit.publish("turn.tool", call_id=call.id, name=call.name, phase=outcome.state.value)
 
 
-def _row(commit: TurnCommit, call: ToolCall) -> Call:
+def _row(commit: TurnCommit, call: ToolCall) -> RecordedCall:
     tool = _tool(commit, call)
-    return Call(
+    return RecordedCall(
         turn_id=commit.turn.id,
         step=commit.turn.step,
         call_id=call.id,

@@ -147,8 +147,8 @@ def skipped(commit: TurnCommit, purpose: Purpose, fixed_part: str = "") -> Next:
     if turn.interrupt is not Interrupt.NONE:
         return end_interrupted(commit)
     keep = commit.agent.config.compaction.keep_recent_tokens
-    told = (NOTHING if turn.step == 1 else NO_SHORTER).format(tokens=commit.tokens(), keep=keep)
-    return end(commit, End(state=TurnState.DONE, reply=_told(turn, told)))
+    sentence = (NOTHING if turn.step == 1 else NO_SHORTER).format(tokens=commit.tokens(), keep=keep)
+    return end(commit, End(state=TurnState.DONE, reply=_reply_to_asker(turn, sentence)))
 
 
 def refused(commit: TurnCommit, refusal: str, fixed_part: str = "") -> Next:
@@ -163,19 +163,19 @@ def refused(commit: TurnCommit, refusal: str, fixed_part: str = "") -> Next:
     return next_step(commit, lambda commit, step: compact(commit, step, Purpose.RESCUE))
 
 
-def _go_on(commit: TurnCommit, told: str) -> Next:
+def _go_on(commit: TurnCommit, sentence: str) -> Next:
     turn = commit.turn
     is_enough = not is_crowded(commit.agent, commit.session, commit.tokens())
     if is_compaction(turn) and is_enough and turn.interrupt is Interrupt.NONE:
-        return end(commit, End(state=TurnState.DONE, reply=_told(turn, told)))
+        return end(commit, End(state=TurnState.DONE, reply=_reply_to_asker(turn, sentence)))
     return next_step(commit, ask_or_compact)
 
 
-def _told(turn: Turn, sentence: str) -> str | None:
+def _reply_to_asker(turn: Turn, sentence: str) -> str | None:
     """Return what is said at the end; nobody waits for what the runtime does by itself."""
     return None if is_unheard(turn) else sentence
 
 
 def _ended(commit: TurnCommit, kind: str, sentence: str) -> Next:
-    reply = _told(commit.turn, sentence)
+    reply = _reply_to_asker(commit.turn, sentence)
     return end(commit, End(state=TurnState.FAILED, reply=reply, error_kind=kind, error=sentence))

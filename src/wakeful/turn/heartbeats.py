@@ -32,10 +32,10 @@ def _answered(commit: TurnCommit, how: End) -> End:
         reason = answer.reason or ACKNOWLEDGED
         return replace(how, reply=None, reason=reason if is_done else how.reason)
     sessions.note_heartbeat(commit.tx, commit.session.key, answer.text, now)
-    told = answer.text
+    text = answer.text
     if is_done and rules.include_reasoning:
-        told = _with_reasoning(told, commit.step.thought)
-    return replace(how, reply=told)
+        text = _with_reasoning(text, commit.step.thought)
+    return replace(how, reply=text)
 
 
 def _with_reasoning(text: str, thought: str) -> str:

@@ -105,8 +105,8 @@ def ask(commit: TurnCommit, step: int) -> Ask:
 def ask_without(commit: TurnCommit, refused: Sequence[KeptAttachment], sentence: str) -> Next:
     """Note that the provider did not take what is attached, and ask again without it."""
     asks.failed(commit.tx, commit.turn.id, commit.turn.step, sentence)
-    told = notes.refused(refused, sentence)
-    body = NoteBody(topic="refused", text=told, refused=tuple(one.hash for one in refused))
+    text = notes.refused(refused, sentence)
+    body = NoteBody(topic="refused", text=text, refused=tuple(one.hash for one in refused))
     commit.add(body, kind=EntryKind.CUSTOM_MESSAGE)
     return next_step(commit, ask)
 

@@ -65,8 +65,8 @@ def rescues(tx: Tx, turn_id: str) -> int:
 
 def answered(tx: Tx, turn_id: str, step: int, usage: Usage, failures: Sequence[str] = ()) -> None:
     """Note an answer, and what kept others from giving it who should have been first."""
-    told = encode_message(usage).decode()
-    _settle(tx, turn_id, step, "answered", usage=told, error=" ".join(failures) or None)
+    encoded = encode_message(usage).decode()
+    _settle(tx, turn_id, step, "answered", usage=encoded, error=" ".join(failures) or None)
 
 
 def failed(tx: Tx, turn_id: str, step: int, error: str) -> None:

@@ -16,7 +16,7 @@ class CallState(StrEnum):
     SKIPPED = "skipped"  # it never began
 
 
-class Call(Record):
+class RecordedCall(Record):
     """One call of a tool, as the ledger keeps it."""
 
     turn_id: str
@@ -34,7 +34,7 @@ class Call(Record):
     ends_turn: bool = False
 
 
-CALLS = RowTable("tool_calls", Call)
+CALLS = RowTable("tool_calls", RecordedCall)
 
 
 def call_key(turn_id: str, step: int, call_id: str) -> str:
@@ -47,7 +47,7 @@ def output_id(turn_id: str, step: int, position: int) -> str:
     return f"{turn_id}.{step}.{position}"
 
 
-def add(tx: Tx, calls: Sequence[Call]) -> None:
+def add(tx: Tx, calls: Sequence[RecordedCall]) -> None:
     """Write calls down before they run (or, settled, together with their results).
 
     An intent that an earlier attempt left behind is taken over by the attempt that repeats it.
@@ -58,7 +58,7 @@ def add(tx: Tx, calls: Sequence[Call]) -> None:
     )
 
 
-def of_step(tx: Tx, turn_id: str, step: int) -> dict[str, Call]:
+def of_step(tx: Tx, turn_id: str, step: int) -> dict[str, RecordedCall]:
     rows = tx.all(
         CALLS.select("WHERE turn_id = :turn_id AND step = :step"),
         turn_id=turn_id,

@@ -7,7 +7,7 @@ from typing import Any, cast
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 DEEPEST_JSON = 64
 LONGEST_INDEXED = 1024  # bytes; an index entry of PostgreSQL, of two names or so, holds 2.7 kB
-LONGEST_TOLD = 1000  # characters kept of what an error says
+LONGEST_ERROR = 1000  # characters kept of what an error says
 LEFT_OUT = "characters left out …]"  # ends the note that stands where a text was cut
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -45,7 +45,7 @@ def unsteering(text: str) -> str:
 
 def error_text(error: BaseException) -> str:
     """Return what an error says, as text that can be stored and is not too long."""
-    return clean(str(error))[:LONGEST_TOLD]
+    return clean(str(error))[:LONGEST_ERROR]
 
 
 def is_plain(text: str) -> bool:

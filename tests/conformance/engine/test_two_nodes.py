@@ -145,7 +145,7 @@ async def test_one_key_on_both_nodes_is_one_stimulus(nodes: tuple[Node, Node]):
     assert len(await column(nodes[0], "SELECT id FROM stimuli")) == ROUNDS
 
 
-async def test_keys_in_opposite_order_never_embrace(nodes: tuple[Node, Node]):
+async def test_keys_in_opposite_order_never_deadlock(nodes: tuple[Node, Node]):
     keys = [f"k{n}" for n in range(20)]
     for _ in range(3):
         await asyncio.gather(

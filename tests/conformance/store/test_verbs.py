@@ -14,7 +14,7 @@ from tests.conformance.store.tables import (
     names_of,
     together,
 )
-from wakeful.store.database import PATIENT_LIMIT, Lock, Store, Tx, Verb
+from wakeful.store.database import YIELDING_LIMIT, Lock, Store, Tx, Verb
 from wakeful.vocabulary.errors import Invariant
 
 
@@ -36,26 +36,28 @@ async def test_rows_of_many_callers_run_as_one_set(store: Store) -> None:
     assert log == ["verb a b c"]
 
 
-async def test_rows_of_a_patient_verb_let_others_go_first_and_are_all_done(store: Store) -> None:
+async def test_rows_of_a_verb_that_yields_let_others_go_first_and_are_all_done(
+    store: Store,
+) -> None:
     log: list[str] = []
     sizes: list[int] = []
 
     def run(tx: Tx, rows: Sequence[int]) -> Sequence[int]:
-        tx.after_commit(lambda: (log.append("patient"), sizes.append(len(rows))))
+        tx.after_commit(lambda: (log.append("yields"), sizes.append(len(rows))))
         return rows
 
     def speak(tx: Tx) -> None:
         tx.after_commit(lambda: log.append("other"))
 
-    verb = Verb("patient", run, is_patient=True)
-    numbers = [*range(3 * PATIENT_LIMIT)]
+    verb = Verb("yields", run, yields=True)
+    numbers = [*range(3 * YIELDING_LIMIT)]
     results = await together(
         store, *(store.batch(verb, number) for number in numbers), store.transact(speak)
     )
 
     assert results[:-1] == numbers
-    assert log == ["other", "patient", "patient", "patient"]
-    assert sizes == [PATIENT_LIMIT] * 3
+    assert log == ["other", "yields", "yields", "yields"]
+    assert sizes == [YIELDING_LIMIT] * 3
 
 
 async def test_each_caller_gets_the_result_of_its_own_row(store: Store) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from wakeful.cli.local_models import found_voices, local_voice
+from wakeful.cli.local_models import found_models, local_model
 from wakeful.settings.load import load_text
 from wakeful.vocabulary.clock import ManualClock, SystemClock
 
@@ -35,7 +35,7 @@ async def answering(body: bytes | None) -> AsyncGenerator[str, None]:
 async def test_a_local_model_is_told_with_the_line_that_uses_it(tmp_path: Path):
     loaded = load_text(None, tmp_path / "wakeful.yaml", {"WAKEFUL_HOME": str(tmp_path)})
     async with answering(LISTED) as url:
-        told = await local_voice(loaded, {}, SystemClock(), url)
+        told = await local_model(loaded, {}, SystemClock(), url)
 
     assert told is not None
     assert told.startswith(f"{url} answers: ")
@@ -46,7 +46,7 @@ async def test_a_local_model_is_told_with_the_line_that_uses_it(tmp_path: Path):
 async def test_whatever_else_answers_there_is_no_model(tmp_path: Path, body: bytes):
     loaded = load_text(None, tmp_path / "wakeful.yaml", {"WAKEFUL_HOME": str(tmp_path)})
     async with answering(body) as url:
-        assert await local_voice(loaded, {}, SystemClock(), url) is None
+        assert await local_model(loaded, {}, SystemClock(), url) is None
 
 
 async def test_nobody_there_is_no_model(tmp_path: Path):
@@ -54,14 +54,14 @@ async def test_nobody_there_is_no_model(tmp_path: Path):
     async with answering(b"") as url:
         pass
 
-    assert await local_voice(loaded, {}, SystemClock(), url) is None
+    assert await local_model(loaded, {}, SystemClock(), url) is None
 
 
 async def test_who_does_not_answer_is_given_up(tmp_path: Path):
     clock = ManualClock()
     loaded = load_text(None, tmp_path / "wakeful.yaml", {"WAKEFUL_HOME": str(tmp_path)})
     async with answering(None) as url, asyncio.TaskGroup() as group:
-        looking = group.create_task(local_voice(loaded, {}, clock, url))
+        looking = group.create_task(local_model(loaded, {}, clock, url))
         while not looking.done():
             clock.advance(1)
             await asyncio.sleep(0)
@@ -78,5 +78,5 @@ def test_nothing_is_told_to_whoever_has_a_model_of_their_own(
     demo = load_text("agents: {main: {model: demo}}", file, environ)
     own = load_text('agents: {main: {model: "openai:gpt-5-mini"}}', file, environ)
 
-    assert len(found_voices(demo, environ)) == 1
-    assert found_voices(own, environ) == ()
+    assert len(found_models(demo, environ)) == 1
+    assert found_models(own, environ) == ()

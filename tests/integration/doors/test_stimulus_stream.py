@@ -7,7 +7,7 @@ import pytest
 from wakeful.access.principal import Principal
 from wakeful.doors import stimulus_stream
 from wakeful.doors.messaging import Message
-from wakeful.doors.stimulus_stream import Delta, ModelWaits, Told, ToolPhase
+from wakeful.doors.stimulus_stream import ModelWaits, StoryDelta, StoryItem, ToolPhase
 from wakeful.models.scripted import Pause, call, says
 from wakeful.runtime import Runtime
 from wakeful.testing.kit import Scripted, in_memory
@@ -19,7 +19,7 @@ from wakeful.vocabulary.stimulus import Outcome, Receipt, State, Stimulus
 OPERATOR = Principal.operator()
 
 
-async def story(runtime: Runtime, text: str) -> list[Told]:
+async def story(runtime: Runtime, text: str) -> list[StoryItem]:
     message = Message(text=text)
     async with aclosing(
         await stimulus_stream.send(runtime.services, OPERATOR, "main", message)
@@ -36,7 +36,7 @@ async def test_it_begins_with_the_receipt_and_ends_with_the_turn():
     assert end.reply == "it is late"
     tools = [told.phase for told in between if isinstance(told, ToolPhase)]
     assert tools == ["started", "done"]
-    words = "".join(told.text for told in between if isinstance(told, Delta))
+    words = "".join(told.text for told in between if isinstance(told, StoryDelta))
     assert words == "let me seeit is late"
 
 

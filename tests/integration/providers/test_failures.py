@@ -20,7 +20,7 @@ from tests.integration.providers.scenes import (
     talking,
 )
 from tests.patience import patience
-from wakeful.models.library import Connection
+from wakeful.models.library import LibraryConnection
 from wakeful.models.model import Request
 from wakeful.models.refusals import LONG_REQUEST, SENTENCES
 from wakeful.models.remote import Remote
@@ -465,7 +465,7 @@ def test_getting_ready_to_ask_is_not_logged_as_an_answer(
 ):
     caplog.set_level(logging.DEBUG, "httpx2")
 
-    Connection(CHAT)
+    LibraryConnection(CHAT)
 
     assert caplog.text == ""
 

@@ -8,7 +8,7 @@ import pytest
 from wakeful.models.catalog import find
 from wakeful.models.direct import DirectModel
 from wakeful.models.model import Request
-from wakeful.models.providers import Kind, ProviderSettings, Via
+from wakeful.models.providers import ProviderSettings, Via, WireFormat
 from wakeful.models.remote import Remote
 from wakeful.vocabulary.errors import WakefulError
 from wakeful.vocabulary.message import UserMessage
@@ -83,7 +83,9 @@ async def test_a_likeness_of_anthropic_is_spoken_to_in_the_version_that_all_of_t
 ):
     place = f"http://127.0.0.1:{gate.port}"
 
-    head = await head_of(gate, "mine:m", ProviderSettings(kind=Kind.ANTHROPIC, base_url=place))
+    head = await head_of(
+        gate, "mine:m", ProviderSettings(kind=WireFormat.ANTHROPIC, base_url=place)
+    )
 
     assert head["anthropic-version"] == "2023-06-01"
     assert "x-api-key" not in head

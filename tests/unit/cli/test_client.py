@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from wakeful.cli.client import Frame, ServerClient, answered, frames, segment
+from wakeful.cli.client import ServerClient, SseFrame, answered, frames, segment
 from wakeful.cli.exits import CommandFailed, ExitCode, Misused, Unreachable, code_of
 from wakeful.vocabulary.errors import InvalidInput, NotFound, StoreBusy, StoreDamaged
 
@@ -75,8 +75,8 @@ def test_a_stream_is_read_frame_by_frame():
     )
 
     assert list(frames(told.splitlines(keepends=True))) == [
-        Frame(id="ep_1-1", kind="turn.started", data={"a": 1}),
-        Frame(id="", kind="turn.delta", data={}),
+        SseFrame(id="ep_1-1", kind="turn.started", data={"a": 1}),
+        SseFrame(id="", kind="turn.delta", data={}),
     ]
 
 

@@ -3,7 +3,7 @@
 import logging
 from datetime import datetime
 
-from wakeful.cli.logs import LogLine, told
+from wakeful.cli.logs import LogLine, parsed
 from wakeful.telemetry.log import Redacting
 from wakeful.telemetry.redaction import Redaction
 
@@ -13,8 +13,8 @@ def test_a_line_of_the_log_is_told_part_by_part() -> None:
 
     first, second = Redacting(Redaction()).format(record).splitlines()
 
-    line = told(first)
+    line = parsed(first)
     assert (line.level, line.name, line.text) == ("warning", "wakeful.x", "a: b")
     assert line.at is not None
     assert datetime.fromisoformat(line.at).utcoffset() is not None
-    assert told(second) == LogLine(text="  more")
+    assert parsed(second) == LogLine(text="  more")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from wakeful.cli.client import Frame
+from wakeful.cli.client import SseFrame
 from wakeful.cli.live_chat import rendered
 from wakeful.cli.output import safe_lines
 from wakeful.cli.session_names import session_named
@@ -12,7 +12,7 @@ from wakeful.cli.story import Story, whole_blocks
 
 
 def told(story: Story, kind: str, **data: Any) -> list[str]:
-    return [piece.text for piece in story.take(Frame(id="", kind=kind, data=data))]
+    return [piece.text for piece in story.take(SseFrame(id="", kind=kind, data=data))]
 
 
 def story() -> Story:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wakeful.doors.http.forwarding import TOLD_SCHEME, Proxies
+from wakeful.doors.http.forwarding import FORWARDED_SCHEME, Proxies
 from wakeful.vocabulary.errors import InvalidInput
 
 PROXIES = Proxies(["127.0.0.1", "10.0.0.0/8", "fd00::/8"])
@@ -75,7 +75,7 @@ def test_a_proxy_that_comes_by_a_mapped_address_is_the_same_proxy():
     PROXIES.believe(scope)
 
     assert (scope["client"], scope["scheme"]) == (("203.0.113.9", 0), "https")
-    assert scope[TOLD_SCHEME] == "https"
+    assert scope[FORWARDED_SCHEME] == "https"
 
 
 @pytest.mark.parametrize("proto", [b"javascript", b"https, http", b"HTTPS", b""])
@@ -89,7 +89,7 @@ def test_a_scheme_that_is_none_is_passed_over(proto: bytes):
     PROXIES.believe(scope)
 
     assert scope["scheme"] == "http"
-    assert TOLD_SCHEME not in scope
+    assert FORWARDED_SCHEME not in scope
 
 
 @pytest.mark.parametrize("text", ["*", "proxy.example", "10.0.0.1/8", "0.0.0.0/0", "::/0", ""])
@@ -107,7 +107,7 @@ def test_a_proxy_tells_the_scheme_of_requests_and_of_sockets(kind: str, scheme: 
     }
     PROXIES.believe(scope)
 
-    assert (scope["scheme"], scope[TOLD_SCHEME]) == (scheme, "https")
+    assert (scope["scheme"], scope[FORWARDED_SCHEME]) == (scheme, "https")
 
 
 def test_what_is_too_long_for_an_address_is_none():

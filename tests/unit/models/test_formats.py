@@ -7,7 +7,7 @@ import pytest
 
 from wakeful.models.formats.anthropic import AnthropicMessages
 from wakeful.models.formats.dialects import DIALECTS, Dialect
-from wakeful.models.formats.format import Format, Reader, Refused, Remembered
+from wakeful.models.formats.format import AnswerReader, Format, RefusedMidway, Remembered
 from wakeful.models.formats.openai_chat import OpenAIChat
 from wakeful.models.formats.openai_responses import OpenAIResponses
 from wakeful.models.formats.schemas import closed, is_strict
@@ -40,7 +40,7 @@ def sent(
     return json.loads(form.body(Request(system="s", messages=messages, **more), level))
 
 
-def read(reader: Reader, *events: object) -> str:
+def read(reader: AnswerReader, *events: object) -> str:
     shown = [reader.take(json.dumps(event).encode()) for event in events]
     return "".join(shown)
 
@@ -273,8 +273,8 @@ def test_parts_in_place_of_a_text_are_read():
         ),
     ],
 )
-def test_an_error_in_the_middle_is_no_answer(reader: Reader, event: dict[str, Any]):
-    with pytest.raises(Refused) as refused:
+def test_an_error_in_the_middle_is_no_answer(reader: AnswerReader, event: dict[str, Any]):
+    with pytest.raises(RefusedMidway) as refused:
         read(reader, event)
 
     assert refused.value.error["message"] == "x"
@@ -285,7 +285,7 @@ def test_an_error_in_the_middle_is_no_answer(reader: Reader, event: dict[str, An
     [AnthropicMessages("m", "p").reader(), chat().reader(), OpenAIResponses("m", "p").reader()],
 )
 @pytest.mark.parametrize("data", [b"{", b"[]", b'{"choices": 7, "type": 7}', b"\xff"])
-def test_what_is_no_event_is_garbled(reader: Reader, data: bytes):
+def test_what_is_no_event_is_garbled(reader: AnswerReader, data: bytes):
     with pytest.raises(Garbled):
         reader.take(data)
 

@@ -8,7 +8,7 @@ from pydantic_ai.providers import infer_provider_class
 
 from wakeful.models.catalog import find
 from wakeful.models.direct import DirectModel
-from wakeful.models.providers import PROVIDERS, Kind, choose, refuse_unusable
+from wakeful.models.providers import PROVIDERS, WireFormat, choose, refuse_unusable
 from wakeful.vocabulary.errors import InvalidInput
 
 KEYED = {"ANTHROPIC_API_KEY": "k"}
@@ -99,7 +99,7 @@ def test_who_is_spoken_to_directly_needs_no_package(monkeypatch: pytest.MonkeyPa
     for package in ("pydantic_ai", "google.genai"):
         monkeypatch.delitem(sys.modules, package, raising=False)
 
-    assert choose("anthropic:x", KEYED).kind is Kind.ANTHROPIC
+    assert choose("anthropic:x", KEYED).kind is WireFormat.ANTHROPIC
     with pytest.raises(InvalidInput, match=r"pip install 'wakeful\[providers\]'"):
         choose("google:x", {"GOOGLE_API_KEY": "k"})
 

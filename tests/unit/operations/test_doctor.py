@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from wakeful.operations.doctor import Finding, Installation, Verdict, examine
+from wakeful.operations.doctor import Condition, Finding, Installation, examine
 from wakeful.runtime import Runtime
 from wakeful.store.migrations import packaged
 from wakeful.store.opening import open_store
@@ -46,7 +46,7 @@ async def home(tmp_path: Path) -> Path:
 def test_a_healthy_home_has_nothing_to_mend(home: Path):
     findings = list(examine(patient(home), SystemClock()))
 
-    assert [one for one in findings if one.health is not Verdict.OK] == []
+    assert [one for one in findings if one.health is not Condition.OK] == []
     assert {one.subject for one in findings} >= {"home", "files", "token", "disk", "database"}
     assert {one.subject for one in findings} >= {"clock", "sqlite", "log", "server"}
 
@@ -60,9 +60,9 @@ def test_a_database_of_this_release_has_its_newest_schema(home: Path):
 def test_a_missing_home_is_made_only_on_request(tmp_path: Path):
     home = tmp_path / "new"
 
-    assert found(home, "home").health is Verdict.WARNING
+    assert found(home, "home").health is Condition.WARNING
     assert not home.exists()
-    assert found(home, "home", fix=True).health is Verdict.FIXED
+    assert found(home, "home", fix=True).health is Condition.FIXED
     assert mode(home) == 0o700
 
 
@@ -70,18 +70,18 @@ def test_open_doors_are_found_and_closed(home: Path):
     home.chmod(0o755)
     (home / "wakeful.db").chmod(0o644)
 
-    assert found(home, "home").health is Verdict.BROKEN
+    assert found(home, "home").health is Condition.BROKEN
     assert found(home, "files").told.startswith("wakeful.db: others can read")
 
-    assert found(home, "home", fix=True).health is Verdict.FIXED
-    assert found(home, "files", fix=True).health is Verdict.FIXED
+    assert found(home, "home", fix=True).health is Condition.FIXED
+    assert found(home, "files", fix=True).health is Condition.FIXED
     assert (mode(home), mode(home / "wakeful.db")) == (0o700, 0o600)
 
 
 def test_a_home_that_is_a_file_is_told(tmp_path: Path):
     (tmp_path / "home").write_text("")
 
-    assert found(tmp_path / "home", "home", fix=True).health is Verdict.BROKEN
+    assert found(tmp_path / "home", "home", fix=True).health is Condition.BROKEN
 
 
 def test_a_damaged_database_is_told_with_the_way_back(home: Path):
@@ -92,7 +92,7 @@ def test_a_damaged_database_is_told_with_the_way_back(home: Path):
 
     told = found(home, "database", fix=True)
 
-    assert told.health is Verdict.BROKEN
+    assert told.health is Condition.BROKEN
     assert "backup" in told.told
     assert database.read_bytes() == content
 
@@ -105,7 +105,7 @@ def test_a_clock_that_went_back_is_noticed(home: Path):
     )
     unset = next(one for one in examine(patient(home), ManualClock(0)) if one.subject == "clock")
 
-    assert (early.health, unset.health) == (Verdict.WARNING, Verdict.BROKEN)
+    assert (early.health, unset.health) == (Condition.WARNING, Condition.BROKEN)
 
 
 async def test_a_dead_timekeeper_is_noticed(home: Path):
@@ -115,7 +115,7 @@ async def test_a_dead_timekeeper_is_noticed(home: Path):
     await store.transact(lambda tx: timers.put(tx, timer))
     await store.close()
 
-    assert found(home, "timers", is_running=True).health is Verdict.BROKEN
+    assert found(home, "timers", is_running=True).health is Condition.BROKEN
 
 
 def test_a_taken_port_is_told(home: Path):
@@ -124,8 +124,8 @@ def test_a_taken_port_is_told(home: Path):
         taken.listen()
         port = taken.getsockname()[1]
 
-        assert found(home, "server", port=port).health is Verdict.BROKEN
-        assert found(home, "server", port=port, is_running=True).health is Verdict.OK
+        assert found(home, "server", port=port).health is Condition.BROKEN
+        assert found(home, "server", port=port, is_running=True).health is Condition.OK
 
 
 def test_a_model_whose_window_nobody_knows_is_told_with_the_key_to_set(tmp_path: Path):
@@ -134,10 +134,10 @@ def test_a_model_whose_window_nobody_knows_is_told_with_the_key_to_set(tmp_path:
     guessed = found(tmp_path, "models", windows={"openai:gpt-4": 8_192, "ollama:llama3": None})
     known = found(tmp_path, "models", windows={"openai:gpt-4": 8_192})
 
-    assert guessed.health is Verdict.WARNING
+    assert guessed.health is Condition.WARNING
     assert "128000 tokens are assumed for ollama:llama3;" in guessed.told
     assert 'models."ollama:llama3".context_window' in guessed.told
-    assert (known.health, known.told) == (Verdict.OK, "openai:gpt-4 reads 8192")
+    assert (known.health, known.told) == (Condition.OK, "openai:gpt-4 reads 8192")
 
 
 def test_a_program_of_an_mcp_server_that_is_missing_is_told(tmp_path: Path):
@@ -146,14 +146,14 @@ def test_a_program_of_an_mcp_server_that_is_missing_is_told(tmp_path: Path):
     missing = found(tmp_path, "mcp", commands={"notes": "/no/such/program", "shop": "sh"})
     there = found(tmp_path, "mcp", commands={"shop": "sh"})
 
-    assert missing.health is Verdict.BROKEN
+    assert missing.health is Condition.BROKEN
     assert "notes (/no/such/program)" in missing.told
     assert "shop" not in missing.told
-    assert there.health is Verdict.OK
+    assert there.health is Condition.OK
 
 
 async def test_a_session_of_another_release_is_named(home: Path):
-    assert found(home, "sessions").health is Verdict.OK
+    assert found(home, "sessions").health is Condition.OK
     store = await open_store(home / "wakeful.db", clock=SystemClock())
     spoilt = "UPDATE sessions SET queue = '{\"mode\":\"x\"}' WHERE key LIKE '%:main'"
     await store.transact(lambda tx: tx.run(spoilt))
@@ -161,6 +161,6 @@ async def test_a_session_of_another_release_is_named(home: Path):
 
     finding = found(home, "sessions")
 
-    assert finding.health is Verdict.BROKEN
+    assert finding.health is Condition.BROKEN
     assert finding.told.startswith("sessions.queue of 'agent:main:main' cannot be read")
     assert finding.told.endswith("or `wakeful sessions rm` it")

@@ -7,7 +7,7 @@ import pytest
 from wakeful.models.windows import ModelSettings
 from wakeful.settings.load import load
 from wakeful.settings.problems import BadSettings
-from wakeful.settings.purpose import Purpose
+from wakeful.settings.purpose import SettingsPurpose
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.agent import ThinkingLevel
 from wakeful.vocabulary.errors import InvalidInput
@@ -112,9 +112,9 @@ def test_a_window_that_makes_no_sense_is_refused(tmp_path: Path, line: str, told
         load(file, {"WAKEFUL_HOME": str(tmp_path)})
 
 
-@pytest.mark.parametrize("purpose", [Purpose.LOOK, Purpose.CHECK])
+@pytest.mark.parametrize("purpose", [SettingsPurpose.LOOK, SettingsPurpose.CHECK])
 def test_who_does_not_serve_is_never_asked_for_a_key(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, purpose: Purpose
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, purpose: SettingsPurpose
 ):
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     file = written(tmp_path, "model: anthropic:claude-opus-5")
@@ -129,4 +129,4 @@ def test_who_does_not_serve_is_never_asked_for_a_key(
 
 def test_who_only_looks_is_told_of_a_name_that_is_none(tmp_path: Path):
     with pytest.raises(BadSettings, match="must name a provider"):
-        load(written(tmp_path, "model: nobody:knows"), {"WAKEFUL_HOME": "/x"}, Purpose.LOOK)
+        load(written(tmp_path, "model: nobody:knows"), {"WAKEFUL_HOME": "/x"}, SettingsPurpose.LOOK)

@@ -6,7 +6,7 @@ import pytest
 
 from wakeful.settings.load import Loaded, load_text, reload
 from wakeful.settings.problems import BadSettings
-from wakeful.settings.purpose import Purpose
+from wakeful.settings.purpose import SettingsPurpose
 
 PRICE = '''
 import wakeful
@@ -19,7 +19,7 @@ def price(article: str) -> int:
 '''
 
 
-def loaded(folder: Path, text: str, purpose: Purpose = Purpose.SERVE) -> Loaded:
+def loaded(folder: Path, text: str, purpose: SettingsPurpose = SettingsPurpose.SERVE) -> Loaded:
     file = folder / "wakeful.yaml"
     file.write_text(text)
     return load_text(text, file, {"WAKEFUL_HOME": str(folder / "home")}, purpose)
@@ -116,4 +116,4 @@ def test_a_verb_that_only_looks_runs_no_code_of_yours(tmp_path: Path):
     (tmp_path / "shop.py").write_text("raise SystemExit(3)\n")
     text = "tools_from: [shop.py]\nagents: {main: {tools: [price]}}\n"
 
-    assert loaded(tmp_path, text, Purpose.LOOK).agents[0].tools == ()
+    assert loaded(tmp_path, text, SettingsPurpose.LOOK).agents[0].tools == ()

@@ -6,7 +6,7 @@ import pytest
 
 from wakeful.models.catalog import find
 from wakeful.models.direct import DirectModel
-from wakeful.models.providers import Kind, Via
+from wakeful.models.providers import Via, WireFormat
 from wakeful.models.remote import Remote
 from wakeful.settings.load import Loaded, load_text, reload
 from wakeful.settings.problems import BadSettings
@@ -39,11 +39,11 @@ def test_providers_of_ones_own_answer_under_their_names(tmp_path: Path) -> None:
     mine, other, known = found.settings.providers.values()
     models = [find(name, providers=found.settings.providers) for name in ("mine:llama3", "other:x")]
     assert (mine.kind, mine.base_url, mine.key) == (
-        Kind.OPENAI_CHAT,
+        WireFormat.OPENAI_CHAT,
         "http://10.0.0.7:8000/v1",
         None,
     )
-    assert (other.kind, other.key, other.key_file) == (Kind.ANTHROPIC, "abc", None)
+    assert (other.kind, other.key, other.key_file) == (WireFormat.ANTHROPIC, "abc", None)
     assert known.key == "k3y-canary"
     assert [type(model) for model in models] == [DirectModel, DirectModel]
     assert [model.name for model in models] == ["mine:llama3", "other:x"]

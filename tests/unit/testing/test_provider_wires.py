@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from wakeful.testing.providers.anthropic import Anthropic
-from wakeful.testing.providers.openai_chat import OpenAIChat
-from wakeful.testing.providers.openai_responses import OpenAIResponses
+from wakeful.testing.providers.openai_chat import OpenAIChatStandIn
+from wakeful.testing.providers.openai_responses import OpenAIResponsesStandIn
 from wakeful.testing.providers.plan import Step, mark_in, step_of
-from wakeful.testing.providers.wire import Wire
+from wakeful.testing.providers.wire import StandInWire
 
 Body = dict[str, Any]
 Story = list[str]  # "say", "call:a,b", "result:a"
@@ -63,10 +63,10 @@ def _parsed(event: str) -> tuple[str, list[str]]:
     return what, ids.split(",")
 
 
-WIRES: list[tuple[Wire, Callable[[Story], Body]]] = [
+WIRES: list[tuple[StandInWire, Callable[[Story], Body]]] = [
     (Anthropic(), anthropic),
-    (OpenAIChat(), chat),
-    (OpenAIResponses(), responses),
+    (OpenAIChatStandIn(), chat),
+    (OpenAIResponsesStandIn(), responses),
 ]
 
 
@@ -80,7 +80,9 @@ WIRES: list[tuple[Wire, Callable[[Story], Body]]] = [
         ["say", "call:a,b", "result:b,a", "call:c", "result:c", "say"],
     ],
 )
-def test_a_story_that_is_whole_is_taken(wire: Wire, told: Callable[[Story], Body], story: Story):
+def test_a_story_that_is_whole_is_taken(
+    wire: StandInWire, told: Callable[[Story], Body], story: Story
+):
     question = wire.read(told(story))
 
     assert question.problem is None
@@ -103,7 +105,7 @@ def test_a_story_that_is_whole_is_taken(wire: Wire, told: Callable[[Story], Body
     ],
 )
 def test_a_call_without_its_result_right_after_it_is_refused(
-    wire: Wire, told: Callable[[Story], Body], story: Story
+    wire: StandInWire, told: Callable[[Story], Body], story: Story
 ):
     assert wire.read(told(story)).problem is not None
 

@@ -12,7 +12,7 @@ from wakeful.access.principal import Principal
 from wakeful.doors.http.endpoint import SOCKET, Endpoint, Row, respond
 from wakeful.doors.http.headers import add_defaults
 from wakeful.doors.http.problems import Problem, problem_of
-from wakeful.doors.http.table import Match, Table, place_of
+from wakeful.doors.http.table import RowMatch, Table, place_of
 from wakeful.vocabulary.stimulus import Trust
 
 NOBODY = Principal(token_id="", name="", scopes=(), owner="", trust=Trust.EXTERNAL)
@@ -22,7 +22,7 @@ NOBODY = Principal(token_id="", name="", scopes=(), owner="", trust=Trust.EXTERN
 class Visit:
     """A request that was let through to a row which writes its answers itself."""
 
-    place: Match
+    place: RowMatch
     principal: Principal | None  # None: whoever it is must still say so
     scope: Scope
     receive: Receive
@@ -94,7 +94,7 @@ class App:
         counter.inc()
 
 
-def _nowhere(place: Match) -> Problem:
+def _nowhere(place: RowMatch) -> Problem:
     if not place.methods:
         return Problem("not-found")
     if place.methods == (SOCKET,):

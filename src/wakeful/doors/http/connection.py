@@ -43,7 +43,7 @@ class Connections:
     def __init__(self, clock: Clock, proxies: Proxies, table: Table) -> None:
         self.clock = clock
         self.table = table  # says which paths are WebSockets, and how a refusal is told
-        self.silent: dict[Connection, None] = {}  # nothing is being done for these, oldest first
+        self.silent: dict[HttpConnection, None] = {}  # nothing is done for these, oldest first
         self._most = room()
         self._proxies = proxies
         self._count: dict[str, int] = {}
@@ -68,7 +68,7 @@ class Connections:
         self._count[address] = self._count.get(address, 0) + 1
         return address
 
-    def _make_room(self, silent: Iterator["Connection"], refusal: Problem) -> None:
+    def _make_room(self, silent: Iterator["HttpConnection"], refusal: Problem) -> None:
         oldest = next(silent, None)
         if oldest is None:
             raise refusal
@@ -84,13 +84,13 @@ class Connections:
 def protocol(connections: Connections) -> Callable[..., HttpToolsProtocol]:
     """Return what makes the connections of one server."""
 
-    class Bound(Connection):
+    class Bound(HttpConnection):
         _connections = connections
 
     return Bound
 
 
-class Connection(HttpToolsProtocol):
+class HttpConnection(HttpToolsProtocol):
     """One connection; uvicorn's own waits for headers for ever and takes them at any length."""
 
     _connections: Connections

@@ -18,7 +18,7 @@ MOST_HOPS = 16
 LONGEST_ADDRESS = 64  # of IPv6 with its zone
 REMEMBERED = 4096  # addresses, read once each
 SCHEMES = frozenset({"http", "https"})
-TOLD_SCHEME = "wakeful.scheme"  # in a scope: what a trusted proxy says the browser speaks
+FORWARDED_SCHEME = "wakeful.scheme"  # in a scope: what a trusted proxy says the browser speaks
 
 
 class Proxies:
@@ -45,10 +45,10 @@ class Proxies:
         for name, value in scope["headers"]:
             if name == b"x-forwarded-for":
                 chain.append(value.decode("latin-1"))
-            elif name == b"x-forwarded-proto" and (told := value.decode("latin-1")) in SCHEMES:
-                scope[TOLD_SCHEME] = told
+            elif name == b"x-forwarded-proto" and (scheme := value.decode("latin-1")) in SCHEMES:
+                scope[FORWARDED_SCHEME] = scheme
                 is_socket = scope.get("type") == "websocket"
-                scope["scheme"] = told.replace("http", "ws") if is_socket else told
+                scope["scheme"] = scheme.replace("http", "ws") if is_socket else scheme
         scope["client"] = (self.first_stranger(client[0], ", ".join(chain)), 0)
 
     def first_stranger(self, peer: str, chain: str) -> str:

@@ -12,7 +12,7 @@ from wakeful.access.tokens import PREFIX
 from wakeful.doors.http.addresses import canonical_address
 from wakeful.doors.http.connection import SMALL_BODY, WHOLE
 from wakeful.doors.http.endpoint import BodyRule, Row
-from wakeful.doors.http.forwarding import TOLD_SCHEME, Proxies
+from wakeful.doors.http.forwarding import FORWARDED_SCHEME, Proxies
 from wakeful.doors.http.problems import Problem, problem_of
 from wakeful.doors.http.table import Table
 from wakeful.vocabulary.clock import Clock, time_limit
@@ -116,7 +116,7 @@ class Guard:
         origin = headers.get("origin")
         host = headers["host"]
         # Only a trusted proxy knows which of the two a browser speaks.
-        schemes = (scope[TOLD_SCHEME],) if TOLD_SCHEME in scope else ("http", "https")
+        schemes = (scope[FORWARDED_SCHEME],) if FORWARDED_SCHEME in scope else ("http", "https")
         own = {f"{scheme}://{host}" for scheme in schemes}
         if origin is not None and origin not in self._origins | own:
             raise Problem("foreign-origin", "the Origin header names another site")
@@ -140,8 +140,8 @@ class Guard:
 
 def _is_visit(scope: Scope) -> bool:
     """Tell whether a person's browser asks for a page."""
-    told = dict(scope["headers"])
-    modes = (told.get(b"sec-fetch-mode"), told.get(b"sec-fetch-dest"))
+    headers = dict(scope["headers"])
+    modes = (headers.get(b"sec-fetch-mode"), headers.get(b"sec-fetch-dest"))
     return scope["type"] == "http" and modes == (b"navigate", b"document")
 
 

@@ -23,11 +23,11 @@ from wakeful.doors.http.shapes import (
 from wakeful.doors.http.sse import MEDIA_TYPE, EventStream, frame
 from wakeful.doors.messaging import LONGEST_NAME, Forbidden, Message, TooLarge
 from wakeful.doors.stimulus_stream import (
-    Delta,
     ModelWaits,
-    Restart,
     StimulusStream,
-    Told,
+    StoryDelta,
+    StoryItem,
+    StoryRestart,
     ToolPhase,
 )
 from wakeful.intake.dedup import KeyReused
@@ -119,7 +119,7 @@ class Messages:
     async def send(
         self, call: Call[WaitQuery, MessageBody]
     ) -> tuple[int, ReceiptShape] | tuple[int, Answered]:
-        receipt = await _told(
+        receipt = await _answer_or_problem(
             messaging.send(self._services, call.principal, call.path["key"], _message(call))
         )
         turn = await self._wait(call, receipt)
@@ -139,7 +139,7 @@ class Messages:
 
     async def stream(self, call: Call[Nothing, MessageBody]) -> Response:
         self._streams.check_room(call.principal)
-        stream = await _told(
+        stream = await _answer_or_problem(
             stimulus_stream.send(self._services, call.principal, call.path["key"], _message(call))
         )
         clock = self._services.views.clock
@@ -155,33 +155,33 @@ class StimulusFrames:
         self.close = stream.aclose
 
     async def next(self) -> bytes | None:
-        told = await self._stream.batch()
-        return None if told is None else b"".join(map(_frame, told))
+        items = await self._stream.batch()
+        return None if items is None else b"".join(map(_frame, items))
 
 
-def _frame(told: Told) -> bytes:
-    match told:
+def _frame(item: StoryItem) -> bytes:
+    match item:
         case Receipt():
-            is_command = told.reply is not None
-            return frame("receipt", answered(told) if is_command else shaped(ReceiptShape, told))
-        case Delta():
-            return frame("delta", told)
-        case Restart():
-            return frame("restart", told)
+            is_command = item.reply is not None
+            return frame("receipt", answered(item) if is_command else shaped(ReceiptShape, item))
+        case StoryDelta():
+            return frame("delta", item)
+        case StoryRestart():
+            return frame("restart", item)
         case ModelWaits():
-            return frame("waiting", {"until": time_or_none(told.until), "error": told.error})
+            return frame("waiting", {"until": time_or_none(item.until), "error": item.error})
         case ToolPhase():
-            return frame("tool", told)
+            return frame("tool", item)
         case Turn():
-            return frame("turn", shaped(TurnEnd, told))
+            return frame("turn", shaped(TurnEnd, item))
         case Stimulus():
-            end = {"id": told.id, "state": told.state, "reason": told.state_reason}
+            end = {"id": item.id, "state": item.state, "reason": item.state_reason}
             return frame("stimulus", end)
         case _:
-            assert_never(told)
+            assert_never(item)
 
 
-async def _told(saying: Awaitable[T]) -> T:
+async def _answer_or_problem(saying: Awaitable[T]) -> T:
     """Return what came of a message, or why it was refused, in the words of this door."""
     try:
         return await saying

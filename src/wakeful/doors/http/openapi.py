@@ -68,8 +68,8 @@ def describe(table: Sequence[Row]) -> dict[str, Any]:
         paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = operation
     for row in table:
         if not isinstance(row, Endpoint):
-            told = {"summary": row.summary, "x-method": row.method, "x-scope": row.scope}
-            paths.setdefault(row.path, {}).update(told)
+            described = {"summary": row.summary, "x-method": row.method, "x-scope": row.scope}
+            paths.setdefault(row.path, {}).update(described)
     bearer = {"type": "http", "scheme": "bearer"}
     return {
         "openapi": VERSION,

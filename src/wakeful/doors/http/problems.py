@@ -137,8 +137,8 @@ def problem_of(error: Exception) -> Problem:
         case InvalidInput():
             return Problem("invalid-input", str(error), field=error.field)
         case UnreadableRow():
-            told = "run the release that wrote it, or delete it; `wakeful doctor` lists all of them"
-            return Problem("unreadable", f"{error_text(error)}; {told}")
+            rest = "run the release that wrote it, or delete it; `wakeful doctor` lists all of them"
+            return Problem("unreadable", f"{error_text(error)}; {rest}")
         case Transient():
             code, wait_s = _LATER.get(type(error), ("unavailable", 1.0))
             return Problem(code, str(error), retry_after_s=error.retry_after_s or wait_s)

@@ -35,7 +35,7 @@ class _Leaf:
 
 
 @dataclass(slots=True)  # not frozen: one is made for each request
-class Match:
+class RowMatch:
     """Where in the table a request leads; without a row, nowhere."""
 
     row: Row | None
@@ -71,12 +71,12 @@ class Table:
         branch, _ = self._walk(raw_path)
         return branch is not None and SOCKET in branch.methods
 
-    def find(self, scope: Scope) -> Match:
+    def find(self, scope: Scope) -> RowMatch:
         """Return where a request leads, and put it into the scope for whoever comes after."""
         method = scope["method"] if scope["type"] == "http" else SOCKET
         branch, path = self._walk(scope["raw_path"])
         if branch is not None and (leaf := branch.methods.get(method)) is not None:
-            place = Match(leaf.row, leaf.body, path)
+            place = RowMatch(leaf.row, leaf.body, path)
         else:
             place = self._elsewhere(scope["raw_path"], method, branch)
         scope[_PLACE] = place
@@ -114,20 +114,20 @@ class Table:
         else:
             branch.methods[row.method] = leaf
 
-    def _elsewhere(self, raw_path: bytes, method: str, branch: _Branch | None) -> Match:
+    def _elsewhere(self, raw_path: bytes, method: str, branch: _Branch | None) -> RowMatch:
         """Return where a path leads that has no row of its own for a method."""
         passed: list[_Branch] = []
         path = self._walk(raw_path, passed)[1]
         if branch is not None and branch.methods:
             leaf = branch.methods.get("GET") if method == "HEAD" else None
             if leaf is None or leaf.row.streams:
-                return Match(None, PLAIN_BODY, path, methods=tuple(branch.methods))
-            return Match(leaf.row, leaf.body, path)
+                return RowMatch(None, PLAIN_BODY, path, methods=tuple(branch.methods))
+            return RowMatch(leaf.row, leaf.body, path)
         for words in range(len(passed), 0, -1):
             leaf = passed[words - 1].below
             if leaf is not None:
-                return Match(leaf.row, leaf.body, path, words=words)
-        return Match(None, PLAIN_BODY, path)
+                return RowMatch(leaf.row, leaf.body, path, words=words)
+        return RowMatch(None, PLAIN_BODY, path)
 
     def _walk(
         self, raw_path: bytes, passed: list[_Branch] | None = None
@@ -154,6 +154,6 @@ class Table:
         return branch, path
 
 
-def place_of(scope: Scope) -> Match:
+def place_of(scope: Scope) -> RowMatch:
     """Return what the guard found out about a request."""
     return scope[_PLACE]

@@ -10,11 +10,11 @@ from wakeful.models.call_ids import with_legal_ids
 from wakeful.models.families import Claude, claude
 from wakeful.models.formats.format import (
     NO_TEXT,
-    Answer,
+    AnswerReader,
     Finish,
-    Reader,
-    Refused,
+    RefusedMidway,
     Remembered,
+    WireAnswer,
     arguments_of,
     call_id_of,
     decoder,
@@ -108,7 +108,7 @@ class AnthropicMessages:
         self._drops_stale = True
         return self.body(request, level)
 
-    def reader(self) -> Reader:
+    def reader(self) -> AnswerReader:
         return _AnthropicReader()
 
     def _said(self, request: Request) -> bytes:
@@ -139,12 +139,12 @@ class AnthropicMessages:
                 {
                     "tool_use_id": message.call_id,
                     "type": "tool_result",
-                    "content": _told(message, contents),
+                    "content": _blocks_of(message, contents),
                     "is_error": message.is_error,
                 }
             ]
         else:
-            blocks = _told(message, contents)
+            blocks = _blocks_of(message, contents)
         return encode([block for block in blocks if block is not None])[1:-1]
 
     def _thinking(
@@ -183,15 +183,15 @@ class AnthropicMessages:
 
 
 def _tool(spec: ToolSpec, *, cached: bool = False) -> bytes:
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "name": spec.name,
         "description": spec.description,
         "input_schema": cleaned(spec.parameters),
     }
-    return encode({**told, "cache_control": _CACHED} if cached else told)
+    return encode({**fields, "cache_control": _CACHED} if cached else fields)
 
 
-def _told(message: UserMessage | ToolMessage, contents: Mapping[str, str]) -> list[Any]:
+def _blocks_of(message: UserMessage | ToolMessage, contents: Mapping[str, str]) -> list[Any]:
     """Return a text and what goes along with it."""
     text = message.text if message.text.strip() else NO_TEXT
     blocks: list[Any] = [{"text": text, "type": "text"}]
@@ -328,7 +328,7 @@ class _AnthropicReader:
             case "message_stop":
                 self._is_over = True
             case "error":
-                raise Refused(event.error)
+                raise RefusedMidway(event.error)
             case _:
                 pass
         return ""
@@ -337,12 +337,12 @@ class _AnthropicReader:
     def finish(self) -> Finish | None:
         return None if self._reason is None else _FINISHES.get(self._reason, "stop")
 
-    def answer(self) -> Answer:
+    def answer(self) -> WireAnswer:
         counts = self._counts
         read = counts.cache_read_input_tokens or 0
         written = counts.cache_creation_input_tokens or 0
         blocks = (part.block() for part in self._parts.values())
-        return Answer(
+        return WireAnswer(
             content=tuple(block for block in blocks if block is not None),
             usage=Usage(
                 input=(counts.input_tokens or 0) + read + written,
@@ -381,5 +381,7 @@ class _AnthropicReader:
 
     def _count(self, counts: _Counts | None) -> None:
         if counts is not None:
-            told = {name: n for name, n in msgspec.structs.asdict(counts).items() if n is not None}
-            self._counts = msgspec.structs.replace(self._counts, **told)
+            fields = {
+                name: n for name, n in msgspec.structs.asdict(counts).items() if n is not None
+            }
+            self._counts = msgspec.structs.replace(self._counts, **fields)

@@ -25,7 +25,7 @@ T = TypeVar("T")
 encode = msgspec.json.Encoder().encode
 
 
-class Answer(Record):
+class WireAnswer(Record):
     """A whole answer as a format has read it."""
 
     content: tuple[Block, ...]
@@ -34,7 +34,7 @@ class Answer(Record):
     cost: float | None = None  # as the provider tells it
 
 
-class Refused(Exception):
+class RefusedMidway(Exception):
     """An error that came in the middle of an answer."""
 
     def __init__(self, error: Any) -> None:
@@ -42,7 +42,7 @@ class Refused(Exception):
         self.error = error
 
 
-class Reader(Protocol):
+class AnswerReader(Protocol):
     """Reads one answer."""
 
     size: int  # characters so far, thoughts and calls too
@@ -56,7 +56,7 @@ class Reader(Protocol):
         """Read an event and return the words that it adds; raise Refused if it is an error."""
         ...
 
-    def answer(self) -> Answer:
+    def answer(self) -> WireAnswer:
         """Return what was said; raise Garbled if nobody could read it."""
         ...
 
@@ -73,7 +73,7 @@ class Format(Protocol):
         """Write a request; the same messages always give the same bytes."""
         ...
 
-    def reader(self) -> Reader: ...
+    def reader(self) -> AnswerReader: ...
 
     def mended_body(self, request: Request, level: ThinkingLevel | None, said: str) -> bytes | None:
         """Return what to send instead of what was refused with these words, if that is known."""
@@ -151,8 +151,8 @@ def keepsake_of(part_id: str | None, **details: Any) -> Keepsake:
     kept: dict[str, Any] = {}
     if part_id is not None:
         kept["id"] = part_id
-    if told := {name: value for name, value in details.items() if value is not None}:
-        kept["details"] = told
+    if known := {name: value for name, value in details.items() if value is not None}:
+        kept["details"] = known
     return kept or None
 
 

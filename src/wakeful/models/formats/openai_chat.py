@@ -11,7 +11,7 @@ from wakeful.models.families import chat_levels, gpt
 from wakeful.models.formats.dialects import Dialect
 from wakeful.models.formats.format import (
     NO_TEXT,
-    Reader,
+    AnswerReader,
     Remembered,
     arguments_text,
     as_failed,
@@ -80,7 +80,7 @@ class OpenAIChat:
     def mended_body(self, request: Request, level: ThinkingLevel | None, said: str) -> bytes | None:
         return None
 
-    def reader(self) -> Reader:
+    def reader(self) -> AnswerReader:
         return ChatReader()
 
     def _said(self, request: Request, level: ThinkingLevel | None) -> bytes:
@@ -142,22 +142,22 @@ class OpenAIChat:
         """Return the newest message with a mark: up to here it will be read again."""
         if isinstance(message, AssistantMessage):
             return b""
-        told = self._told(message, contents)
-        content: Any = told["content"]
+        fields = self._message_of(message, contents)
+        content: Any = fields["content"]
         parts: list[Any] = [{"type": "text", "text": content}]
         if not isinstance(content, str):
             parts = content
         parts[-1] = {**parts[-1], "cache_control": _CACHED}
-        return encode({**told, "content": parts})
+        return encode({**fields, "content": parts})
 
     def _message(self, message: Message, contents: Mapping[str, str]) -> bytes:
         """Return one message; nothing of an answer of which nothing is left."""
         if isinstance(message, AssistantMessage):
             answer = self._answer(message)
             return b"" if answer is None else encode(answer)
-        return encode(self._told(message, contents))
+        return encode(self._message_of(message, contents))
 
-    def _told(
+    def _message_of(
         self, message: UserMessage | ToolMessage, contents: Mapping[str, str]
     ) -> dict[str, Any]:
         text = message.text if message.text.strip() else NO_TEXT
@@ -199,21 +199,21 @@ class OpenAIChat:
                 details.append(kept_detail(block, "detail"))
             else:
                 found.setdefault(kept_id(block) or "", []).append(block.text)
-        told: dict[str, Any] = {field: "\n\n".join(said) for field, said in found.items()}
-        return {**told, DETAILS: details} if details else told
+        fields: dict[str, Any] = {field: "\n\n".join(said) for field, said in found.items()}
+        return {**fields, DETAILS: details} if details else fields
 
     def _is_word(self, thought: Thinking) -> bool:
         return kept_id(thought) == CONTENT or self._is_aloud
 
     def _call(self, call: ToolCall) -> dict[str, Any]:
         function = {"name": call.name, "arguments": arguments_text(call)}
-        told: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "id": self._id(call.id),
             "type": "function",
             "function": function,
         }
         extra = kept_detail(call, "extra_content")
-        return {**told, "extra_content": extra} if extra else told
+        return {**fields, "extra_content": extra} if extra else fields
 
     def _id(self, call_id: str) -> str:
         if not self._dialect.has_short_ids or _SHORT_ID.fullmatch(call_id):
@@ -233,8 +233,8 @@ class OpenAIChat:
     def _thinking(self, level: ThinkingLevel | None) -> dict[str, Any]:
         is_off = level is ThinkingLevel.OFF
         if self._dialect.thinking == "switched":
-            told = {} if level is None else {"type": "disabled" if is_off else "enabled"}
-            return {"thinking": {**told, "clear_thinking": False}} if self.levels else {}
+            fields = {} if level is None else {"type": "disabled" if is_off else "enabled"}
+            return {"thinking": {**fields, "clear_thinking": False}} if self.levels else {}
         if self._is_aloud:  # it thinks unless it must not
             kept: dict[str, Any] = {"clear_thinking": False}
             return {**kept, "reasoning_effort": "none"} if is_off else kept

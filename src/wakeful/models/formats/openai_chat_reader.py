@@ -5,9 +5,9 @@ from typing import Any, cast
 from msgspec import Struct
 
 from wakeful.models.formats.format import (
-    Answer,
     Finish,
-    Refused,
+    RefusedMidway,
+    WireAnswer,
     arguments_of,
     call_id_of,
     decoder,
@@ -132,14 +132,14 @@ class ChatReader:
             return ""
         chunk = _decode(data)
         if chunk.error is not None:
-            raise Refused(chunk.error)
+            raise RefusedMidway(chunk.error)
         self._model = self._model or chunk.model
         self._counts = chunk.usage or self._counts
         if not chunk.choices:
             return ""
         choice = chunk.choices[0]
         if choice.error is not None:
-            raise Refused(choice.error)
+            raise RefusedMidway(choice.error)
         shown = "" if choice.delta is None else self._grow(choice.delta)
         if choice.finish_reason:
             if self._reason is None:
@@ -153,10 +153,10 @@ class ChatReader:
             return None
         return "content_filter" if self._is_refused else _FINISHES.get(self._reason, "stop")
 
-    def answer(self) -> Answer:
+    def answer(self) -> WireAnswer:
         counts = self._counts
         details = counts.prompt_tokens_details or _Details()
-        return Answer(
+        return WireAnswer(
             content=tuple(run.block() for run in self._runs),
             usage=Usage(
                 input=counts.prompt_tokens or 0,

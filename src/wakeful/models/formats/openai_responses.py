@@ -10,7 +10,7 @@ from wakeful.models.call_ids import with_legal_ids
 from wakeful.models.families import gpt
 from wakeful.models.formats.format import (
     NO_TEXT,
-    Reader,
+    AnswerReader,
     Remembered,
     arguments_text,
     as_failed,
@@ -79,16 +79,16 @@ class OpenAIResponses:
     def mended_body(self, request: Request, level: ThinkingLevel | None, said: str) -> bytes | None:
         return None
 
-    def reader(self) -> Reader:
+    def reader(self) -> AnswerReader:
         return ResponsesReader()
 
     def _reasoning(self, level: ThinkingLevel | None) -> dict[str, Any]:
-        told: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         if level is not None:
-            told["effort"] = "none" if level is ThinkingLevel.OFF else level.value
+            fields["effort"] = "none" if level is ThinkingLevel.OFF else level.value
         if self._family.has_context:
-            told["context"] = "all_turns"
-        return told
+            fields["context"] = "all_turns"
+        return fields
 
     def _items(self, message: Message, contents: Mapping[str, str]) -> bytes:
         """Return the items of one message."""
@@ -98,16 +98,16 @@ class OpenAIResponses:
             runs = groupby(message.content, lambda block: (type(block), kept_id(block)))
             items = [item for _, run in runs for item in _answered(list(run), is_own)]
         else:
-            told = _told(message, contents)
+            fields = _content_of(message, contents)
             if isinstance(message, ToolMessage):
                 kind = "function_call_output"
-                items = [{"type": kind, "call_id": message.call_id, "output": told}]
+                items = [{"type": kind, "call_id": message.call_id, "output": fields}]
             else:
-                items = [{"role": "user", "content": told}]
+                items = [{"role": "user", "content": fields}]
         return encode(items)[1:-1]
 
 
-def _told(message: UserMessage | ToolMessage, contents: Mapping[str, str]) -> Any:
+def _content_of(message: UserMessage | ToolMessage, contents: Mapping[str, str]) -> Any:
     """Return a text, with what goes along with it if there is anything."""
     text = message.text if message.text.strip() else NO_TEXT
     if isinstance(message, ToolMessage) and message.is_error:
@@ -163,29 +163,29 @@ def _answered(blocks: list[Block], is_own: bool) -> list[dict[str, Any]]:
 
 def _called(call: ToolCall, is_own: bool) -> dict[str, Any]:
     item_id = kept_id(call) if is_own else None
-    told = {
+    fields = {
         "type": "function_call",
         "name": call.name,
         "arguments": arguments_text(call),
         "call_id": call.id,
     }
-    return {**told, "id": item_id} if item_id is not None else told
+    return {**fields, "id": item_id} if item_id is not None else fields
 
 
 def _thought(item_id: str, thoughts: list[Thinking]) -> dict[str, Any]:
     sealed = next((one.signature for one in thoughts if one.signature), None)
     summary = [{"type": "summary_text", "text": one.text} for one in thoughts if one.text]
-    told: dict[str, Any] = {"type": "reasoning", "id": item_id, "summary": summary}
-    return {**told, "encrypted_content": sealed} if sealed is not None else told
+    fields: dict[str, Any] = {"type": "reasoning", "id": item_id, "summary": summary}
+    return {**fields, "encrypted_content": sealed} if sealed is not None else fields
 
 
 def _said(item_id: str, texts: list[str], first: Text) -> dict[str, Any]:
     phase = kept_detail(first, "phase")
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "type": "message",
         "id": item_id,
         "role": "assistant",
         "status": "completed",
         "content": [{"type": "output_text", "text": text, "annotations": []} for text in texts],
     }
-    return {**told, "phase": phase} if phase else told
+    return {**fields, "phase": phase} if phase else fields

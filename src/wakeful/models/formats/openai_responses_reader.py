@@ -8,9 +8,9 @@ from typing import Any
 from msgspec import Struct
 
 from wakeful.models.formats.format import (
-    Answer,
     Finish,
-    Refused,
+    RefusedMidway,
+    WireAnswer,
     arguments_of,
     call_id_of,
     decoder,
@@ -112,7 +112,7 @@ class ResponsesReader:
                 error = event.error or _Error(code=event.code, message=event.message)
                 if event.response is not None:
                     error = event.response.error or error
-                raise Refused({"code": error.code, "message": error.message})
+                raise RefusedMidway({"code": error.code, "message": error.message})
             case _:
                 self.size += len(event.delta) if isinstance(event.delta, str) else 0
         return ""
@@ -127,11 +127,11 @@ class ResponsesReader:
         reason = end.incomplete_details.reason if end.incomplete_details is not None else None
         return _REASONS.get(reason or "", "stop")
 
-    def answer(self) -> Answer:
+    def answer(self) -> WireAnswer:
         end = self._end or _Response()
         counts = end.usage or _Counts()
         details = counts.input_tokens_details or _InputDetails()
-        return Answer(
+        return WireAnswer(
             content=tuple(block for item in self._whole() for block in _blocks(item)),
             usage=Usage(
                 input=counts.input_tokens or 0,

@@ -13,12 +13,12 @@ from wakeful.testing.checker import (
     transcripts,
     turns,
 )
-from wakeful.testing.checker.finding import Finding, Violation
+from wakeful.testing.checker.finding import InvariantFinding, Violation
 from wakeful.testing.checker.history import History, read_ledgers, read_postgres, read_sqlite
 from wakeful.vocabulary.errors import StoreDamaged, UnreadableRow
 from wakeful.vocabulary.record import Record
 
-Invariant = Callable[[History, Finding], None]
+Invariant = Callable[[History, InvariantFinding], None]
 
 INVARIANTS: dict[str, Invariant] = {
     "I1": stimuli.one_end,
@@ -74,9 +74,9 @@ class Report(Record):
 
 def check(history: History, *, must: Collection[str] = ()) -> Report:
     """Look at a history at rest; an invariant that found nothing to look at is broken, too."""
-    findings: list[Finding] = []
+    findings: list[InvariantFinding] = []
     for name, invariant in INVARIANTS.items():
-        finding = Finding(name)
+        finding = InvariantFinding(name)
         invariant(history, finding)
         if finding.facts == 0 and (name in must or name not in MAY_BE_EMPTY):
             finding.report("there was nothing to look at")

@@ -1,7 +1,7 @@
 """I11 delivery."""
 
 from wakeful.outbox.outbox import Delivery, DeliveryState
-from wakeful.testing.checker.finding import Finding
+from wakeful.testing.checker.finding import InvariantFinding
 from wakeful.testing.checker.history import History, grouped
 from wakeful.testing.ledger import Line
 from wakeful.turns.turns import TurnState
@@ -10,7 +10,7 @@ _OPEN = (DeliveryState.QUEUED, DeliveryState.SENT)
 _SILENT = "NO_REPLY"
 
 
-def delivered_in_order(history: History, finding: Finding) -> None:
+def delivered_in_order(history: History, finding: InvariantFinding) -> None:
     """I11: whatever is due goes out at least once, with one id, in order, and is noted once."""
     received = [line for line in history.ledgers.receiver if line["what"] == "received"]
     by_delivery = grouped(received, lambda line: str(line["delivery"]))
@@ -27,7 +27,7 @@ def delivered_in_order(history: History, finding: Finding) -> None:
 
 
 def _check_delivery(
-    history: History, delivery: Delivery, lines: list[Line], finding: Finding
+    history: History, delivery: Delivery, lines: list[Line], finding: InvariantFinding
 ) -> None:
     story = history.story(delivery.turn_id)
     finding.expect(
@@ -42,7 +42,7 @@ def _check_delivery(
     )
 
 
-def _check_order(history: History, received: list[Line], finding: Finding) -> None:
+def _check_order(history: History, received: list[Line], finding: InvariantFinding) -> None:
     """First receipts come in the order of filing, target by target."""
     for target, lines in grouped(received, lambda line: str(line["target"])).items():
         first = list(dict.fromkeys(line["delivery"] for line in lines))
@@ -53,7 +53,7 @@ def _check_order(history: History, received: list[Line], finding: Finding) -> No
         )
 
 
-def _check_due(history: History, finding: Finding) -> None:
+def _check_due(history: History, finding: InvariantFinding) -> None:
     """Every reply that has somewhere to go was filed."""
     filed = grouped(history.db.deliveries.values(), lambda delivery: delivery.turn_id)
     for turn in history.db.turns.values():

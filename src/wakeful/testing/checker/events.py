@@ -3,7 +3,7 @@
 from collections import Counter
 
 from wakeful.outbox.outbox import DeliveryState
-from wakeful.testing.checker.finding import Finding
+from wakeful.testing.checker.finding import InvariantFinding
 from wakeful.testing.checker.history import EventRow, History, grouped, key_of
 from wakeful.testing.ledger import Line
 from wakeful.turns.tool_calls import CallState
@@ -13,7 +13,7 @@ from wakeful.vocabulary.stimulus import TERMINAL, State
 _KEPT = ("held", "parked")  # states beside the terminal ones that are announced
 
 
-def seen_without_gap(history: History, finding: Finding) -> None:
+def seen_without_gap(history: History, finding: InvariantFinding) -> None:
     """I9: numbers rise without a hole, and every watcher saw each event once, as it is stored."""
     events, head = history.db.events, history.db.head
     numbers = [event.seq for event in events]
@@ -27,7 +27,7 @@ def seen_without_gap(history: History, finding: Finding) -> None:
 
 
 def _check_watcher(
-    name: str, lines: list[Line], stored: dict[int, EventRow], finding: Finding
+    name: str, lines: list[Line], stored: dict[int, EventRow], finding: InvariantFinding
 ) -> None:
     last = 0
     for line in lines:
@@ -51,7 +51,7 @@ def _check_watcher(
         last = line["seq"]
 
 
-def events_match_state(history: History, finding: Finding) -> None:
+def events_match_state(history: History, finding: InvariantFinding) -> None:
     """I10: an event row is there if, and only if, the change it tells of is."""
     _check_stimuli(history, finding)
     _check_turns(history, finding)
@@ -59,7 +59,7 @@ def events_match_state(history: History, finding: Finding) -> None:
     _check_deliveries(history, finding)
 
 
-def _check_stimuli(history: History, finding: Finding) -> None:
+def _check_stimuli(history: History, finding: InvariantFinding) -> None:
     for stimulus_id, events in history.events_of_stimulus.items():
         if stimulus_id is not None:
             finding.expect(
@@ -84,7 +84,7 @@ def _check_stimuli(history: History, finding: Finding) -> None:
             )
 
 
-def _check_turns(history: History, finding: Finding) -> None:
+def _check_turns(history: History, finding: InvariantFinding) -> None:
     for turn_id, events in history.events_of_turn.items():
         if turn_id is not None:
             finding.expect(
@@ -100,13 +100,13 @@ def _check_turns(history: History, finding: Finding) -> None:
         )
 
 
-def _check_calls(history: History, finding: Finding) -> None:
-    told = grouped(
+def _check_calls(history: History, finding: InvariantFinding) -> None:
+    seen = grouped(
         (event for event in history.db.events if event.kind == "turn.tool"),
         lambda event: (event.turn_id, event.data["call_id"]),
     )
     for call in history.db.calls:
-        phases = Counter(e.data["phase"] for e in told.pop((call.turn_id, call.call_id), []))
+        phases = Counter(e.data["phase"] for e in seen.pop((call.turn_id, call.call_id), []))
         ended = call.state is not CallState.INTENDED
         acts = call.effect != "ledger" and call.state in (CallState.DONE, CallState.UNKNOWN)
         finding.expect(
@@ -114,16 +114,16 @@ def _check_calls(history: History, finding: Finding) -> None:
             f"{key_of(call)} is {call.state.value}, its events were {dict(phases)!r}",
             history.story(call.turn_id),
         )
-    finding.expect(not told, f"events tell of calls that are not there: {list(told)[:3]!r}")
+    finding.expect(not seen, f"events tell of calls that are not there: {list(seen)[:3]!r}")
 
 
-def _check_deliveries(history: History, finding: Finding) -> None:
-    told = grouped(
+def _check_deliveries(history: History, finding: InvariantFinding) -> None:
+    seen = grouped(
         (event for event in history.db.events if event.kind.startswith("delivery.")),
         lambda event: event.data["delivery_id"],
     )
     for delivery in history.db.deliveries.values():
-        kinds = Counter(event.kind for event in told.pop(delivery.id, []))
+        kinds = Counter(event.kind for event in seen.pop(delivery.id, []))
         state = delivery.state
         is_open = state in (DeliveryState.QUEUED, DeliveryState.SENT)
         finding.expect(
@@ -132,10 +132,10 @@ def _check_deliveries(history: History, finding: Finding) -> None:
             and (is_open or kinds[f"delivery.{state.value}"] == 1),
             f"{delivery.id} is {state.value}, its events were {dict(kinds)!r}",
         )
-    finding.expect(not told, f"events tell of deliveries that are not there: {list(told)[:3]!r}")
+    finding.expect(not seen, f"events tell of deliveries that are not there: {list(seen)[:3]!r}")
 
 
-def counters_are_honest(history: History, finding: Finding) -> None:
+def counters_are_honest(history: History, finding: InvariantFinding) -> None:
     """I25: at every sample, what a life had counted is what it had committed."""
     starts = {
         line["life"]: line["position"] for line in history.ledgers.lives if line["what"] == "start"

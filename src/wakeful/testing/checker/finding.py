@@ -16,7 +16,7 @@ class Violation(Record):
     story: tuple[str, ...] = ()
 
 
-class Finding:
+class InvariantFinding:
     """What became of one invariant."""
 
     def __init__(self, invariant: str) -> None:

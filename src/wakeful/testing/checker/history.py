@@ -21,7 +21,7 @@ from wakeful.transcript.entries import ENTRIES
 from wakeful.transcript.resets import PAST, PastTranscript
 from wakeful.transcript.sessions import SESSIONS, Session
 from wakeful.turns.asks import Purpose
-from wakeful.turns.tool_calls import CALLS, Call
+from wakeful.turns.tool_calls import CALLS, RecordedCall
 from wakeful.turns.turns import TURNS, Turn
 from wakeful.vocabulary.clock import SystemClock
 from wakeful.vocabulary.entry import Entry
@@ -33,7 +33,7 @@ Key = TypeVar("Key")
 Item = TypeVar("Item")
 
 
-class AskRow(Record):
+class AskedRow(Record):
     """One row of the table of asks."""
 
     turn_id: str
@@ -69,7 +69,7 @@ class HeadRow(Record):
     pruned_through: int
 
 
-_ASKS = RowTable("asks", AskRow)
+_ASKS = RowTable("asks", AskedRow)
 _EVENTS = RowTable("events", EventRow)
 _HEAD = RowTable("bus_head", HeadRow)
 
@@ -84,8 +84,8 @@ class Database(Record):
     past: list[PastTranscript]
     branches: dict[str, Branch]
     entries: list[Entry]
-    asks: list[AskRow]
-    calls: list[Call]
+    asks: list[AskedRow]
+    calls: list[RecordedCall]
     deliveries: dict[str, Delivery]
     events: list[EventRow]
     head: HeadRow
@@ -165,12 +165,12 @@ class History:
     def resumes(self, turn_id: str) -> int:
         return sum(event.kind == "turn.resumed" for event in self.events_of_turn[turn_id])
 
-    def story(self, *subjects: str | None) -> "Story":
+    def story(self, *subjects: str | None) -> "SubjectStory":
         """Return what everybody remembers of turns or stimuli, told only if somebody listens."""
-        return Story(self, {subject for subject in subjects if subject is not None})
+        return SubjectStory(self, {subject for subject in subjects if subject is not None})
 
 
-class Story:
+class SubjectStory:
     """The lines of all ledgers that concern a few subjects, in order of time."""
 
     def __init__(self, history: History, subjects: set[str]) -> None:
@@ -178,7 +178,7 @@ class Story:
         self._subjects = subjects
 
     def __iter__(self) -> Iterator[str]:
-        told: list[tuple[int, str]] = [
+        lines: list[tuple[int, str]] = [
             (event.at, f"#{event.seq} {event.kind} {event.data}")
             for event in self._history.db.events
             if event.turn_id in self._subjects or event.stimulus_id in self._subjects
@@ -188,8 +188,8 @@ class Story:
             for line in getattr(ledgers, name):
                 text = _described(line)
                 if any(subject in text for subject in self._subjects):
-                    told.append((line["at"], f"{name} {text}"))
-        for at, text in sorted(told, key=lambda item: item[0]):
+                    lines.append((line["at"], f"{name} {text}"))
+        for at, text in sorted(lines, key=lambda item: item[0]):
             yield f"{at} {text}"
 
 
@@ -212,7 +212,7 @@ def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> defaultdict[Ke
     return groups
 
 
-def key_of(call: Call) -> str:
+def key_of(call: RecordedCall) -> str:
     """Return the idempotency key of a call: the same over every attempt."""
     return f"{call.turn_id}:{call.step}:{call.call_id}"
 

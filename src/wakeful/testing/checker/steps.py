@@ -1,11 +1,11 @@
 """I6 steps, I7 tools, I8 pairs."""
 
-from wakeful.testing.checker.finding import Finding
+from wakeful.testing.checker.finding import InvariantFinding
 from wakeful.testing.checker.history import History, grouped, key_of
 from wakeful.testing.checker.marks import digest_of_reply
 from wakeful.testing.ledger import Line
 from wakeful.turns.asks import Purpose
-from wakeful.turns.tool_calls import Call, CallState
+from wakeful.turns.tool_calls import CallState, RecordedCall
 from wakeful.turns.turns import Turn, TurnState
 from wakeful.vocabulary.entry import AssistantBody, EntryKind, ToolBody
 from wakeful.vocabulary.message import AssistantMessage, ToolMessage
@@ -15,7 +15,7 @@ _NO_REPLY = ("aborted", "error", "limit")
 _SHOWN_WHOLE = 10_000  # characters that no result of a test tool reaches
 
 
-def one_answer_per_step(history: History, finding: Finding) -> None:
+def one_answer_per_step(history: History, finding: InvariantFinding) -> None:
     """I6: a step has one committed answer; the model is asked again only where that is recorded."""
     for turn in history.db.turns.values():
         story = history.story
@@ -46,7 +46,7 @@ def one_answer_per_step(history: History, finding: Finding) -> None:
         _check_progress(history, turn, seen, finding)
 
 
-def _check_replies(history: History, turn: Turn, finding: Finding) -> None:
+def _check_replies(history: History, turn: Turn, finding: InvariantFinding) -> None:
     """Every reply in the transcript is one that the model really gave, and none is there twice."""
     given = {
         line["digest"]
@@ -83,7 +83,7 @@ def _assistant(history: History, turn: Turn) -> list[AssistantMessage]:
 
 
 def _check_progress(
-    history: History, turn: Turn, seen: dict[int, list[Line]], finding: Finding
+    history: History, turn: Turn, seen: dict[int, list[Line]], finding: InvariantFinding
 ) -> None:
     """Nobody asks again for a step whose answer was already acted upon."""
     acts = [(int(line["key"].split(":")[1]), line["t"]) for line in history.begun_of_turn[turn.id]]
@@ -98,7 +98,7 @@ def _check_progress(
             )
 
 
-def tools_run_once(history: History, finding: Finding) -> None:
+def tools_run_once(history: History, finding: InvariantFinding) -> None:
     """I7: no effect without an intent, none twice, and no finished call ever runs again."""
     calls = {key_of(call): call for call in history.db.calls}
     lines_of = grouped(history.ledgers.tools, lambda line: str(line["key"]))
@@ -113,7 +113,9 @@ def tools_run_once(history: History, finding: Finding) -> None:
         _check_result(history, call, lines_of.get(key_of(call), []), finding)
 
 
-def _check_runs(history: History, call: Call, lines: list[Line], finding: Finding) -> None:
+def _check_runs(
+    history: History, call: RecordedCall, lines: list[Line], finding: InvariantFinding
+) -> None:
     story = history.story(call.turn_id)
     begun = [line["t"] for line in lines if line["what"] == "begun"]
     acted = sum(line["what"] == "acted" for line in lines)
@@ -140,7 +142,9 @@ def _check_runs(history: History, call: Call, lines: list[Line], finding: Findin
     )
 
 
-def _check_result(history: History, call: Call, lines: list[Line], finding: Finding) -> None:
+def _check_result(
+    history: History, call: RecordedCall, lines: list[Line], finding: InvariantFinding
+) -> None:
     story = history.story(call.turn_id)
     results = _results(history, call)
     finding.expect(
@@ -170,7 +174,7 @@ def _check_result(history: History, call: Call, lines: list[Line], finding: Find
         finding.expect(not lines, f"{key_of(call)} was skipped, and ran", story)
 
 
-def _may_lack_a_result(history: History, call: Call) -> bool:
+def _may_lack_a_result(history: History, call: RecordedCall) -> bool:
     """Tell whether nobody was there to write it: models are told of such calls all the same."""
     turn = history.db.turns.get(call.turn_id)
     has_nobody = turn is not None and turn.state is not TurnState.DONE
@@ -178,7 +182,7 @@ def _may_lack_a_result(history: History, call: Call) -> bool:
     return is_lost or call.turn_id in history.discarded
 
 
-def _results(history: History, call: Call) -> list[ToolMessage]:
+def _results(history: History, call: RecordedCall) -> list[ToolMessage]:
     return [
         body.message
         for entry in history.entries_of_turn[call.turn_id]
@@ -188,7 +192,7 @@ def _results(history: History, call: Call) -> list[ToolMessage]:
     ]
 
 
-def calls_are_paired(history: History, finding: Finding) -> None:
+def calls_are_paired(history: History, finding: InvariantFinding) -> None:
     """I8: no request that a provider would refuse for a call without its result."""
     finding.saw(len(history.asked))
     for line in history.ledgers.model:

@@ -1,6 +1,6 @@
 """I1 one end, I2 durable ack, I23 order."""
 
-from wakeful.testing.checker.finding import Finding
+from wakeful.testing.checker.finding import InvariantFinding
 from wakeful.testing.checker.history import EventRow, History, grouped
 from wakeful.testing.checker.marks import marks_in
 from wakeful.testing.ledger import Line
@@ -18,7 +18,7 @@ _ENDS: dict[TurnState, frozenset[State]] = {
 }
 
 
-def one_end(history: History, finding: Finding) -> None:
+def one_end(history: History, finding: InvariantFinding) -> None:
     """I1: every accepted stimulus has exactly one end, and what ended well was really read."""
     shown = _turns_that_showed(history)
     for stimulus in history.db.stimuli.values():
@@ -89,7 +89,7 @@ def _unread(history: History, stimulus: Stimulus, shown: dict[str, set[str]]) ->
     return None
 
 
-def durable_ack(history: History, finding: Finding) -> None:
+def durable_ack(history: History, finding: InvariantFinding) -> None:
     """I2: what was acknowledged is there, once per key; what was refused is not."""
     rows = {mark: row for row in history.db.stimuli.values() for mark in marks_in(row.text)}
     copies = grouped(
@@ -97,7 +97,7 @@ def durable_ack(history: History, finding: Finding) -> None:
     )
     for mark, found in copies.items():
         finding.expect(len(found) == 1, f"the message {mark!r} was accepted {len(found)} times")
-    told: dict[str, str] = {}
+    accepted: dict[str, str] = {}
     for line in history.accepted:
         receipt, draft = line["ok"], line["draft"]
         row = history.db.stimuli.get(receipt["stimulus_id"])
@@ -108,7 +108,7 @@ def durable_ack(history: History, finding: Finding) -> None:
         )
         key = draft.get("dedup_key")
         if key is not None:
-            first = told.setdefault(key, receipt["stimulus_id"])
+            first = accepted.setdefault(key, receipt["stimulus_id"])
             finding.expect(
                 first == receipt["stimulus_id"],
                 f"the key {key!r} was answered with {first} and {receipt['stimulus_id']}",
@@ -121,7 +121,7 @@ def durable_ack(history: History, finding: Finding) -> None:
             if "unknown" in line:
                 maybe.add(mark)
             finding.expect(
-                mark not in rows or mark in told or mark in maybe,
+                mark not in rows or mark in accepted or mark in maybe,
                 f"{mark!r} was refused and is there",
                 [str(line)],
             )
@@ -135,14 +135,14 @@ def _answers_about(history: History, key: str) -> list[Line]:
     ]
 
 
-def in_order(history: History, finding: Finding) -> None:
+def in_order(history: History, finding: InvariantFinding) -> None:
     """I23: each turn was opened by the first of those that waited."""
     for session_key, events in history.events_of_session.items():
         if session_key is not None:
             _replay_lane(history, events, finding)
 
 
-def _replay_lane(history: History, events: list[EventRow], finding: Finding) -> None:
+def _replay_lane(history: History, events: list[EventRow], finding: InvariantFinding) -> None:
     waiting: dict[str, Place] = {}
     for event in events:
         stimulus_id = event.stimulus_id
@@ -168,7 +168,7 @@ def _first_place(stimulus: Stimulus | None, event: EventRow) -> Place:
 
 
 def _check_choice(
-    history: History, event: EventRow, waiting: dict[str, Place], finding: Finding
+    history: History, event: EventRow, waiting: dict[str, Place], finding: InvariantFinding
 ) -> None:
     head_id = event.data["stimuli"][0]
     head = history.db.stimuli.get(head_id)

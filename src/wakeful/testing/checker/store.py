@@ -1,6 +1,6 @@
 """I20 store, I24 bounds."""
 
-from wakeful.testing.checker.finding import Finding
+from wakeful.testing.checker.finding import InvariantFinding
 from wakeful.testing.checker.history import EventRow, History
 from wakeful.vocabulary.queueing import DEFAULTS
 
@@ -9,7 +9,7 @@ MOST_FILES = 128
 MOST_THREADS = 96
 
 
-def store_is_sound(history: History, finding: Finding) -> None:
+def store_is_sound(history: History, finding: InvariantFinding) -> None:
     """I20: the database is whole, and it is the one that every earlier life had."""
     finding.saw()
     for problem in history.db.problems:
@@ -32,7 +32,7 @@ def store_is_sound(history: History, finding: Finding) -> None:
     )
 
 
-def bounds_hold(history: History, finding: Finding) -> None:
+def bounds_hold(history: History, finding: InvariantFinding) -> None:
     """I24: memory, files, threads and queues stay below their limits at every sample."""
     limits = {"rss": MOST_MEMORY, "files": MOST_FILES, "threads": MOST_THREADS}
     for line in history.ledgers.samples:
@@ -44,7 +44,7 @@ def bounds_hold(history: History, finding: Finding) -> None:
 
 
 def _check_queue(
-    history: History, session_key: str, events: list[EventRow], finding: Finding
+    history: History, session_key: str, events: list[EventRow], finding: InvariantFinding
 ) -> None:
     """At most the cap of messages wait, beside those that a preemption gave back."""
     waiting: set[str] = set()

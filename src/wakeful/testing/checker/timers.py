@@ -1,6 +1,6 @@
 """I12 timers."""
 
-from wakeful.testing.checker.finding import Finding
+from wakeful.testing.checker.finding import InvariantFinding
 from wakeful.testing.checker.history import EventRow, History, grouped
 from wakeful.testing.checker.marks import marks_in
 from wakeful.testing.ledger import Line
@@ -9,7 +9,7 @@ from wakeful.vocabulary.stimulus import Stimulus
 LATE_MS = 60_000  # the timekeeper looks by itself every minute
 
 
-def timers_fire_once(history: History, finding: Finding) -> None:
+def timers_fire_once(history: History, finding: InvariantFinding) -> None:
     """I12: a timer fires once, never early by the wall clock, and its firing is a stimulus."""
     fired = grouped(
         (event for event in history.db.events if event.kind == "timer.fired"),
@@ -37,7 +37,7 @@ def _check_set(
     line: Line,
     firing: EventRow | None,
     stimulus: Stimulus | None,
-    finding: Finding,
+    finding: InvariantFinding,
 ) -> None:
     """What was set has fired, with its stimulus in the same commit, or waits for its time."""
     timer_id, due_at = line["timer"], line["ok"]
@@ -58,7 +58,7 @@ def _check_set(
     )
 
 
-def _check_seen(history: History, mark: str, due_at: int, finding: Finding) -> None:
+def _check_seen(history: History, mark: str, due_at: int, finding: InvariantFinding) -> None:
     """Nobody outside heard of a timer before any clock had reached it."""
     latest = 0
     for line in history.asked:

@@ -1,6 +1,6 @@
 """I16 transcript, I17 compaction."""
 
-from wakeful.testing.checker.finding import Finding
+from wakeful.testing.checker.finding import InvariantFinding
 from wakeful.testing.checker.history import History, grouped
 from wakeful.testing.checker.marks import digest
 from wakeful.transcript.resets import PastTranscript
@@ -11,7 +11,7 @@ from wakeful.vocabulary.entry import Entry, chain
 from wakeful.vocabulary.kinds import View
 
 
-def transcripts_hold(history: History, finding: Finding) -> None:
+def transcripts_hold(history: History, finding: InvariantFinding) -> None:
     """I16: a tree that never changed; what was sent to the model can be built from its rows."""
     known = {entry.id: entry for entry in history.db.entries}
     for branch, entries in history.entries_of_branch.items():
@@ -31,7 +31,7 @@ def transcripts_hold(history: History, finding: Finding) -> None:
     _check_contexts(history, finding)
 
 
-def _check_tip(history: History, tip: Session | PastTranscript, finding: Finding) -> None:
+def _check_tip(history: History, tip: Session | PastTranscript, finding: InvariantFinding) -> None:
     """A path ends where its session, or its reset, says that it ends."""
     path = history.path(tip.branch)
     leaf = path[-1] if path else None
@@ -47,7 +47,9 @@ def _check_tip(history: History, tip: Session | PastTranscript, finding: Finding
     )
 
 
-def _check_branch(history: History, branch: str, entries: list[Entry], finding: Finding) -> None:
+def _check_branch(
+    history: History, branch: str, entries: list[Entry], finding: InvariantFinding
+) -> None:
     """Every entry follows the one before it, over forks, too, and vouches for it."""
     path = history.path(branch)
     first = len(path) - len(entries)
@@ -68,7 +70,7 @@ def _check_branch(history: History, branch: str, entries: list[Entry], finding: 
         )
 
 
-def _check_contexts(history: History, finding: Finding) -> None:
+def _check_contexts(history: History, finding: InvariantFinding) -> None:
     """Compare the bytes that the model was sent with those that the rows give."""
     sent = grouped(history.asked, lambda line: (line["turn"], line["step"]))
     places = {entry.hash: entry for entry in history.db.entries}
@@ -92,13 +94,13 @@ def _check_contexts(history: History, finding: Finding) -> None:
         )
 
 
-def one_view(history: History, finding: Finding) -> None:
+def one_view(history: History, finding: InvariantFinding) -> None:
     """I17: a session shows the view before a compaction or the one after it, never a mix."""
     for session in history.db.sessions.values():
         _check_view(session, history.path(session.branch), finding)
 
 
-def _check_view(session: Session, entries: list[Entry], finding: Finding) -> None:
+def _check_view(session: Session, entries: list[Entry], finding: InvariantFinding) -> None:
     found = last_compaction(entries)
     if found is None:
         finding.expect(

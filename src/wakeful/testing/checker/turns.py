@@ -3,7 +3,7 @@
 from collections import Counter
 from itertools import pairwise
 
-from wakeful.testing.checker.finding import Finding
+from wakeful.testing.checker.finding import InvariantFinding
 from wakeful.testing.checker.history import EventRow, History, grouped, key_of
 from wakeful.testing.checker.marks import marks_in
 from wakeful.testing.ledger import Line
@@ -17,12 +17,12 @@ _CLAIMS = ("turn.started", "turn.resumed")
 _RELEASES = ("turn.finished", "turn.left")
 
 
-def every_turn_ends(history: History, finding: Finding) -> None:
+def every_turn_ends(history: History, finding: InvariantFinding) -> None:
     """I3: each turn has one terminal state, and at rest no lane is held."""
-    was_told_to_raise = any(":raise" in str(line) for line in history.ledgers.faults)
+    may_raise = any(":raise" in str(line) for line in history.ledgers.faults)
     for turn in history.db.turns.values():
         finding.expect(
-            was_told_to_raise or turn.error_kind != "internal",
+            may_raise or turn.error_kind != "internal",
             f"{turn.id} failed inside the runtime: {turn.error}",
             history.story(turn.id),
         )
@@ -46,7 +46,7 @@ def every_turn_ends(history: History, finding: Finding) -> None:
         )
 
 
-def one_owner(history: History, finding: Finding) -> None:
+def one_owner(history: History, finding: InvariantFinding) -> None:
     """I4: epochs rise by one with every claim, and every write carries the one of its claim."""
     claimed: dict[str, set[int]] = {}
     for session_key, events in history.events_of_session.items():
@@ -76,7 +76,7 @@ def _check_epochs(
     session_key: str,
     events: list[EventRow],
     claimed: dict[str, set[int]],
-    finding: Finding,
+    finding: InvariantFinding,
 ) -> None:
     current = 0
     for event in events:
@@ -103,7 +103,7 @@ def _check_epochs(
         )
 
 
-def serial_session(history: History, finding: Finding) -> None:
+def serial_session(history: History, finding: InvariantFinding) -> None:
     """I5: no two turns of a session overlap, in the ledger or in the eyes of model and tools."""
     for session_key, events in history.events_of_session.items():
         running: str | None = None
@@ -120,7 +120,7 @@ def serial_session(history: History, finding: Finding) -> None:
     _check_from_outside(history, finding)
 
 
-def _check_from_outside(history: History, finding: Finding) -> None:
+def _check_from_outside(history: History, finding: InvariantFinding) -> None:
     """Whatever model and tools saw of one turn lies wholly before or after another's."""
     seen = [*history.asked, *history.begun]
     spans: dict[str, list[tuple[float, float, str]]] = {}
@@ -139,7 +139,7 @@ def _check_from_outside(history: History, finding: Finding) -> None:
             )
 
 
-def stop_is_obeyed(history: History, finding: Finding) -> None:
+def stop_is_obeyed(history: History, finding: InvariantFinding) -> None:
     """I22: a stop is acknowledged soon, and then nothing of what it or a halt covers begins."""
     asked_at: dict[str, float] = {}
     for line in history.ledgers.client:
@@ -156,7 +156,7 @@ def stop_is_obeyed(history: History, finding: Finding) -> None:
     _check_halted_intents(history, finding)
 
 
-def _check_stop(history: History, line: Line, finding: Finding) -> None:
+def _check_stop(history: History, line: Line, finding: InvariantFinding) -> None:
     stopped, acknowledged = line["ok"], line["t"]
     turn_id = stopped["turn_id"]
     if turn_id is not None:
@@ -187,7 +187,7 @@ def _check_stop(history: History, line: Line, finding: Finding) -> None:
         )
 
 
-def _check_halts(history: History, finding: Finding) -> None:
+def _check_halts(history: History, finding: InvariantFinding) -> None:
     halted_at: float | None = None
     for line in history.ledgers.client:
         if line["do"] == "halt" and line["what"] == "answer" and line.get("ok") is True:
@@ -202,7 +202,7 @@ def _check_halts(history: History, finding: Finding) -> None:
             halted_at = None
 
 
-def _check_halted_intents(history: History, finding: Finding) -> None:
+def _check_halted_intents(history: History, finding: InvariantFinding) -> None:
     is_halted = False
     for event in history.db.events:
         if event.kind in ("halt.set", "halt.lifted"):

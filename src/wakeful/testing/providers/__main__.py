@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 
 from wakeful.testing.ledger import Ledger
-from wakeful.testing.providers.server import Server
+from wakeful.testing.providers.server import StandInServer
 
 
 async def serve(ledger: Path) -> None:
-    server = Server(Ledger(ledger, is_synced=False))
+    server = StandInServer(Ledger(ledger, is_synced=False))
     print(f'{{"port": {await server.start()}}}', flush=True)  # noqa: T201
     async with asyncio.TaskGroup() as group:
         serving = group.create_task(server.run(), name="serve")

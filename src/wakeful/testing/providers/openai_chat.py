@@ -12,7 +12,7 @@ _FIELDS = (
 )
 
 
-class OpenAIChat:
+class OpenAIChatStandIn:
     """How OpenAI and its many likenesses speak."""
 
     path = "/v1/chat/completions"

@@ -10,7 +10,7 @@ from wakeful.vocabulary.message import encode_message
 Item = dict[str, Any]
 
 
-class OpenAIResponses:
+class OpenAIResponsesStandIn:
     """How OpenAI itself speaks."""
 
     path = "/v1/responses"

@@ -11,21 +11,21 @@ import msgspec
 
 from wakeful.testing.ledger import Ledger
 from wakeful.testing.providers.anthropic import Anthropic
-from wakeful.testing.providers.openai_chat import OpenAIChat
-from wakeful.testing.providers.openai_responses import OpenAIResponses
+from wakeful.testing.providers.openai_chat import OpenAIChatStandIn
+from wakeful.testing.providers.openai_responses import OpenAIResponsesStandIn
 from wakeful.testing.providers.plan import Plans, Step, mark_in, step_of
-from wakeful.testing.providers.wire import Body, Frame, Wire
+from wakeful.testing.providers.wire import Body, Frame, StandInWire
 
 LONGEST_HEAD = 64 * 1024
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 
-_WIRES: tuple[Wire, ...] = (Anthropic(), OpenAIChat(), OpenAIResponses())
+_WIRES: tuple[StandInWire, ...] = (Anthropic(), OpenAIChatStandIn(), OpenAIResponsesStandIn())
 _encode = msgspec.json.Encoder().encode
 _decode: Any = msgspec.json.Decoder().decode
 _decode_plans = msgspec.json.Decoder(Plans).decode
 
 
-class Server:
+class StandInServer:
     """Answers as the plans say; its ledger has a line for each question and for each end of one."""
 
     def __init__(self, ledger: Ledger) -> None:
@@ -68,7 +68,11 @@ class Server:
         return await self._converse(reader, writer, wire, raw)
 
     async def _converse(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, wire: Wire, raw: bytes
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        wire: StandInWire,
+        raw: bytes,
     ) -> bool:
         body: Body = _decode(raw)
         number = next(self._ids)

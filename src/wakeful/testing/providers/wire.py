@@ -27,7 +27,7 @@ class Question(Record):
     problem: str | None  # why a real provider would refuse it
 
 
-class Wire(Protocol):
+class StandInWire(Protocol):
     """One way of speaking."""
 
     path: str  # of the requests

@@ -76,7 +76,7 @@ class McpServer:
             except Exception as error:
                 if is_cancelled():  # a group of tasks that failed hides it
                     raise asyncio.CancelledError from error
-                self._note_down(_told(error))
+                self._note_down(_error_text(error))
             finally:
                 self._connection = None
             if self._clock.monotonic() - began > STEADY_S:
@@ -212,7 +212,7 @@ def _refusal(text: str) -> ToolResult:
     return ToolResult(text=text, is_error=True)
 
 
-def _told(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     """Return the innermost reason, in one line."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]

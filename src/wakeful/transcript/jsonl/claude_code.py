@@ -98,8 +98,8 @@ class ClaudeCode:
         target = None if self._leaf is None else self._end_of(self._leaf)
         if target is None or target == self._last:
             return found
-        told = self._line("leaf", self._made_up("leaf"), target)
-        return [*found, {**told, "targetId": target}]
+        fields = self._line("leaf", self._made_up("leaf"), target)
+        return [*found, {**fields, "targetId": target}]
 
     def _take_reply(self, line: Object) -> list[Object]:
         message: Object = line["message"]
@@ -110,8 +110,8 @@ class ClaudeCode:
             return []
         found = self._flushed()
         name, parent = self._name(line), self._parent(line)
-        told = self._line("message", name, parent)
-        self._reply = {**told, "message": assistant(line, message)["message"]}
+        fields = self._line("message", name, parent)
+        self._reply = {**fields, "message": assistant(line, message)["message"]}
         self._reply_id = message_id
         self._note(line, name)
         return found
@@ -156,12 +156,12 @@ class ClaudeCode:
 
     def _said(self, line: Object, name: str, parent: str | None, content: Any) -> Object:
         is_meta = line.get("isMeta") is True
-        told = self._line("custom_message" if is_meta else "message", name, parent)
+        fields = self._line("custom_message" if is_meta else "message", name, parent)
         said, ours = spoken(content)
         self._note(line, name)
         if is_meta:
-            return {**told, "customType": "meta", "content": said, "display": False}
-        return {**told, "message": {"role": "user", "content": said}, **ours}
+            return {**fields, "customType": "meta", "content": said, "display": False}
+        return {**fields, "message": {"role": "user", "content": said}, **ours}
 
     def _result(self, line: Object, name: str, result: Object) -> tuple[Object, str | None]:
         """Return a result, below its reply and the other results, and which reply that is."""
@@ -171,10 +171,10 @@ class ClaudeCode:
         if reply is not None:
             self._open[reply] = max(0, self._open.get(reply, 1) - 1)
             self._below[parent or reply] = name
-        told = self._line("message", name, parent)
+        fields = self._line("message", name, parent)
         self._note(line, name)
         message, ours = tool_result(result, call_id, tool)
-        return {**told, "message": message, **ours}, reply
+        return {**fields, "message": message, **ours}, reply
 
     def _joined(self, result: Object, reply: str | None, rest: Any) -> bool:
         """Add words to the result before them, as long as others of its reply are to come."""
@@ -186,19 +186,19 @@ class ClaudeCode:
 
     def _compaction(self, line: Object, name: str, content: Any) -> Object:
         parent = self._parent(line) or (None if self._last is None else self._end_of(self._last))
-        told = self._line("compaction", name, parent)
+        fields = self._line("compaction", name, parent)
         self._note(line, name)
         said, _ = spoken(content)
         summary = "\n".join(word(one, "text") for one in said)
         before, self._tokens = self._tokens, 0
-        return {**told, "summary": summary, "firstKeptEntryId": name, "tokensBefore": before}
+        return {**fields, "summary": summary, "firstKeptEntryId": name, "tokensBefore": before}
 
     def _queued(self, line: Object) -> list[Object]:
         """Return what somebody said while the agent worked: the model was told it."""
         name = self._name(line)
-        told = self._line("custom_message", name, self._parent(line))
+        fields = self._line("custom_message", name, self._parent(line))
         self._note(line, name)
-        return [{**told, "customType": "queued", "content": _queued(line), "display": True}]
+        return [{**fields, "customType": "queued", "content": _queued(line), "display": True}]
 
     def _aside(self, line: Object) -> list[Object]:
         """Return a line that is no part of what was said; it parts nothing that is."""
@@ -209,7 +209,7 @@ class ClaudeCode:
             above = word(line, "logicalParentUuid") or word(line, "parentUuid")
             self._stands_for[uuid] = self._stands_for.get(above, above) or name
         self._tokens = count(as_object(line.get("compactMetadata")), "preTokens") or self._tokens
-        told = self._line("custom", name, self._last)
+        fields = self._line("custom", name, self._last)
         if self._last is not None:
             self._below[self._last] = name
         self._last = name
@@ -217,8 +217,8 @@ class ClaudeCode:
         is_chosen = line.get("type") == "custom-title"
         if title and (is_chosen or not self._is_named):
             self._is_named = is_chosen
-            return [{**told, "type": "session_info", "name": title}]
-        return [{**told, "customType": KEPT_AS, "data": line}]
+            return [{**fields, "type": "session_info", "name": title}]
+        return [{**fields, "customType": KEPT_AS, "data": line}]
 
     def _line(self, kind: str, name: str, parent: str | None) -> Object:
         return {"type": kind, "id": name, "parentId": parent, "timestamp": self._at}
@@ -265,10 +265,10 @@ class ClaudeCode:
 
 def _header(line: Object) -> Object:
     """Return the header of a file; one without an id gets another."""
-    told: Object = {"type": "session", "version": VERSION}
+    fields: Object = {"type": "session", "version": VERSION}
     if name := word(line, "sessionId") or word(line, "leafUuid"):
-        told["id"] = name
-    return {**told, "timestamp": word(line, "timestamp"), "cwd": word(line, "cwd")}
+        fields["id"] = name
+    return {**fields, "timestamp": word(line, "timestamp"), "cwd": word(line, "cwd")}
 
 
 def _queued(line: Object) -> str:

@@ -25,7 +25,7 @@ Object = dict[str, Any]
 def assistant(line: Object, message: Object) -> Object:
     """Return a reply, or the piece of one that a line has."""
     content = [block for one in _blocks(message.get("content")) if (block := _replied(one))]
-    told = {
+    fields = {
         "role": "assistant",
         "content": content,
         "api": "anthropic-messages",
@@ -34,7 +34,7 @@ def assistant(line: Object, message: Object) -> Object:
         "usage": _usage(message.get("usage"), line.get("costUSD")),
         "stopReason": _stop_reason(line, message, content),
     }
-    return {"message": told}
+    return {"message": fields}
 
 
 def merged(reply: Object, piece: Object) -> Object:
@@ -55,14 +55,14 @@ def calls_of(reply: Object) -> list[tuple[str, str]]:
 def tool_result(result: Object, call_id: str, tool: str) -> tuple[Object, Object]:
     """Return the result of a call, and what our own field says of its files."""
     content, ours = spoken(result.get("content") or "")
-    told: Object = {
+    fields: Object = {
         "role": "toolResult",
         "toolCallId": call_id,
         "toolName": tool,
         "content": content,
         "isError": result.get("is_error") is True,
     }
-    return told, ours
+    return fields, ours
 
 
 def spoken(content: Any) -> tuple[list[Object], Object]:
@@ -167,17 +167,17 @@ def _stop_reason(line: Object, message: Object, content: list[Object]) -> str:
     if word(message, "model") == NOBODY:
         return "aborted"
     has_calls = any(block.get("type") == "toolCall" for block in content)
-    told = _STOP_REASONS.get(word(message, "stop_reason"))
-    return told or ("toolUse" if has_calls else "stop")
+    fields = _STOP_REASONS.get(word(message, "stop_reason"))
+    return fields or ("toolUse" if has_calls else "stop")
 
 
 def _usage(usage: Any, cost: Any) -> Object:
-    told = as_object(usage)
+    fields = as_object(usage)
     read, written = (
-        count(told, "cache_read_input_tokens"),
-        count(told, "cache_creation_input_tokens"),
+        count(fields, "cache_read_input_tokens"),
+        count(fields, "cache_creation_input_tokens"),
     )
-    known, answered = count(told, "input_tokens"), count(told, "output_tokens")
+    known, answered = count(fields, "input_tokens"), count(fields, "output_tokens")
     return {
         "input": known,
         "output": answered,

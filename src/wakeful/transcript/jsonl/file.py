@@ -26,7 +26,7 @@ from wakeful.transcript.jsonl.reading import (
     unread_blocks,
 )
 from wakeful.transcript.jsonl.references import references, renamed
-from wakeful.transcript.jsonl.splitting import LONGEST_LINE, Piece
+from wakeful.transcript.jsonl.splitting import LONGEST_LINE, FileLine
 from wakeful.transcript.jsonl.tree import Tree
 from wakeful.transcript.jsonl.writing import VERSION, Links
 from wakeful.vocabulary.entry import (
@@ -111,18 +111,18 @@ class File:
         self._last: int | None = None
         self._last_at = 0
 
-    def understand(self, pieces: Sequence[Piece], *, is_end: bool = False) -> list[Found]:
+    def understand(self, pieces: Sequence[FileLine], *, is_end: bool = False) -> list[Found]:
         """Return the entries of these lines; the last of a file may still wait for its end."""
         found = [entry for piece in pieces for entry in self._understood(piece)]
         if is_end and self._translation is not None:
-            last = Piece(self._line, b"", has_end=True, is_too_long=False)
+            last = FileLine(self._line, b"", has_end=True, is_too_long=False)
             found += self._translated(last, self._translation.end())
         return found
 
     def id_of(self, number: int) -> str:
         return f"{self._prefix}{number:08x}{self._tails[number]:08x}"
 
-    def _understood(self, piece: Piece) -> list[Found]:
+    def _understood(self, piece: FileLine) -> list[Found]:
         self._line = piece.number
         if piece.is_too_long:
             self._tell(piece, f"longer than {LONGEST_LINE} bytes")
@@ -139,12 +139,12 @@ class File:
         found = self._of_line(piece, line)
         return [] if found is None else [found]
 
-    def _translated(self, piece: Piece, lines: Sequence[Object]) -> list[Found]:
+    def _translated(self, piece: FileLine, lines: Sequence[Object]) -> list[Found]:
         """Return the entries of lines that say what a line of another format does."""
         found: list[Found] = []
         for line in lines:
             text = _encode(line)
-            same = Piece(piece.number, text, has_end=True, is_too_long=False)
+            same = FileLine(piece.number, text, has_end=True, is_too_long=False)
             try:
                 entry = self._of_line(same, parse(text))
             except Unreadable as why:  # it lies one level deeper now
@@ -153,7 +153,7 @@ class File:
             found += [] if entry is None else [entry]
         return found
 
-    def _of_line(self, piece: Piece, line: Object) -> Found | None:
+    def _of_line(self, piece: FileLine, line: Object) -> Found | None:
         if line.get("type") == "session":
             self._read_header(piece, line)
             return None
@@ -162,26 +162,26 @@ class File:
             self._version = VERSION if isinstance(line.get("id"), str) else 1
         return self._entry(piece, line)
 
-    def _read_header(self, piece: Piece, line: Object) -> None:
+    def _read_header(self, piece: FileLine, line: Object) -> None:
         if self._version is not None:
             self._tell(piece, "a second header, or one that comes late")
             return
-        told, name = line.get("version", 1), line.get("id")
-        is_known = isinstance(told, int) and 1 <= told <= VERSION
-        self._version = told if is_known else VERSION
+        version, name = line.get("version", 1), line.get("id")
+        is_known = isinstance(version, int) and 1 <= version <= VERSION
+        self._version = version if is_known else VERSION
         if not is_known:
-            self._tell(piece, f"version {str(told)[:20]} is unknown", f"read as {VERSION}")
+            self._tell(piece, f"version {str(version)[:20]} is unknown", f"read as {VERSION}")
         self._places.append(_ROOT)
         self._last_at = time_of(line) or 0
         if not isinstance(name, str):
             self._tell(piece, "a header without an id", "a header was made")
             return
         self.header_id = name
-        is_current = told == VERSION
+        is_current = version == VERSION
         text = piece.text if is_current else _encode({**line, "version": VERSION})
         self.header = text.decode()
 
-    def _entry(self, piece: Piece, line: Object) -> Found | None:
+    def _entry(self, piece: FileLine, line: Object) -> Found | None:
         is_changed = self._version == 1 and self._upgrade(line)
         name = line.get("id")
         if not (isinstance(name, str) and _NAME.fullmatch(name)):
@@ -272,7 +272,7 @@ class File:
         message["role"] = "custom"
         return True
 
-    def _parent(self, piece: Piece, line: Object) -> tuple[int | None, bool]:
+    def _parent(self, piece: FileLine, line: Object) -> tuple[int | None, bool]:
         """Return the number of the line above, and whether it is another than the line says."""
         is_leaf = line.get("type") == LEAF
         # Whatever it was written below: the conversation stands at the line that it names.
@@ -283,8 +283,8 @@ class File:
         if is_leaf and number is not None and number != _ROOT:
             return number, False
         if number is None and is_leaf:
-            told = f"it says to stand at {str(name)[:64]!r}, which is not above it"
-            self._tell(piece, told, "stands at the line before it")
+            what = f"it says to stand at {str(name)[:64]!r}, which is not above it"
+            self._tell(piece, what, "stands at the line before it")
             return self._last, True
         if number is None:
             above = "made the first" if self._last is None else "put below the line before it"
@@ -335,7 +335,7 @@ class File:
         if self._version == 1:
             self._places.append(_ROOT if number is None else number)
 
-    def _tell(self, piece: Piece, what: str, done: str = LEFT_OUT) -> None:
+    def _tell(self, piece: FileLine, what: str, done: str = LEFT_OUT) -> None:
         self.trouble_count += 1
         if len(self.troubles) < MOST_TROUBLES:
             self.troubles.append(Trouble(line=piece.number, what=what, done=done))

@@ -45,9 +45,13 @@ def _content_of(block: Mapping[str, Any]) -> tuple[Any, Any]:
     """Return the base64 of an image and what it is; Anthropic's blocks have a `source` for it."""
     source = block.get("source")
     if isinstance(source, dict):
-        told = cast("Object", source)
-        is_here = told.get("type") == "base64"
-        return (told.get("data"), told.get("media_type")) if is_here else (None, None)
+        source_fields = cast("Object", source)
+        is_here = source_fields.get("type") == "base64"
+        return (
+            (source_fields.get("data"), source_fields.get("media_type"))
+            if is_here
+            else (None, None)
+        )
     return block.get("data"), block.get("mimeType")
 
 

@@ -13,7 +13,7 @@ from wakeful.transcript.entries import APPENDED, ENTRIES
 from wakeful.transcript.jsonl import imports
 from wakeful.transcript.jsonl.file import File, Found, Trouble
 from wakeful.transcript.jsonl.imports import EntryLine
-from wakeful.transcript.jsonl.splitting import Piece, lines
+from wakeful.transcript.jsonl.splitting import FileLine, lines
 from wakeful.transcript.sessions import SESSIONS, Session
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.entry import CompactionBody, Entry, chain, decode_body
@@ -141,7 +141,7 @@ class ImportWork:
     async def read(self, chunks: AsyncIterator[bytes]) -> None:
         if not self._is_trial:
             await self._store.transact(lambda tx: imports.begin(tx, self.transcript_id))
-        pieces: list[Piece] = []
+        pieces: list[FileLine] = []
         size = 0
         async for piece in lines(chunks):
             pieces.append(piece)
@@ -159,10 +159,10 @@ class ImportWork:
         has_more = file.unknown_count + file.trouble_count + len(file.tree) > 0
         if file.understood or (file.header is not None and not has_more):
             return
-        told = [f": line {one.line} is {one.what}" for one in file.troubles[:1]]
+        trouble = [f": line {one.line} is {one.what}" for one in file.troubles[:1]]
         if file.unknown_count:
-            told = [f" that is known here: {file.unknown_count} lines are of other kinds"]
-        raise InvalidInput("file", "holds no transcript" + "".join(told))
+            trouble = [f" that is known here: {file.unknown_count} lines are of other kinds"]
+        raise InvalidInput("file", "holds no transcript" + "".join(trouble))
 
     async def undo(self) -> None:
         if self._is_trial:
@@ -202,7 +202,7 @@ class ImportWork:
             seen_depth=last.depth,
         )
 
-    async def _take(self, pieces: list[Piece], *, is_end: bool = False) -> None:
+    async def _take(self, pieces: list[FileLine], *, is_end: bool = False) -> None:
         # Off the loop: it takes some milliseconds.
         found = await asyncio.to_thread(self.file.understand, pieces, is_end=is_end)
         if self._is_trial or not found:

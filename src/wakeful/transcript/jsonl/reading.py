@@ -168,10 +168,10 @@ def edited(body: Body, replacement: str) -> Body | None:
 
 def time_of(line: Object) -> int | None:
     """Return when a line was written, in milliseconds."""
-    told = line.get("timestamp")
+    stamp = line.get("timestamp")
     try:
-        if isinstance(told, str):
-            at = datetime.fromisoformat(told)
+        if isinstance(stamp, str):
+            at = datetime.fromisoformat(stamp)
             at = at if at.tzinfo else at.replace(tzinfo=UTC)
             return round(at.timestamp() * 1000)
     except (ValueError, OverflowError):
@@ -264,13 +264,13 @@ def _message(line: Object) -> Said:
 
 def _command(message: Object) -> str:
     """Return a command that somebody ran, what it printed, and how it ended."""
-    told = f"$ {message.get('command', '')}\n{message.get('output', '')}"
+    text = f"$ {message.get('command', '')}\n{message.get('output', '')}"
     code = message.get("exitCode")
     if message.get("cancelled") is True:
-        told += "\n(cancelled)"
+        text += "\n(cancelled)"
     elif isinstance(code, int) and code != 0:
-        told += f"\n(exit code {code})"
-    return told
+        text += f"\n(exit code {code})"
+    return text
 
 
 def _assistant(message: Object) -> AssistantMessage:
@@ -388,10 +388,10 @@ def _setting(line: Object) -> Said:
 def _with_ours(said: Said, ours: Any) -> Said:
     """Add what only our own lines say."""
     kind, body = said
-    told = _object(ours)
+    fields = _object(ours)
     try:
-        kind = EntryKind(told.get("kind", kind))
-        merged = _merged(msgspec.to_builtins(body), _object(told.get("body")))
+        kind = EntryKind(fields.get("kind", kind))
+        merged = _merged(msgspec.to_builtins(body), _object(fields.get("body")))
         body = msgspec.convert(merged, Body)
         return (kind, body) if _agree(kind, body) else said
     except (ValueError, msgspec.ValidationError):

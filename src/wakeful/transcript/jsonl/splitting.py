@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 LONGEST_LINE = 16 * 1024 * 1024
 
 
-class Piece:
+class FileLine:
     """A line without its end; `is_too_long`: only its beginning is there."""
 
     __slots__ = ("has_end", "is_too_long", "number", "text")
@@ -17,7 +17,7 @@ class Piece:
         self.is_too_long = is_too_long
 
 
-async def lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[Piece]:
+async def lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[FileLine]:
     """Yield lines by number, from 1; those of white space alone are left out."""
     rest = bytearray()
     number, is_too_long = 1, False
@@ -27,7 +27,7 @@ async def lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[Piece]:
             rest += chunk[start:end]
             if rest and not rest.isspace():
                 too_long = is_too_long or len(rest) > LONGEST_LINE
-                yield Piece(number, bytes(rest), has_end=True, is_too_long=too_long)
+                yield FileLine(number, bytes(rest), has_end=True, is_too_long=too_long)
             rest.clear()
             number, start, is_too_long = number + 1, end + 1, False
         rest += chunk[start:]
@@ -35,4 +35,4 @@ async def lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[Piece]:
             del rest[80:]  # what is left of it is only counted
             is_too_long = True
     if rest and not rest.isspace():
-        yield Piece(number, bytes(rest), has_end=False, is_too_long=is_too_long)
+        yield FileLine(number, bytes(rest), has_end=False, is_too_long=is_too_long)

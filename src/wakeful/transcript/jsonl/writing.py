@@ -47,14 +47,14 @@ def header_id(transcript_id: str) -> str:
 
 def header(transcript_id: str, started_at: int, parent: str | None) -> bytes:
     """Return the first line of a transcript that began here, or forked off another file."""
-    told: Object = {
+    fields: Object = {
         "type": "session",
         "version": VERSION,
         "id": header_id(transcript_id),
         "timestamp": iso(started_at),
         "cwd": "",
     }
-    return _encode(told if parent is None else {**told, "parentSession": parent})
+    return _encode(fields if parent is None else {**fields, "parentSession": parent})
 
 
 def leaf(name: str, target: str | None, at: int) -> bytes:
@@ -75,7 +75,7 @@ def line(
     `contents` has the bytes of what is attached, in base64 and by hash.
     """
     fields = _fields(kind, at, body, links, contents)
-    told = {
+    fields = {
         "type": fields.pop("type"),
         "id": links.name,
         "parentId": links.parent,
@@ -87,8 +87,8 @@ def line(
         if (files := images.files(attachments_of(body), contents))
         else {}
     )
-    ours = _ours(kind, body, *read({**told, OURS: held})) | held
-    return _encode({**told, OURS: ours} if ours else told)
+    ours = _ours(kind, body, *read({**fields, OURS: held})) | held
+    return _encode({**fields, OURS: ours} if ours else fields)
 
 
 def iso(wall_ms: int) -> str:
