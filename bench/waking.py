@@ -21,7 +21,7 @@ from tests import postgres_server
 from wakeful.models.model import Delta, Reply, Request
 from wakeful.models.scripted import says
 from wakeful.settings.settings import Settings
-from wakeful.store.database import PATIENT_LIMIT, Store, Tx
+from wakeful.store.database import YIELDING_LIMIT, Store, Tx
 from wakeful.timers import timers
 from wakeful.turn.agent import Agent
 
@@ -89,7 +89,7 @@ def _figures(suffix: str, samples: Samples) -> list[Figure]:
             value=percentile(samples.filed, 50),
             unit="s",
             floor=percentile(samples.bare, 50),
-            floor_is=f"{SLEEPERS} bare rows, {PATIENT_LIMIT} in a commit",
+            floor_is=f"{SLEEPERS} bare rows, {YIELDING_LIMIT} in a commit",
             goal=FILED_S,
         ),
         Figure(
@@ -147,9 +147,9 @@ def _bare_sqlite(path: Path) -> float:
         cursor.execute(f"PRAGMA {pragma}")
     cursor.execute("CREATE TABLE rows (id INTEGER PRIMARY KEY, text TEXT)")
     started = time.perf_counter()
-    for _ in range(SLEEPERS // PATIENT_LIMIT):
+    for _ in range(SLEEPERS // YIELDING_LIMIT):
         cursor.execute("BEGIN IMMEDIATE")
-        cursor.executemany("INSERT INTO rows (text) VALUES (?)", [(ROW,)] * PATIENT_LIMIT)
+        cursor.executemany("INSERT INTO rows (text) VALUES (?)", [(ROW,)] * YIELDING_LIMIT)
         cursor.execute("COMMIT")
     taken = time.perf_counter() - started
     connection.close()
@@ -160,10 +160,10 @@ async def _bare_postgres(url: str) -> float:
     connection: Any = await asyncpg.connect(url)
     await connection.execute("CREATE TABLE rows (id BIGSERIAL PRIMARY KEY, text TEXT)")
     started = time.perf_counter()
-    for _ in range(SLEEPERS // PATIENT_LIMIT):
+    for _ in range(SLEEPERS // YIELDING_LIMIT):
         async with connection.transaction():
             await connection.executemany(
-                "INSERT INTO rows (text) VALUES ($1)", [(ROW,)] * PATIENT_LIMIT
+                "INSERT INTO rows (text) VALUES ($1)", [(ROW,)] * YIELDING_LIMIT
             )
     taken = time.perf_counter() - started
     await connection.close()

@@ -214,7 +214,7 @@ class Writer:
         return reads
 
     def _yielding_part(self, *, is_alone: bool) -> list[WriteCall]:
-        """Return which of those that yield join this group: a few, in every other group of others."""
+        """Return what of those that yield joins this group: a few, in every other one."""
         is_let_go = bool(self._yielding) and not is_alone and not self._has_let_go
         self._has_let_go = is_let_go
         count = 0 if is_let_go else min(len(self._yielding), YIELDING_LIMIT)

@@ -18,7 +18,7 @@ from wakeful.intake.bindings import Binding, Bindings, Match
 from wakeful.intake.intake import Intake
 from wakeful.sleeps import sleeps
 from wakeful.sleeps.sleeps import Sleep, SleepPolicy
-from wakeful.store.database import PATIENT_LIMIT, Store, Tx
+from wakeful.store.database import YIELDING_LIMIT, Store, Tx
 from wakeful.store.opening import open_store
 from wakeful.testing.kit import ManualClock
 from wakeful.timers import timers
@@ -35,7 +35,7 @@ from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.proactive import ProactiveRules
 from wakeful.vocabulary.stimulus import Trust
 
-FEW, MANY = 3, PATIENT_LIMIT
+FEW, MANY = 3, YIELDING_LIMIT
 BINDING = Binding(match=Match(door="web"), proactive=ProactiveRules(enabled=True))
 
 Fire = Callable[[Tx, Sequence[Due[None]]], None]

@@ -36,7 +36,7 @@ async def test_rows_of_many_callers_run_as_one_set(store: Store) -> None:
     assert log == ["verb a b c"]
 
 
-async def test_rows_of_a_verb_that_yields_let_others_go_first_and_are_all_done(
+async def test_rows_that_yield_let_others_go_first_and_are_all_done(
     store: Store,
 ) -> None:
     log: list[str] = []
