@@ -125,7 +125,8 @@ def sorted_refusal(
     if _NO_QUOTA.intersection(refusal.codes):
         return Permanent(sentence)
     if status == 0 or status >= 500 or status in _LATER:
-        return Transient(sentence, retry_after_s=refusal.retry_after_s)
+        told_at_once = refusal.is_told
+        return Transient(sentence, retry_after_s=refusal.retry_after_s, is_free=told_at_once)
     return Permanent(sentence)
 
 

@@ -208,7 +208,7 @@ class TurnCommit:
             turn,
             input_tokens=turn.input_tokens + usage.input,
             output_tokens=turn.output_tokens + usage.output,
-            cost=turn.cost + usage.cost,
+            cost=turn.cost + (usage.cost or 0.0),
         )
 
     def flush(self) -> None:

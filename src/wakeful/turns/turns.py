@@ -167,7 +167,7 @@ def note_usage(tx: Tx, turn_id: str, usage: Usage) -> None:
         id=turn_id,
         input=usage.input,
         output=usage.output,
-        cost=usage.cost,
+        cost=usage.cost or 0.0,
     )
 
 
