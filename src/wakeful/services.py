@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from wakeful.access.credentials import Credentials
 from wakeful.access.gatekeeper import Gatekeeper
 from wakeful.bus.bus import Bus
+from wakeful.gate.budget_acts import BudgetActs
 from wakeful.intake.bindings import Bindings
 from wakeful.intake.compactions import Compactions
 from wakeful.intake.deletion import Deletion
@@ -72,6 +73,7 @@ class Services:
     compactions: Compactions
     sleep_acts: SleepActs
     heartbeats: HeartbeatActs
+    budget_acts: BudgetActs
     deletion: Deletion
     imports: TranscriptImports
     credentials: Credentials
