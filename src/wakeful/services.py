@@ -32,6 +32,7 @@ from wakeful.views.sessions import SessionView
 from wakeful.views.sleeps import SleepView
 from wakeful.views.transcripts import TranscriptView
 from wakeful.views.turns import TurnView
+from wakeful.views.usage import UsageView
 from wakeful.views.why import WhyView
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.ids import Ids
@@ -58,6 +59,7 @@ class Views:
     sleeps: SleepView
     transcripts: TranscriptView
     turns: TurnView
+    usage: UsageView
     why: WhyView
 
 

@@ -35,6 +35,7 @@ VERBS: Mapping[str, str] = {
     "sleep": "rest:sleep",
     "wake": "rest:wake",
     "heartbeat": "rest:heartbeat",
+    "usage": "budget:usage",
     "budget show": "budget:show",
     "budget raise": "budget:increase",
     "sessions list": "look:list_sessions",

@@ -1,4 +1,4 @@
-"""`budget show`, `budget raise`: what agents may spend."""
+"""`budget show`, `budget raise`, `usage`: what agents may spend, and what they did."""
 
 from typing import Annotated, Any
 
@@ -11,6 +11,8 @@ from wakeful.cli.times import money
 Agent = Annotated[str, typer.Option("--agent", help="Whose budget.")]
 Amount = Annotated[float, typer.Argument(min=0, help="How many US dollars more.")]
 MoreTurns = Annotated[int, typer.Option("--turns", min=0, help="How many turns more.")]
+By = Annotated[str, typer.Option("--by", help="day, agent, session or source.")]
+Since = Annotated[str, typer.Option("--since", help="From when on, such as 2026-01-01T00:00Z.")]
 Until = Annotated[str, typer.Option("--until", help="Until when; not said: until the day ends.")]
 
 
@@ -40,6 +42,25 @@ def increase(
     left = "any amount" if raised["money"]["cap"] is None else money(raised["money"]["cap"])
     line = f"{safe(agent)} may spend {left} today; {raised['released']} that waited go on"
     desk.out.data(raised, [line])
+
+
+def usage(desk: CliContext, by: By = "day", since: Since = "") -> None:
+    """Show what was asked of models, and what it cost, by day, agent, session or source."""
+    page = desk.reader().get("/api/usage", by=by, limit=200, **({"since": since} if since else {}))
+    rows = [
+        [
+            one["key"],
+            one["turns"],
+            one["calls"],
+            one["input"],
+            one["output"],
+            money(one["cost"]),
+            one["unpriced_calls"] or "",
+        ]
+        for one in page["items"]
+    ]
+    head = [by, "turns", "questions", "tokens read", "written", "cost", "of unknown price"]
+    desk.out.data(page, desk.out.table(head, rows) or ["nothing was asked yet"])
 
 
 def _row(desk: CliContext, one: dict[str, Any]) -> list[object]:

@@ -7,6 +7,7 @@ import msgspec
 
 from wakeful.doors.http.endpoint import Call, Endpoint, Given
 from wakeful.doors.http.endpoint import Nothing as NoBody
+from wakeful.doors.http.search import Instant
 from wakeful.doors.http.shapes import Page, shaped
 from wakeful.gate.budget_acts import MOST_MONEY, MOST_TURNS, BudgetStatus, Money, Raise, Turns
 from wakeful.gate.budget_rows import AGENT
@@ -44,7 +45,7 @@ class RaiseBody(Given):
     agent: str
     money: Annotated[float, msgspec.Meta(ge=0, le=MOST_MONEY)] = 0.0
     turns: Annotated[int, msgspec.Meta(ge=0, le=MOST_TURNS)] = 0
-    until: datetime | None = None
+    until: Instant | None = None
     scope: str = AGENT
 
 

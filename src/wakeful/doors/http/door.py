@@ -35,6 +35,7 @@ from wakeful.doors.http.table import Table
 from wakeful.doors.http.tokens import TokenEndpoints
 from wakeful.doors.http.transfers import Transfers
 from wakeful.doors.http.turns import Aborts, Turns
+from wakeful.doors.http.usage import UsageEndpoints
 from wakeful.services import Services
 
 _EVERYWHERE = frozenset({"0.0.0.0", "::", "[::]", ""})
@@ -63,6 +64,7 @@ def rows(
         SleepEndpoints(services),
         HeartbeatEndpoints(services),
         BudgetEndpoints(services),
+        UsageEndpoints(services.views),
         NoticeEndpoints(views),
         TokenEndpoints(services.credentials),
         Logins(services),
