@@ -86,7 +86,7 @@ class Opening:
             return self._reopen(tx, lane, session, agent, ledger_failures)
         if lane.stopped_seq and stopping.cancel_some(tx, self._deps.settlement, session_key):
             return None  # the lane is looked at again, until nothing of it is left
-        choice = self._waiting.choose(tx, lane, session, self._agent_of(session))
+        choice = self._waiting.choose(tx, lane, session, self._agent_of(session, None))
         if choice is None:
             return None
         session, choice = self._begin_anew(tx, session, choice)
