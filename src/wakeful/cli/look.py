@@ -153,14 +153,30 @@ def _agent_lines(agent: dict[str, Any]) -> Iterator[str]:
             yield f"  {safe(brief(item), 400)}"
 
 
-_AGENT_HEAD = ["agent", "model", "state", "next wake"]
+_AGENT_HEAD = ["agent", "model", "state", "next wake", "spent today"]
 
 
 def _agent_rows(desk: CliContext, found: list[dict[str, Any]]) -> list[list[object]]:
     return [
-        [one["id"], one.get("model", ""), _agent_state(one), desk.how_long(one.get("next_wake_at"))]
+        [
+            one["id"],
+            one.get("model", ""),
+            _agent_state(one),
+            desk.how_long(one.get("next_wake_at")),
+            _spent(one.get("budget")),
+        ]
         for one in found
     ]
+
+
+def _spent(budget: dict[str, Any] | None) -> str:
+    """Say what is spent of a day's budget, and what lets go on what waits for more."""
+    if budget is None:
+        return "–"
+    spent, cap = money(budget["money"]["spent"]), budget["money"]["cap"]
+    told = spent if cap is None else f"{spent} of {money(cap)}"
+    more = f"`wakeful budget raise 1.00 --agent {budget['agent_id']}`"
+    return f"{told}; {budget['parked']} wait: {more}" if budget["parked"] else told
 
 
 def _agent_state(agent: dict[str, Any]) -> str:
