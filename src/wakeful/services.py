@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from wakeful.access.credentials import Credentials
 from wakeful.access.gatekeeper import Gatekeeper
 from wakeful.bus.bus import Bus
+from wakeful.gate.budget_acts import BudgetActs
 from wakeful.intake.bindings import Bindings
 from wakeful.intake.compactions import Compactions
 from wakeful.intake.deletion import Deletion
@@ -31,6 +32,7 @@ from wakeful.views.sessions import SessionView
 from wakeful.views.sleeps import SleepView
 from wakeful.views.transcripts import TranscriptView
 from wakeful.views.turns import TurnView
+from wakeful.views.usage import UsageView
 from wakeful.views.why import WhyView
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.ids import Ids
@@ -57,6 +59,7 @@ class Views:
     sleeps: SleepView
     transcripts: TranscriptView
     turns: TurnView
+    usage: UsageView
     why: WhyView
 
 
@@ -72,6 +75,7 @@ class Services:
     compactions: Compactions
     sleep_acts: SleepActs
     heartbeats: HeartbeatActs
+    budget_acts: BudgetActs
     deletion: Deletion
     imports: TranscriptImports
     credentials: Credentials

@@ -32,6 +32,7 @@ class Scene:
     play: Play
     fail: str = ""
     die: str = ""
+    budget: str = ""
 
 
 async def plain(rig: RigProcess, client: Client) -> None:
@@ -137,7 +138,36 @@ async def timed(rig: RigProcess, client: Client) -> None:
     await rig.rest()
 
 
+async def crowded(rig: RigProcess, client: Client) -> None:
+    """Twenty lanes want the last money, which is enough for five of them."""
+    await gather(*(client.say(rig, f"r{number}", "dear+say") for number in range(20)))
+    await rig.rest()
+
+
+async def broken_off(rig: RigProcess, client: Client) -> None:
+    await client.say(rig, "a", "broken+say")
+    await rig.rest()
+
+
+async def announced(rig: RigProcess, client: Client) -> None:
+    """Somebody begins a chain of causes, which goes on until it has cost enough."""
+    begun = await client.say(rig, "a", "dear+say")
+    assert begun is not None
+    await rig.rest()
+    for _ in range(4):
+        more = {"kind": "subagent.announce", "root_id": begun["stimulus_id"], "depth": 1}
+        await client.say(rig, "a", "dear+say", **more)
+        await rig.rest()
+
+
+LITTLE = '{"money_per_day": 0.1, "turns_per_day": null, "money_per_chain": null}'
+SHORT = '{"money_per_day": 10, "turns_per_day": null, "money_per_chain": 0.05}'
+
 SCENES: dict[str, Scene] = {
+    "crowded": Scene(play=crowded, budget=LITTLE),
+    "killed between reserve and settle": Scene(play=crowded, fail="close:kill:3", budget=LITTLE),
+    "broken off": Scene(play=broken_off),
+    "announced": Scene(play=announced, budget=SHORT),
     "compacted": Scene(play=compacted),
     "plain": Scene(play=plain),
     "held, then killed": Scene(play=held_then_killed),
@@ -159,6 +189,12 @@ SCENES: dict[str, Scene] = {
 }
 
 CATCHES: dict[str, tuple[str, str]] = {
+    "reserve_after_the_call": ("crowded", "I15"),
+    "settle_twice": ("plain", "I15"),
+    "broken_call_is_free": ("broken off", "I13"),
+    "summary_not_counted": ("compacted", "I13"),
+    "chain_budget_ignored": ("announced", "I14"),
+    "own_work_counts_as_human": ("announced", "I14"),
     "acknowledge_before_commit": ("held, then killed", "I2"),
     "no_fencing": ("usurped", "I4"),
     "event_outside_the_transaction": ("killed after the ack's commit", "I10"),
@@ -193,7 +229,7 @@ async def played(scene: Scene, folder: Path, mutant: str = "") -> Report:
     """Play a scene, let the process come to rest, and return what the checker says."""
     place = Place(folder)
     client = Client(place)
-    env = {"WAKEFUL_MUTANT": mutant}
+    env = {"WAKEFUL_MUTANT": mutant, "RIG_BUDGET": scene.budget}
     options = ("--die", scene.die) if scene.die else ()
     try:
         async with running(place, env={**env, "WAKEFUL_FAIL": scene.fail}, options=options) as rig:

@@ -18,11 +18,20 @@ from typing import Any
 
 from msgspec.structs import asdict, replace
 
+from tests.proofs.mutants_of_money import (
+    broken_call_is_free,
+    chain_budget_ignored,
+    own_work_counts_as_human,
+    reserve_after_the_call,
+    settle_twice,
+    summary_not_counted,
+)
 from tests.proofs.mutants_of_time import timer_fires_twice, timers_fire_early
 from tests.proofs.patching import original, patch
 from wakeful.broker import stimuli
 from wakeful.bus.bus import Bus
 from wakeful.doors.sender import Sender
+from wakeful.gate.money import Grant
 from wakeful.intake import dedup
 from wakeful.lanes.dispatcher import Dispatcher
 from wakeful.models.model import Reply, Request, as_message
@@ -197,9 +206,9 @@ def result_after_the_next_ask() -> None:
                     early[attempt.turn.id] = piece
         return await advance(self, attempt, news)
 
-    async def ask_nobody(self: ModelAsker, attempt: TurnAttempt) -> Any:
+    async def ask_nobody(self: ModelAsker, attempt: TurnAttempt, grant: Grant) -> Any:
         reply = early.pop(attempt.turn.id, None)
-        return await ask(self, attempt) if reply is None else as_message(reply)
+        return await ask(self, attempt, grant) if reply is None else as_message(reply)
 
     patch("wakeful.turn.committing:TurnWriter.advance", advance_late)
     patch("wakeful.turn.asking:ModelAsker.ask", ask_nobody)
@@ -266,9 +275,9 @@ def tool_rerun_on_resume() -> None:
 def reply_asked_twice() -> None:
     stream = original("wakeful.turn.asking:ModelAsker.ask")
 
-    async def stream_twice(self: ModelAsker, attempt: TurnAttempt) -> Any:
-        await stream(self, attempt)
-        return await stream(self, attempt)
+    async def stream_twice(self: ModelAsker, attempt: TurnAttempt, grant: Grant) -> Any:
+        await stream(self, attempt, grant)
+        return await stream(self, attempt, grant)
 
     patch("wakeful.turn.asking:ModelAsker.ask", stream_twice)
 
@@ -424,6 +433,12 @@ MUTANTS: dict[str, Mutant] = {
         timers_fire_early,
         timer_fires_twice,
         compacted_without_a_view,
+        reserve_after_the_call,
+        settle_twice,
+        broken_call_is_free,
+        summary_not_counted,
+        chain_budget_ignored,
+        own_work_counts_as_human,
     )
 }
 

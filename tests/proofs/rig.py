@@ -38,6 +38,7 @@ from wakeful.testing.ledger import Ledger
 from wakeful.timers import timers
 from wakeful.timers.timers import Timer
 from wakeful.turn.agent import Agent
+from wakeful.vocabulary.budget import BudgetRules
 from wakeful.vocabulary.clock import SystemClock
 from wakeful.vocabulary.compacting import CompactionRules
 from wakeful.vocabulary.entry import AssistantBody
@@ -47,6 +48,9 @@ from wakeful.vocabulary.queueing import Drop, Mode, QueueOverrides
 from wakeful.vocabulary.stimulus import Draft
 
 MUTANT = "WAKEFUL_MUTANT"
+BUDGET = "RIG_BUDGET"  # a variable: what each agent may spend
+ENOUGH = '{"money_per_day": 1000, "turns_per_day": null, "money_per_chain": 100}'
+SOON_MS = 600_000  # what is due later than that is not waited for
 AGENTS = ("main", "other")
 COMPACTING = CompactionRules(reserve_tokens=600, reserve_tokens_floor=0, keep_recent_tokens=300)
 DOORS = {  # beside `out`: one that gathers what comes quickly, one that is soon full
@@ -60,7 +64,7 @@ LONGEST_LINE = 16 * 1024 * 1024
 _UNREST = (
     "SELECT (SELECT COUNT(*) FROM stimuli WHERE state IN ('pending', 'claimed')), "
     "(SELECT COUNT(*) FROM lanes WHERE owner IS NOT NULL), "
-    "(SELECT COUNT(*) FROM lanes WHERE ready_at IS NOT NULL), "
+    "(SELECT COUNT(*) FROM lanes WHERE ready_at < :soon), "
     "(SELECT COUNT(*) FROM deliveries WHERE state IN ('queued', 'sent'))"
 )
 _encode = msgspec.json.Encoder().encode
@@ -156,7 +160,8 @@ class Rig:
         return dict(zip(names, await self._unrest(), strict=True))
 
     async def _unrest(self) -> list[int]:
-        (row,) = await self._runtime.store.read(_UNREST)
+        soon = self._clock.now() + SOON_MS
+        (row,) = await self._runtime.store.read(_UNREST, soon=soon)
         return list(row)
 
     async def _open(self, command: Command) -> object:
@@ -230,10 +235,11 @@ async def serve(options: argparse.Namespace) -> None:
     gates, clock = Gates(folder / "gates"), MovedClock(folder / moved_clock.FILE)
     hands = Hands(Ledger(folder / "tools.jsonl", life=life, clock=clock), gates, clock)
     model = StandIn(Ledger(folder / "model.jsonl", life=life, clock=clock), gates, clock)
+    budget = msgspec.json.decode(os.environ.get(BUDGET) or ENOUGH, type=BudgetRules)
     present = [agent for agent in AGENTS if agent not in options.absent.split(",")]
     runtime = Runtime(
         agents=[
-            Agent(id=agent, model=model, tools=hands.tools(), compaction=COMPACTING)
+            Agent(id=agent, model=model, tools=hands.tools(), compaction=COMPACTING, budget=budget)
             for agent in present
         ],
         settings=Settings(
@@ -251,7 +257,12 @@ async def serve(options: argparse.Namespace) -> None:
         async with runtime:
             epoch, _, position = (await runtime.cursor()).rpartition("-")
             journal.note(
-                "start", pid=os.getpid(), epoch=epoch, position=int(position), agents=present
+                "start",
+                pid=os.getpid(),
+                epoch=epoch,
+                position=int(position),
+                agents=present,
+                budget=msgspec.structs.asdict(budget),
             )
             background = [
                 Watcher(folder / "watcher-steady.jsonl", life).run(runtime),

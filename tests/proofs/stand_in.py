@@ -9,8 +9,11 @@ from msgspec.structs import replace
 
 from tests.proofs.gates import Gates
 from tests.proofs.plans import LAST_WORD, Planned, Situation, situation
+from wakeful.gate.money import dollars, nano
 from wakeful.models.model import Delta, Reply, Request
+from wakeful.models.prices import Price, Rate
 from wakeful.models.scripted import says
+from wakeful.models.tariffs import Tariff
 from wakeful.prompts.compaction import headings
 from wakeful.testing import ledger
 from wakeful.testing.checker.marks import digest, digest_of_reply
@@ -32,6 +35,9 @@ PIECE_S = 0.01
 LONG_REPLY = 20_000  # characters
 RETRY_AFTER_S = 0.01
 TAKES = "STAND_IN_TAKES"  # a variable: so many tokens it really takes, fewer than it says
+
+TOKEN = 10_000  # what it takes for each that it writes, in billionths of a dollar
+PAID = Tariff(price=Price(output=Rate(base=10.0)), max_output=2_000)
 
 _TOOLS = {"tell": "send_message"}
 _DEATHS = {"die": 1, "die-twice": 2, "poison": 1_000}  # how often a manner ends the process
@@ -60,6 +66,10 @@ class StandIn:
         return "stand-in"
 
     @property
+    def tariffs(self) -> Sequence[Tariff]:
+        return (PAID,)
+
+    @property
     def context_window(self) -> int:
         return WINDOW
 
@@ -76,16 +86,30 @@ class StandIn:
         if problem is not None:
             self._lines.note("refused", turn=request.turn_id, step=request.step, why=problem)
             raise Permanent(f"400: {problem}")
-        reply = replace(_reply(request, wanted), usage=Usage(input=_tokens(request), output=1))
+        usage = _usage(request, request.max_tokens or 1 if "dear" in wanted.step.manners else 1)
+        reply = replace(_reply(request, wanted), usage=usage)
         async for piece in self._behave(request, wanted.step.manners):
             yield piece
         if "garbled" in wanted.step.manners and self._is_first(request):
             reply = Reply(content=())
         if "broken" not in wanted.step.manners or not self._is_first(request):
-            self._lines.note(
-                "answered", turn=request.turn_id, step=request.step, digest=digest_of_reply(reply)
-            )
+            self._note_answered(request, reply)
             yield reply
+        else:
+            self._lines.note("charged", turn=request.turn_id, step=request.step, cost=TOKEN)
+
+    def _note_answered(self, request: Request, reply: Reply) -> None:
+        """Note an answer, and what it costs, whether or not anybody hears of it."""
+        usage = reply.usage
+        cost = nano(usage.cost or 0.0)
+        self._lines.note(
+            "answered",
+            turn=request.turn_id,
+            step=request.step,
+            digest=digest_of_reply(reply),
+            usage={"input": usage.input, "output": usage.output, "cost": cost},
+            cost=cost,
+        )
 
     def _note_asked(self, request: Request, wanted: Situation) -> None:
         self._asked[request.turn_id, request.step] += 1
@@ -95,6 +119,7 @@ class StandIn:
             step=request.step,
             marks=wanted.marks,
             digest=digest(request.messages),
+            max_tokens=request.max_tokens,
         )
 
     def _refuse_too_long(self, request: Request) -> None:
@@ -103,10 +128,9 @@ class StandIn:
             raise ContextOverflow("400: too long")
 
     def _summary(self, request: Request) -> Reply:
-        reply = says("\n".join(f"{heading}\nnone" for heading in headings(is_split=True)))
-        self._lines.note(
-            "answered", turn=request.turn_id, step=request.step, digest=digest_of_reply(reply)
-        )
+        text = "\n".join(f"{heading}\nnone" for heading in headings(is_split=True))
+        reply = replace(says(text), usage=_usage(request, 7))
+        self._note_answered(request, reply)
         return reply
 
     def _is_first(self, request: Request) -> bool:
@@ -145,6 +169,11 @@ def unpaired(messages: Sequence[Message]) -> str | None:
         if isinstance(message, AssistantMessage):
             open_calls = [call.id for call in message.tool_calls]
     return f"the last calls {open_calls!r} have no result" if open_calls else None
+
+
+def _usage(request: Request, output: int) -> Usage:
+    cost = dollars(output * TOKEN)
+    return Usage(input=_tokens(request), output=output, cost=cost)
 
 
 def _tokens(request: Request) -> int:

@@ -12,6 +12,7 @@ SOURCE = ROOT / "src" / "wakeful"
 SMALL = 40  # lines; below it, a file that one other imports belongs to that one
 # Small, imported by one, and an idea of their own all the same.
 ALONE = {
+    "assembly/gate.py": "the gate as tests of two nodes build it, too",
     "assembly/hooks.py": "what features hang on: each that comes adds its own",
     "models/unusable.py": "a model, as every other module of its kind",
     "prompts/system.py": "the words that every agent is told first",

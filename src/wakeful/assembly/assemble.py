@@ -13,6 +13,7 @@ from wakeful.access.credentials import Credentials, Made
 from wakeful.access.gatekeeper import Gatekeeper
 from wakeful.assembly.configured import Configured, Followers
 from wakeful.assembly.doors import operator_token
+from wakeful.assembly.gate import build_gate
 from wakeful.assembly.plan import Plan
 from wakeful.assembly.views import views_over
 from wakeful.broker import lane_rows
@@ -20,6 +21,7 @@ from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
 from wakeful.doors.sender import Sender
 from wakeful.gate import halts
+from wakeful.gate.budget_acts import BudgetActs
 from wakeful.gate.wakes import all_of
 from wakeful.intake.compactions import Compactions
 from wakeful.intake.deletion import BoundAutomation, Deletion
@@ -31,6 +33,7 @@ from wakeful.lanes.interrupts import Interrupts
 from wakeful.lanes.lane import LaneRunner
 from wakeful.lanes.opening import Opening
 from wakeful.lanes.recovery import Recovery
+from wakeful.notices.notices import Notices
 from wakeful.operations.janitor import Janitor
 from wakeful.outbox import outbox
 from wakeful.services import Services
@@ -112,10 +115,17 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
     sleeping = Sleeping(bus, file, ticking.on_sleep)
     beating = Beating(agents, bus, file, refuse, workspace_of)
     beating.follow(settings.zone)
-    may_wake = all_of(DailyTurns(blocks).may_wake, hooks.may_wake)
+    gate = build_gate(
+        agents,
+        lambda: followers.ready_agents,
+        bus,
+        Notices(bus, ids),
+        settings.zone,
+        all_of(DailyTurns(blocks).may_wake, hooks.may_wake),
+    )
     settlement = Settlement(bus, (sleeping.on_settled, beating.on_settled, *hooks.on_settled))
     on_ended = (ticking.on_ended, sleeping.on_ended, beating.on_ended, *hooks.on_ended)
-    ending = Ending(bus, ids, settlement, on_ended)
+    ending = Ending(bus, ids, settlement, gate.budgets, on_ended)
     intake = Intake(
         store,
         bus,
@@ -124,14 +134,14 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         chosen.rules,
         chosen.bindings,
         settlement=settlement,
-        may_wake=may_wake,
+        may_wake=gate.may_wake,
     )
     deps = TurnDeps(
         bus=bus,
         ids=ids,
         ending=ending,
         settlement=settlement,
-        may_wake=may_wake,
+        gate=gate,
         queue_settings_of=intake.queue.of,
         file=intake.accept_in,
         grants_of=hooks.grants_of,
@@ -148,6 +158,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         compactions=Compactions(store, bus, ids, intake),
         sleep_acts=SleepActs(store, ids, sleeping, blocks),
         heartbeats=HeartbeatActs(store, agents, beating, file),
+        budget_acts=BudgetActs(store, bus, clock, agents, gate.budgets),
         deletion=Deletion(store, bus, ids, clock, settlement, ending.end_turn, _no_automations),
         imports=TranscriptImports(store, bus, ids, chosen.bindings),
         credentials=Credentials(store, ids),
@@ -213,6 +224,7 @@ def _followers(
     return Followers(
         agents=agents,
         bindings=chosen.bindings,
+        days=deps.gate.budgets.days,
         intake=services.intake,
         ready_agents=ready_agents,
         catalog=chosen.catalog,

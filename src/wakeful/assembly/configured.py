@@ -11,6 +11,7 @@ from wakeful.assembly.plan import Plan
 from wakeful.assembly.ready_agents import card_of, mcp_servers, ready_agent, refuse_open_homes
 from wakeful.assembly.views import Cards
 from wakeful.doors.sender import Door, Sender
+from wakeful.gate.days import Days
 from wakeful.gate.storms import StormLimits
 from wakeful.intake.accept import IntakeRules
 from wakeful.intake.bindings import Bindings
@@ -85,6 +86,7 @@ class Followers:
 
     agents: Agents
     bindings: Bindings
+    days: Days
     intake: Intake
     ready_agents: ReadyAgents
     catalog: Catalog
@@ -109,6 +111,7 @@ class Followers:
         self.dispatcher.follow(new.pools)
         self.turns.follow(new.settings.timezone)
         self.beating.follow(new.settings.zone)
+        self.days.follow(new.settings.zone)
         self.sender.follow(new.doors)
         self.janitor.follow(**msgspec.structs.asdict(new.settings.retention))
         return self.ready_agents.follow(new.ready_agents, new.catalog.resolve_one)

@@ -19,6 +19,7 @@ from wakeful.views.sessions import SessionView
 from wakeful.views.sleeps import SleepView
 from wakeful.views.transcripts import TranscriptView
 from wakeful.views.turns import TurnView
+from wakeful.views.usage import UsageView
 from wakeful.views.why import WhyView
 from wakeful.vocabulary.clock import Clock
 
@@ -46,5 +47,6 @@ def views_over(store: Store, bus: Bus, clock: Clock, bindings: Bindings, cards: 
         sleeps=SleepView(store),
         transcripts=TranscriptView(store),
         turns=TurnView(store, bus, clock),
+        usage=UsageView(store),
         why=WhyView(store, sessions),
     )

@@ -250,12 +250,14 @@ def park_alike(tx: Tx, like: Stimulus, reason: str, look_at: int) -> list[str]:
         "UPDATE stimuli SET state = 'parked', state_reason = :reason, due_at = :look_at "
         "WHERE session_key = :key AND state IN ('pending', 'parked') AND due_at <= :now "
         "AND kind = :kind AND priority = :priority AND trust = :trust AND source = :source "
-        "RETURNING id",
+        "AND (root_id = :root_id OR (:is_root = 1 AND root_id = id)) RETURNING id",
         key=like.session_key,
         kind=like.kind.value,
         priority=int(like.priority),
         trust=like.trust.value,
         source=like.source,
+        root_id=like.root_id,  # who is at the beginning of a chain has a say, too
+        is_root=int(like.root_id == like.id),
         reason=reason,
         look_at=look_at,
         now=tx.now,

@@ -35,6 +35,9 @@ VERBS: Mapping[str, str] = {
     "sleep": "rest:sleep",
     "wake": "rest:wake",
     "heartbeat": "rest:heartbeat",
+    "usage": "budget:usage",
+    "budget show": "budget:show",
+    "budget raise": "budget:increase",
     "sessions list": "look:list_sessions",
     "sessions show": "look:show_session",
     "sessions search": "search:search",
@@ -65,6 +68,7 @@ VERBS: Mapping[str, str] = {
 GROUPS = {
     "sessions": "Conversations.",
     "agents": "Agents.",
+    "budget": "What agents may spend.",
     "tokens": "Tokens: who may come in.",
     "config": "Look at the settings and change them.",
     "backup": "Copies of the database.",

@@ -153,7 +153,7 @@ def _agent_lines(agent: dict[str, Any]) -> Iterator[str]:
             yield f"  {safe(brief(item), 400)}"
 
 
-_AGENT_HEAD = ["agent", "model", "state", "next wake"]
+_AGENT_HEAD = ["agent", "model", "state", "next wake", "spent today"]
 
 
 def _agent_rows(context: CliContext, found: list[dict[str, Any]]) -> list[list[object]]:
@@ -163,9 +163,20 @@ def _agent_rows(context: CliContext, found: list[dict[str, Any]]) -> list[list[o
             one.get("model", ""),
             _agent_state(one),
             context.how_long(one.get("next_wake_at")),
+            _spent(one.get("budget")),
         ]
         for one in found
     ]
+
+
+def _spent(budget: dict[str, Any] | None) -> str:
+    """Say what is spent of a day's budget, and what lets go on what waits for more."""
+    if budget is None:
+        return "–"
+    spent, cap = money(budget["money"]["spent"]), budget["money"]["cap"]
+    line = spent if cap is None else f"{spent} of {money(cap)}"
+    more = f"`wakeful budget raise 1.00 --agent {budget['agent_id']}`"
+    return f"{line}; {budget['parked']} wait: {more}" if budget["parked"] else line
 
 
 def _agent_state(agent: dict[str, Any]) -> str:

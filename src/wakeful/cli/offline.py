@@ -29,6 +29,7 @@ from wakeful.doors.http.stimuli import Stimuli
 from wakeful.doors.http.table import Table
 from wakeful.doors.http.tokens import TokenEndpoints
 from wakeful.doors.http.turns import Turns
+from wakeful.doors.http.usage import UsageEndpoints
 from wakeful.intake.bindings import Bindings
 from wakeful.settings.load import Loaded
 from wakeful.store.database import Lock, Row, Store, Tx, Verb
@@ -108,6 +109,7 @@ class Offline:
             Search(views),
             Stimuli(views),
             NoticeEndpoints(views),
+            UsageEndpoints(views),
             Attachments(views),
             TokenEndpoints(Credentials(store, ids)),
             Turns(views, streams),

@@ -4,7 +4,15 @@ import re
 from difflib import get_close_matches
 
 from wakeful.access.principal import Principal
-from wakeful.commands import control, conversation, heartbeats, looking, queue_words, sleeping
+from wakeful.commands import (
+    budgeting,
+    control,
+    conversation,
+    heartbeats,
+    looking,
+    queue_words,
+    sleeping,
+)
 from wakeful.commands.command import Caller, Command, CommandEffect, Deed, Who, saying
 from wakeful.services import Services
 from wakeful.vocabulary.errors import InvalidInput
@@ -135,6 +143,13 @@ _COMMANDS = (
         help="Show when this agent looks after things by itself, turn that on or off, or ask now.",
         who=Who.OPERATOR,
         plan=heartbeats.heartbeat,
+    ),
+    Command(
+        name="budget",
+        arguments="[raise 2.00]",
+        help="Show what is left of the agent's budget today, or raise it until the day ends.",
+        who=Who.OPERATOR,
+        plan=budgeting.budget,
     ),
     Command(
         name="resume",

@@ -1,4 +1,4 @@
-"""Write to lanes: their locks are taken up front, sorted, together with the right to ask for halts.
+"""Write to lanes: their locks are taken up front, sorted, with their agents' budgets and the halts.
 
 Which other lanes a turn's commit touches is declared by its calls and by whom it reports to. What
 was not declared is found under the locks (`lane_rows.require`), and the store runs the transaction
@@ -9,12 +9,16 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from wakeful.broker import lane_rows
-from wakeful.gate import halts
+from wakeful.gate import budget_rows, halts
 from wakeful.store.database import Store, Tx
+from wakeful.vocabulary import session_key as keys
 
 T = TypeVar("T")
 
 
 async def write_in_lanes(store: Store, session_keys: Iterable[str], fn: Callable[[Tx], T]) -> T:
     """Run a write that holds these lanes, and whichever others it turns out to need."""
-    return await store.transact(fn, locks=[*map(lane_rows.lock, session_keys), halts.ASKING])
+    lanes = list(session_keys)
+    purses = {keys.agent_of(key) for key in lanes}
+    locks = [*map(lane_rows.lock, lanes), *map(budget_rows.lock, sorted(purses)), halts.ASKING]
+    return await store.transact(fn, locks=locks)

@@ -22,14 +22,16 @@ class GateVerdict(Record):
 
     verdict: Verdict = Verdict.PASS
     look_at: int | None = None  # when to ask again
+    is_unpriced: bool = False  # nobody knows what the answer will cost
 
 
 PASSED = GateVerdict()
 
 
 class Wake(Record):
-    """What the gate must know of a stimulus; what is equal in all of it shares a verdict."""
+    """What the gate must know of a stimulus."""
 
+    id: str
     agent_id: str
     session_key: str
     kind: Kind
@@ -37,6 +39,7 @@ class Wake(Record):
     trust: Trust
     source: str
     root_id: str  # the first cause of the chain
+    depth: int  # how far it is from there
 
 
 # One verdict per wake, in order, from as few statements as one would take.

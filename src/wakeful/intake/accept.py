@@ -177,7 +177,9 @@ class Acceptance:
         if decision.drops_oldest:
             self._drop_oldest(tx, work, settings)
         stimulus = row_of(tx, draft, stimulus_id, work.lane, decision, settings)
-        receipt = receipt_of(stimulus, decision, work.turn, work.waiting)
+        receipt = receipt_of(
+            stimulus, decision, work.turn, work.waiting, is_unpriced=gate.is_unpriced
+        )
         self._apply(tx, draft, decision, settings, work)
         if begins is not None and decision.action is not Action.SUPPRESS:
             reset = Reset(from_seq=stimulus.seq, by=begins)
@@ -205,6 +207,7 @@ class Acceptance:
         """Ask once for everything that would open a turn; return the verdicts by id."""
         wakes = {
             claim: Wake(
+                id=claim,
                 agent_id=work.lane.agent_id,
                 session_key=draft.session_key,
                 kind=draft.kind,
@@ -212,6 +215,7 @@ class Acceptance:
                 trust=draft.trust,
                 source=draft.source,
                 root_id=draft.root_id or claim,
+                depth=draft.depth,
             )
             for draft, claim in zip(drafts, claims, strict=True)
             if isinstance(claim, str)

@@ -37,6 +37,7 @@ def _waits(what: Draft | Stimulus) -> bool:
 def wake_of(stimulus: Stimulus) -> Wake:
     """Return what the gate must know of a stimulus that is about to open a turn."""
     return Wake(
+        id=stimulus.id,
         agent_id=stimulus.agent_id,
         session_key=stimulus.session_key,
         kind=stimulus.kind,
@@ -44,6 +45,7 @@ def wake_of(stimulus: Stimulus) -> Wake:
         trust=stimulus.trust,
         source=stimulus.source,
         root_id=stimulus.root_id,
+        depth=stimulus.depth,
     )
 
 

@@ -106,7 +106,14 @@ def is_debounced(draft: Draft, decision: Decision, settings: QueueSettings) -> b
     )
 
 
-def receipt_of(stimulus: Stimulus, decision: Decision, turn: Turn | None, waiting: int) -> Receipt:
+def receipt_of(
+    stimulus: Stimulus,
+    decision: Decision,
+    turn: Turn | None,
+    waiting: int,
+    *,
+    is_unpriced: bool = False,
+) -> Receipt:
     outcome = _OUTCOMES[decision.action]
     if outcome is Outcome.STARTED and waiting:
         outcome = Outcome.QUEUED
@@ -118,4 +125,5 @@ def receipt_of(stimulus: Stimulus, decision: Decision, turn: Turn | None, waitin
         position=waiting + 1 if outcome is Outcome.QUEUED else None,
         reason=decision.reason,
         look_at=decision.look_at,
+        unpriced=is_unpriced,
     )

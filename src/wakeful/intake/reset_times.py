@@ -1,7 +1,8 @@
 """When a conversation is over by itself: a pure rule on when a person spoke last."""
 
-from datetime import UTC, datetime, time, timedelta, tzinfo
+from datetime import datetime, time, timedelta, tzinfo
 
+from wakeful.vocabulary import wall
 from wakeful.vocabulary.record import Record
 
 DAILY = "daily"
@@ -40,34 +41,9 @@ def last_time(at: time, zone: tzinfo | None, now: int) -> int:
     A time that a day does not have counts right after the gap; of one that it has twice the
     first counts.
     """
-    today = _local(now, zone).date()
+    today = wall.local(now, zone).date()
     return next(
         moment
         for days in range(3)  # a zone may leave out a whole day
-        if (moment := _moment(datetime.combine(today - timedelta(days=days), at), zone)) <= now
+        if (moment := wall.moment(datetime.combine(today - timedelta(days=days), at), zone)) <= now
     )
-
-
-def _moment(wall: datetime, zone: tzinfo | None) -> int:
-    """Return the instant at which clocks in a zone show a time, or first show a later one."""
-    moment = _instant(wall, zone)
-    if _wall(moment, zone) == wall:
-        return moment
-    # Inside a gap: look for its end between what the offsets before and after it make of this.
-    low, high = _instant(wall.replace(fold=1), zone), moment
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if _wall(middle, zone) > wall else (middle, high)
-    return high
-
-
-def _instant(wall: datetime, zone: tzinfo | None) -> int:
-    return round(wall.replace(tzinfo=zone).astimezone(UTC).timestamp() * 1000)
-
-
-def _local(moment: int, zone: tzinfo | None) -> datetime:
-    return datetime.fromtimestamp(moment / 1000, UTC).astimezone(zone)
-
-
-def _wall(moment: int, zone: tzinfo | None) -> datetime:
-    return _local(moment, zone).replace(tzinfo=None, fold=0)

@@ -8,6 +8,7 @@ from wakeful.broker import lane_rows, stimuli
 from wakeful.broker.lane_rows import Lane
 from wakeful.gate import halts
 from wakeful.intake import stopping
+from wakeful.intake.facts import wake_of
 from wakeful.lanes import poison
 from wakeful.lanes.choose import Choice
 from wakeful.lanes.contexts import Contexts
@@ -85,7 +86,7 @@ class Opening:
             return self._reopen(tx, lane, session, agent, ledger_failures)
         if lane.stopped_seq and stopping.cancel_some(tx, self._deps.settlement, session_key):
             return None  # the lane is looked at again, until nothing of it is left
-        choice = self._waiting.choose(tx, lane, session)
+        choice = self._waiting.choose(tx, lane, session, self._agent_of(session, None))
         if choice is None:
             return None
         session, choice = self._begin_anew(tx, session, choice)
@@ -248,6 +249,7 @@ class Opening:
             view=self._view(session, agent, head),
             granted=self._granted(group),
             reports_to=self._deps.reports_to(tx, head),
+            for_people=self._is_for_people(tx, group),
         )
 
     def _view(self, session: Session, agent: ReadyAgent, head: Stimulus) -> View:
@@ -256,6 +258,10 @@ class Opening:
             return rule.view
         rules = agent.config.heartbeat if rule.acknowledges else self._deps.proactive_of(session)
         return View.LIGHT if rules.light_context else View.FULL
+
+    def _is_for_people(self, tx: Tx, group: Sequence[Stimulus]) -> bool:
+        gate = self._deps.gate
+        return any(gate.is_for_people(tx, wake_of(stimulus)) for stimulus in group)
 
     def _granted(self, group: Sequence[Stimulus]) -> tuple[str, ...]:
         """Return the tools that each of those who open a turn is granted."""

@@ -7,22 +7,34 @@ from msgspec.structs import replace
 from wakeful.broker import lane_rows, stimuli
 from wakeful.broker.lane_rows import Lane
 from wakeful.broker.stimuli import NEVER
+from wakeful.gate.gate import Asked
 from wakeful.intake import waking
 from wakeful.intake.decide import WAITS, Action, Decision, decide
 from wakeful.intake.facts import arrival_of, lane_facts, wake_of
 from wakeful.lanes.choose import Choice, choose
+from wakeful.models.tariffs import tariffs_of
 from wakeful.sleeps import sleeps
 from wakeful.sleeps.sleeps import Sleep, WokenBy
 from wakeful.store.database import Tx
 from wakeful.transcript.sessions import Session
+from wakeful.turn.agent import ReadyAgent
 from wakeful.turn.commit import TurnDeps
 from wakeful.vocabulary.kinds import Asleep
+from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import Priority, State, Stimulus
 
 LIMIT = 200  # stimuli looked at by one claim
 MOST_EVENTS = 50  # that one heartbeat takes along
 
 _WOKEN = Decision(action=Action.SUPPRESS, reason="woken")  # something else ended that sleep
+
+
+class _Place(Record):
+    """Where something waits, and what would be asked about it."""
+
+    lane: Lane
+    session: Session
+    asked: Asked
 
 
 class Waiting:
@@ -39,10 +51,14 @@ class Waiting:
         self._tell(tx, session_key, parked, State.PARKED, reason)
         lane_rows.touch(tx, session_key)
 
-    def choose(self, tx: Tx, lane: Lane, session: Session) -> Choice | None:
+    def choose(self, tx: Tx, lane: Lane, session: Session, agent: ReadyAgent) -> Choice | None:
         """Choose what opens the turn, and decide again, since time has passed."""
         sleep = sleeps.get_all(tx, [lane.session_key]).get(lane.session_key)
         waiting = self._due(tx, lane)
+        asked = Asked(
+            tariffs=tariffs_of(agent.model), read=max(session.context_tokens, agent.fixed_tokens)
+        )
+        place = _Place(lane=lane, session=session, asked=asked)
         while True:
             choice = choose(
                 waiting,
@@ -53,7 +69,7 @@ class Waiting:
             if choice is None:
                 lane_rows.touch(tx, lane.session_key)
                 return None
-            refused = self._refused(tx, lane, session, sleep, choice)
+            refused = self._refused(tx, place, sleep, choice)
             if not refused:
                 return self._with_events(tx, choice)
             waiting = [stimulus for stimulus in waiting if stimulus.id not in refused]
@@ -89,8 +105,7 @@ class Waiting:
     def _refused(
         self,
         tx: Tx,
-        lane: Lane,
-        session: Session,
+        place: _Place,
         sleep: Sleep | None,
         choice: Choice,
         *,
@@ -100,11 +115,12 @@ class Waiting:
 
         `woken_by` is what has just ended the sleep of this very lane.
         """
+        lane, session = place.lane, place.session
         facts = lane_facts(lane, None, sleep, is_halted=False, now=tx.now)
         for stimulus in choice.stimuli:
             if stimulus.id != woken_by and _is_stale_wake(stimulus, sleep):
                 return self._put_off(tx, stimulus, _WOKEN)
-            (gate,) = self._deps.may_wake(tx, [wake_of(stimulus)])
+            (gate,) = self._deps.gate.may_wake(tx, [wake_of(stimulus)], place.asked)
             settings = self._deps.queue_settings_of(session, stimulus)
             decision = decide(arrival_of(stimulus, tx.now), facts, settings, gate)
             if decision.action not in WAITS:
@@ -113,7 +129,7 @@ class Waiting:
                 is_its_wake = stimulus.id == sleep.wake_id
                 by = (sleep.woken_by if is_its_wake else None) or WokenBy.INTERRUPTED
                 waking.end(tx, self._deps.bus, sleep, lane.session_key, by)
-                return self._refused(tx, lane, session, None, choice, woken_by=stimulus.id)
+                return self._refused(tx, place, None, choice, woken_by=stimulus.id)
         return set()
 
     def _put_off(self, tx: Tx, stimulus: Stimulus, decision: Decision) -> set[str]:

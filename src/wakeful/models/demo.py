@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from wakeful.models.demo_acts import Say, Use
 from wakeful.models.demo_intents import LONGEST_ASK, answer, understand
 from wakeful.models.model import Delta, Reply, Request
+from wakeful.models.tariffs import FREE
 from wakeful.vocabulary.message import (
     AssistantMessage,
     Block,
@@ -34,6 +35,8 @@ _PREVIOUS = re.compile(r"<previous-summary>\n(.*?)\n</previous-summary>", re.DOT
 
 class Demo:
     """Answers plain requests by rules, with the tools it is offered."""
+
+    tariffs = (FREE,)
 
     @property
     def name(self) -> str:

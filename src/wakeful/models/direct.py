@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Generator, Mapping
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from functools import cached_property
 from http import HTTPStatus
 
 from msgspec.structs import replace
@@ -20,6 +21,7 @@ from wakeful.models.statuses import (
     shown_text,
     sorted_refusal,
 )
+from wakeful.models.tariffs import Tariff, tariff_of
 from wakeful.models.thinking import nearest
 from wakeful.models.windows import NOTHING_STATED, ModelSettings, stated_window, tokens_of_request
 from wakeful.net.addresses import allow
@@ -29,7 +31,7 @@ from wakeful.net.streamed import StreamingClient
 from wakeful.net.target import parse
 from wakeful.vocabulary.agent import ThinkingLevel
 from wakeful.vocabulary.clock import Clock, SystemClock
-from wakeful.vocabulary.errors import Garbled, Permanent, Transient, WakefulError
+from wakeful.vocabulary.errors import Garbled, NoAnswer, Permanent, Transient, WakefulError
 from wakeful.vocabulary.message import StopReason, Thinking, ToolCall
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.text import clean
@@ -75,6 +77,11 @@ class DirectModel:
     @property
     def context_window(self) -> int | None:
         return stated_window(self.name)
+
+    @cached_property
+    def tariffs(self) -> Sequence[Tariff]:
+        endpoint = self._endpoint
+        return (tariff_of(endpoint.provider, endpoint.model, endpoint.stated),)
 
     async def stream(self, request: Request) -> AsyncGenerator[Piece, None]:
         """Ask; words that come together are shown together."""
@@ -134,7 +141,8 @@ class DirectModel:
             raise self._sorted(refusal_within(error.error), request) from None
         except OutOfReach as error:
             more = f" {self._line(str(error))}." if error.is_early else ""
-            raise Transient(f"{self.name} {UNREACHABLE}.{more}") from error
+            sentence = f"{self.name} {UNREACHABLE}.{more}"
+            raise Transient(sentence, is_free=error.is_early) from error
         except AddressRefused as error:
             raise Permanent(f"{self.name} cannot be used: {error}") from error
 
@@ -161,7 +169,7 @@ class DirectModel:
             raise Garbled(f"the answer of {self.name} grew too long before it said anything whole")
         answer = reader.answer()
         if reader.finish == "content_filter" and not answer.content:
-            raise Permanent(f"{self.name} refuses to answer this.")
+            raise NoAnswer(f"{self.name} refuses to answer this.")
         is_calling = any(isinstance(block, ToolCall) for block in answer.content)
         return Reply(
             content=answer.content,
@@ -171,7 +179,7 @@ class DirectModel:
             model=answer.model or self._endpoint.model,
         )
 
-    def _cost(self, answer: WireAnswer) -> float:
+    def _cost(self, answer: WireAnswer) -> float | None:
         model = answer.model or self._endpoint.model
         if model not in self._prices:
             self._prices[model] = price_of(self._endpoint.provider, model, self._endpoint.stated)
@@ -180,8 +188,8 @@ class DirectModel:
             return price.cost(answer.usage)
         if answer.cost is not None:
             return answer.cost
-        self._warn_once("nobody knows the price of %s; its cost counts as 0")
-        return 0.0
+        self._warn_once("nobody knows the price of %s; only its turns count against the budget")
+        return None
 
     def _level(self, wanted: ThinkingLevel) -> ThinkingLevel | None:
         level = nearest(wanted, self._format.levels)

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from wakeful.models.model import (
     Closeable,
+    Delta,
     Model,
     Piece,
     Reply,
@@ -18,6 +19,8 @@ from wakeful.models.model import (
     known_window,
 )
 from wakeful.models.sight import Sight, sight_of
+from wakeful.models.tariffs import Tariff, lost_cost, tariffs_of
+from wakeful.models.windows import tokens_read
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import ContextOverflow, Garbled, ModelHung, Permanent, Transient
 from wakeful.vocabulary.record import Record
@@ -72,6 +75,11 @@ class Fallback:
         return cache_edges(self._models[0])
 
     @property
+    def tariffs(self) -> Sequence[Tariff]:
+        """What each of them costs: any may be the one who answers."""
+        return [tariff for model in self._models for tariff in tariffs_of(model)]
+
+    @property
     def sight(self) -> Sight:
         """What any of them can see; each is given what it takes."""
         each = [sight_of(model) for model in self._models]
@@ -82,17 +90,21 @@ class Fallback:
 
     async def stream(self, request: Request) -> AsyncGenerator[Piece, None]:
         errors: list[Transient | Permanent] = []
+        lost = 0.0  # dollars that answers cost which broke off
         for at, model in enumerate(self._models):
             resting = self._resting(at)
             if resting is not None:
                 errors.append(resting)
                 continue
             if errors:
-                yield Restart(model=model.name, failure=error_text(errors[-1]))
+                failure = error_text(errors[-1])
+                yield Restart(model=model.name, failure=failure, lost=lost)
+            seen, lost = 0, 0.0
             is_try = self._begin_try(at)
             try:
                 async with asked(model, request) as pieces:
                     async for piece in pieces:
+                        seen += len(piece.text) if isinstance(piece, Delta) else 0
                         yield _with_failures(piece, errors)
                 self._rests.pop(at, None)
                 return
@@ -105,6 +117,8 @@ class Fallback:
                 log.warning("%s could not answer: %s", model.name, error_text(error))
                 errors.append(error)
                 self._note(at, error)
+                if not error.is_free:
+                    lost = lost_cost(tariffs_of(model)[0], tokens_read(request), seen)
             finally:
                 if is_try:
                     self._tried.discard(at)
@@ -141,7 +155,7 @@ class Fallback:
         rest, left_s = self._rests.get(at), self._left_s(at)
         if rest is None or (left_s <= EARLY_S and at not in self._tried):
             return None
-        return Transient(rest.said, retry_after_s=max(left_s, EARLY_S))
+        return Transient(rest.said, retry_after_s=max(left_s, EARLY_S), is_free=True)
 
     def _left_s(self, at: int) -> float:
         rest = self._rests.get(at)
@@ -165,4 +179,6 @@ def _all_failed(errors: Sequence[Transient | Permanent]) -> Transient:
     waits = [error.retry_after_s for error in errors if isinstance(error, Transient)]
     known = [wait for wait in waits if wait is not None]
     soonest = min(known) if len(known) == len(waits) else None
-    return Transient(" ".join(map(error_text, errors)), retry_after_s=soonest)
+    is_free = errors[-1].is_free  # what was lost before has been told
+    said = " ".join(map(error_text, errors))
+    return Transient(said, retry_after_s=soonest, is_free=is_free)

@@ -47,7 +47,7 @@ from wakeful.models.transport import provider_of, takes_client
 from wakeful.models.windows import NOTHING_STATED, tokens_of_request
 from wakeful.models.windows import ModelSettings as Stated
 from wakeful.vocabulary.agent import ThinkingLevel
-from wakeful.vocabulary.errors import Garbled, Permanent, WakefulError
+from wakeful.vocabulary.errors import Garbled, NoAnswer, WakefulError
 from wakeful.vocabulary.message import Usage
 from wakeful.vocabulary.text import clean
 
@@ -142,7 +142,7 @@ class LibraryConnection:
             raise Garbled(f"the answer of {self._name} grew too long before it said anything whole")
         blocks = content(response)
         if response.finish_reason == "content_filter" and not any(blocks):
-            raise Permanent(f"{self._name} refuses to answer this.")
+            raise NoAnswer(f"{self._name} refuses to answer this.")
         return Reply(
             content=blocks,
             stop_reason=stop_reason(response),
@@ -161,7 +161,7 @@ class LibraryConnection:
         )
         return replace(counted, cost=self._cost(response, counted))
 
-    def _cost(self, response: ModelResponse, usage: Usage) -> float:
+    def _cost(self, response: ModelResponse, usage: Usage) -> float | None:
         if is_priced(self._stated):
             provider, model = response.provider_name or "", response.model_name or ""
             price = price_of(provider, model, self._stated)
@@ -170,8 +170,8 @@ class LibraryConnection:
         try:
             return float(response.cost().total_price)
         except (LookupError, ValueError, AssertionError):
-            self._warn_once("nobody knows the price of %s; its cost counts as 0")
-            return 0.0
+            self._warn_once("nobody knows the price of %s; only its turns count against the budget")
+            return None
 
     def _warn_once(self, sentence: str, *words: object) -> None:
         if sentence not in self._warned:

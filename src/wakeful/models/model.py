@@ -63,6 +63,7 @@ class Restart(Record):
 
     model: str  # the one that begins
     failure: str  # of the one that could not answer
+    lost: float = 0.0  # dollars that its answer cost before it broke off, as far as is known
 
 
 class Reply(Record):

@@ -1,13 +1,15 @@
 """A model behind a provider's interface; the library that speaks to it is loaded on first use."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from wakeful.models.model import Piece, Request
 from wakeful.models.providers import Chosen
+from wakeful.models.tariffs import Tariff, tariff_of
 from wakeful.models.windows import NOTHING_STATED, ModelSettings
 
 if TYPE_CHECKING:
@@ -32,6 +34,11 @@ class Remote:
     @property
     def name(self) -> str:
         return self._name
+
+    @cached_property
+    def tariffs(self) -> Sequence[Tariff]:
+        provider, _, model = self._name.partition(":")
+        return (tariff_of(provider, model, self._stated),)
 
     @property
     def context_window(self) -> int | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from wakeful.models.model import Delta, Reply, Request
 from wakeful.models.sight import BLIND, Sight
+from wakeful.models.tariffs import FREE, Tariff
 from wakeful.vocabulary.errors import Permanent
 from wakeful.vocabulary.message import Text, ToolCall, Usage
 
@@ -43,8 +44,13 @@ class Scripted:
     """Answers with the next line of its script; asks for more than it has are errors."""
 
     def __init__(
-        self, lines: Iterable[Line | Pause] | Callable[[Request], Line], *, sight: Sight = BLIND
+        self,
+        lines: Iterable[Line | Pause] | Callable[[Request], Line],
+        *,
+        sight: Sight = BLIND,
+        tariff: Tariff = FREE,
     ) -> None:
+        self.tariffs = (tariff,)
         self.sight = sight
         self._ask = lines if callable(lines) else None
         self._lines: Iterator[Line | Pause] = iter(()) if callable(lines) else iter(lines)

@@ -75,7 +75,8 @@ def sorted_error(error: Exception, name: str, tokens: int = 0) -> WakefulError:
     if isinstance(error, ModelAPIError) and type(error) is not ModelAPIError:
         sentence = f"{name} {_why(error)}{_status(error)}.{quoted(said_in(error.body))}"
         if _may_work_later(error):
-            return Transient(sentence, retry_after_s=error.retry_after)
+            is_free = isinstance(error, ModelHTTPError)
+            return Transient(sentence, retry_after_s=error.retry_after, is_free=is_free)
         return Permanent(sentence)
     if isinstance(error, UserError | ImportError):
         return unusable(error, name)

@@ -125,7 +125,8 @@ def sorted_refusal(
     if _NO_QUOTA.intersection(refusal.codes):
         return Permanent(sentence)
     if status == 0 or status >= 500 or status in _LATER:
-        return Transient(sentence, retry_after_s=refusal.retry_after_s)
+        is_refusal = refusal.is_by_http
+        return Transient(sentence, retry_after_s=refusal.retry_after_s, is_free=is_refusal)
     return Permanent(sentence)
 
 

@@ -1,13 +1,16 @@
 """How long a model may take, and how much it takes: what we know of it while it is asked."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from types import TracebackType
 from typing import Self
 
+from msgspec.structs import replace
+
 from wakeful.models.model import Closeable, Delta, Model, Piece, Request, asked, known_window
 from wakeful.models.sight import Sight, fitted, refusal, sight_of
+from wakeful.models.tariffs import Tariff, tariffs_of
 from wakeful.models.windows import NOTHING_STATED, ModelSettings, Window, capped, tokens_of_request
 from wakeful.vocabulary.agent import Limits
 from wakeful.vocabulary.clock import Alarm, Clock
@@ -43,6 +46,13 @@ class TimedModel:
     @property
     def name(self) -> str:
         return self._model.name
+
+    @property
+    def tariffs(self) -> Sequence[Tariff]:
+        """What it costs, and how much it says when it is asked by way of this."""
+        most = self._max_output
+        known = tariffs_of(self._model)
+        return known if most is None else [replace(one, max_output=most) for one in known]
 
     @property
     def context_window(self) -> int | None:

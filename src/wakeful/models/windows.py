@@ -103,6 +103,11 @@ class Window:
         return tokens if self._clock.monotonic() < until else None
 
 
+def same_provider(provider: str) -> str:
+    """Return the name under which a provider's models are listed."""
+    return _SAME.get(provider, provider)
+
+
 def capped(request: Request, most: int | None) -> Request:
     """Return a request for an answer of so many tokens at most."""
     if most is None or (request.max_tokens is not None and request.max_tokens <= most):
@@ -112,17 +117,21 @@ def capped(request: Request, most: int | None) -> Request:
 
 def tokens_of_request(request: Request) -> int:
     """Return an estimate of the tokens that a request asks a model to read and to write."""
+    return tokens_read(request) + (request.max_tokens or 0)
+
+
+def tokens_read(request: Request) -> int:
+    """Return an estimate of the tokens that a model reads with a request."""
     size = len(request.system)
     for tool in request.tools:
         size += len(tool.name) + len(tool.description) + len(encode_message(tool.parameters))
-    fixed = -(-size // CHARACTERS_PER_TOKEN) + (request.max_tokens or 0)
-    return fixed + sum(map(tokens_of, request.messages))
+    return -(-size // CHARACTERS_PER_TOKEN) + sum(map(tokens_of, request.messages))
 
 
 def _of_table(name: str) -> int | None:
     """Find a model in the table, under its name or the longest one that it begins with."""
     provider, _, model = name.partition(":")
-    rows = _table().get(_SAME.get(provider, provider))
+    rows = _table().get(same_provider(provider))
     if rows is None:
         return None
     model = model.lower()

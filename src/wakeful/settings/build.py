@@ -136,6 +136,7 @@ class AgentBuilder:
                 compaction=given.compaction,
                 proactive=given.proactive,
                 heartbeat=given.heartbeat,
+                budget=given.budget,
                 routes=given.routes,
             )
         except InvalidInput as error:

@@ -15,6 +15,7 @@ from wakeful.settings.settings import (
 )
 from wakeful.tools.mcp.options import McpServerSettings
 from wakeful.vocabulary.agent import Limits, ThinkingLevel
+from wakeful.vocabulary.budget import BudgetRules
 from wakeful.vocabulary.compacting import CompactionRules
 from wakeful.vocabulary.heartbeat import HeartbeatRules
 from wakeful.vocabulary.proactive import ProactiveRules
@@ -54,6 +55,7 @@ class AgentSettings(Record):
     compaction: CompactionRules = CompactionRules()
     proactive: ProactiveRules = ProactiveRules()
     heartbeat: HeartbeatRules = HeartbeatRules()
+    budget: BudgetRules = BudgetRules()
     routes: tuple[Route, ...] = ()
 
 

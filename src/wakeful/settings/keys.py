@@ -62,6 +62,24 @@ _HEARTBEAT = {
     "active_hours": _key("The hours in which it does so; default: always."),
     **{f"active_hours.{name}": key for name, key in _HOURS.items()},
 }
+_DAY_LIMITS = {
+    "money_per_day": _key("US dollars in a day of your zone; null: as much as the agent.", 0, 1e6),
+    "turns_per_day": _key("Turns in a day.", 0, 1_000_000),
+}
+_BUDGET = {
+    "money_per_day": _key("US dollars in a day of your zone; null: any amount.", 0, 1e6),
+    "turns_per_day": _key(
+        "Turns in a day; what you say yourself does not count. null: any number.", 0, 1_000_000
+    ),
+    "money_per_chain": _key(
+        "US dollars for everything that one first cause leads to; null: any amount.", 0, 1e6
+    ),
+    "reserve_for_people": _key(
+        "The part of the money that only what people said or caused may spend.", 0, 1
+    ),
+    **{f"origins.*.{name}": key for name, key in _DAY_LIMITS.items()},
+    **{f"sources.*.{name}": key for name, key in _DAY_LIMITS.items()},
+}
 _AGENT = {
     "model": _key("Its voice: `provider:model`, or `demo`, which needs no network."),
     "fallback_models": _key("Who answers instead when it cannot for now, in this order."),
@@ -105,6 +123,7 @@ _AGENT = {
     **{f"queue.{name}": key for name, key in _QUEUE.items()},
     **{f"proactive.{name}": key for name, key in _PROACTIVE.items()},
     **{f"heartbeat.{name}": key for name, key in _HEARTBEAT.items()},
+    **{f"budget.{name}": key for name, key in _BUDGET.items()},
 }
 
 KEYS: dict[str, Key] = {
@@ -224,6 +243,8 @@ _NAMED = re.compile(r"^(agents|identity_links|doors|outbound|mcp_servers|provide
 # A tool's name may hold dots itself.
 _INNER = re.compile(r"^(mcp_servers\.\*\.(?:env|headers|tools))\..+?(\.(?:effect|timeout_s))?$")
 
+# So may the name of a source.
+_LIMITED = re.compile(r"^(agents\.\*\.budget\.(?:origins|sources))\..+(\.[^.]+)$")
 _MODEL = re.compile(r"^models\..+(\.[^.]+)$")  # a model's name may, too
 
 
@@ -232,7 +253,7 @@ def key_of(path: str) -> Key | None:
     if (model := _MODEL.match(path)) is not None:
         return KEYS.get(f"models.*{model[1]}")
     outer = _NAMED.sub(r"\1.*", re.sub(r"\[\d+\]", "[]", path))
-    return KEYS.get(_INNER.sub(r"\1.*\2", outer))
+    return KEYS.get(_LIMITED.sub(r"\1.*\2", _INNER.sub(r"\1.*\2", outer)))
 
 
 def refuse_out_of_bounds(record: msgspec.Struct, path: str) -> None:

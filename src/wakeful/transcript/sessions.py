@@ -293,5 +293,5 @@ def add_usage(tx: Tx, key: str, usage: Usage, context_tokens: int | None) -> Non
         context_tokens=context_tokens,
         input=usage.input,
         output=usage.output,
-        cost=usage.cost,
+        cost=usage.cost or 0.0,
     )

@@ -10,13 +10,16 @@ from typing import Self
 
 from msgspec.structs import replace
 
-from wakeful.models.model import Model, cache_edges
+from wakeful.models.model import Model, Request, ToolSpec, cache_edges
+from wakeful.models.windows import tokens_read
 from wakeful.prompts.files import PromptFiles
 from wakeful.prompts.system import system_prompt
 from wakeful.tools.tool import Tool
 from wakeful.tools.toolbox import Toolbox
 from wakeful.vocabulary import compacting, queueing
 from wakeful.vocabulary.agent import AgentConfig, Limits, ThinkingLevel, parse_thinking
+from wakeful.vocabulary.budget import BudgetRules
+from wakeful.vocabulary.budget import checked as checked_budget
 from wakeful.vocabulary.compacting import CompactionRules
 from wakeful.vocabulary.heartbeat import HeartbeatRules
 from wakeful.vocabulary.heartbeat import checked as checked_heartbeat
@@ -32,6 +35,7 @@ DEFAULT_LIMITS = Limits()
 DEFAULT_COMPACTION = CompactionRules()
 DEFAULT_PROACTIVE = ProactiveRules()
 DEFAULT_HEARTBEAT = HeartbeatRules()
+DEFAULT_BUDGET = BudgetRules()
 
 
 class Agent:
@@ -56,6 +60,7 @@ class Agent:
         compaction: CompactionRules = DEFAULT_COMPACTION,
         proactive: ProactiveRules = DEFAULT_PROACTIVE,
         heartbeat: HeartbeatRules = DEFAULT_HEARTBEAT,
+        budget: BudgetRules = DEFAULT_BUDGET,
         routes: Sequence[Route] = (),
     ) -> None:
         self.id = checked_agent_id(id, "id")
@@ -74,6 +79,7 @@ class Agent:
             compaction=compacting.checked(compaction),
             proactive=checked_proactive(proactive),
             heartbeat=checked_heartbeat(heartbeat, self.id),
+            budget=checked_budget(budget),
             routes=tuple(routes),
             thinking=None if thinking is None else parse_thinking(thinking),
         )
@@ -103,6 +109,7 @@ class ReadyAgent:
         self._files = None if agent.workspace is None else PromptFiles(agent.workspace)
         self._described = "\n".join((self._introduction, *toolbox.all(), *agent.mcp))
         self.config_hash = _hash(model.name, self._described)
+        self._request: tuple[int, int, int] | None = None  # what the last one was told first
 
     def speaking(self, model: Model, thinking: ThinkingLevel | None) -> Self:
         """Return the same agent with another model."""
@@ -112,6 +119,23 @@ class ReadyAgent:
         other.config = replace(self.config, thinking=thinking, cache_edges_ms=edges)
         other.config_hash = _hash(f"{model.name} {thinking}", self._described)
         return other
+
+    @property
+    def fixed_tokens(self) -> int:
+        """How many tokens its instructions and tools take, as far as it is known."""
+        if self._request is None:
+            self._request = (
+                0,
+                0,
+                _fixed_tokens(self._introduction, self.toolbox.specs(Trust.OPERATOR)),
+            )
+        return self._request[2]
+
+    def note_request(self, request: Request) -> None:
+        """Learn from a request how much its instructions and tools take."""
+        known = (len(request.system), len(request.tools))
+        if self._request is None or self._request[:2] != known:
+            self._request = (*known, _fixed_tokens(request.system, request.tools))
 
     async def can_remember(self) -> bool:
         """Tell whether memories could be kept; a folder that is not there yet is made."""
@@ -131,6 +155,10 @@ class ReadyAgent:
         shared = None if trust is Trust.OPERATOR else self.shared_files
         said = "" if self._files is None else await asyncio.to_thread(self._files.read, shared)
         return f"{self._introduction}\n\n{said}" if said else self._introduction
+
+
+def _fixed_tokens(system: str, tools: Sequence[ToolSpec]) -> int:
+    return tokens_read(Request(system=system, messages=(), tools=tools))
 
 
 def _is_writable(folder: Path) -> bool:

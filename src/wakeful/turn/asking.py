@@ -6,6 +6,7 @@ from random import Random
 from msgspec.structs import replace
 
 from wakeful.bus.bus import Bus
+from wakeful.gate.money import Grant
 from wakeful.models.model import (
     LONGEST_REPLY,
     Delta,
@@ -19,12 +20,12 @@ from wakeful.models.model import (
 from wakeful.models.sight import sight_of
 from wakeful.store.database import Store
 from wakeful.telemetry.metrics import Metrics
-from wakeful.turn.attempt import TurnAttempt
+from wakeful.turn.attempt import Asking, TurnAttempt
 from wakeful.turn.showing import Showing, attached_to
 from wakeful.turn.sizing import is_flush
 from wakeful.vocabulary.apart import Apart
 from wakeful.vocabulary.clock import Clock
-from wakeful.vocabulary.errors import Garbled, Transient
+from wakeful.vocabulary.errors import Garbled, Permanent, Transient
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.message import AssistantMessage, Message, ToolCall
 from wakeful.vocabulary.text import indexable
@@ -48,7 +49,7 @@ class ModelAsker:
         self._clock = clock
         self._metrics = metrics
 
-    async def ask(self, attempt: TurnAttempt) -> AssistantMessage:
+    async def ask(self, attempt: TurnAttempt, grant: Grant) -> AssistantMessage:
         """Ask the model and show its words as they come."""
         agent, turn = attempt.agent, attempt.turn
         await agent.toolbox.settled()
@@ -64,10 +65,12 @@ class ModelAsker:
             messages=tuple(messages),
             contents=contents,
             tools=agent.toolbox.specs(turn.trust, turn.granted),
+            max_tokens=grant.max_tokens,
             thinking=agent.config.thinking,
             turn_id=turn.id,
             step=turn.step,
         )
+        agent.note_request(request)
         attempt.partial.clear()
 
         def show(piece: Delta | Restart) -> None:
@@ -78,7 +81,7 @@ class ModelAsker:
                 attempt.partial.clear()
                 self._show(attempt, "", restarted=piece.model, failure=piece.failure)
 
-        return await self.answer(attempt, request, show)
+        return await self.answer(attempt, request, show, grant)
 
     async def _shown(self, attempt: TurnAttempt) -> tuple[Sequence[Message], Mapping[str, str]]:
         """Return the conversation as the model is shown it, with what is attached to it."""
@@ -89,14 +92,30 @@ class ModelAsker:
         sight = sight_of(attempt.agent.model)
         return await attempt.showing.show(context.messages, context.refused, sight)
 
-    async def answer(self, attempt: TurnAttempt, request: Request, show: Show) -> AssistantMessage:
-        return await answer(
-            attempt.agent.model,
-            request,
-            show,
-            clock=self._clock,
-            abandoned=lambda: self._metrics.abandoned("model"),
-        )
+    async def answer(
+        self, attempt: TurnAttempt, request: Request, show: Show, grant: Grant
+    ) -> AssistantMessage:
+        """Ask, and keep in mind what an answer may have cost that breaks off."""
+        asking = attempt.asking = Asking(grant=grant)
+
+        def seen(piece: Delta | Restart) -> None:
+            if isinstance(piece, Delta):
+                asking.seen += len(piece.text)
+            else:
+                asking.seen, asking.lost = 0, asking.lost + piece.lost
+            show(piece)
+
+        try:
+            return await answer(
+                attempt.agent.model,
+                request,
+                seen,
+                clock=self._clock,
+                abandoned=lambda: self._metrics.abandoned("model"),
+            )
+        except (Transient, Permanent) as error:
+            asking.is_free = error.is_free
+            raise
 
     def _show(self, attempt: TurnAttempt, text: str, **more: object) -> None:
         if self._bus.is_watched(attempt.turn.session_key):

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
+from wakeful.gate.money import Grant
 from wakeful.tools.tool import ToolResult
 from wakeful.turn.agent import ReadyAgent
 from wakeful.turn.context import Context
@@ -43,6 +44,7 @@ class Ask(Record):
     """Ask the model; the question is on record."""
 
     step: int
+    grant: Grant
 
 
 class Act(Record):
@@ -56,6 +58,7 @@ class Compact(Record):
 
     step: int
     purpose: Purpose
+    grant: Grant
 
 
 class Ended(Record):
@@ -118,6 +121,16 @@ class StepState:
 
 
 @dataclass
+class Asking:
+    """What is known of a question while it is asked; it tells what a broken answer cost."""
+
+    grant: Grant | None = None  # None: nothing was asked
+    is_free: bool = False  # the model refused it
+    seen: int = 0  # characters of the answer so far
+    lost: float = 0.0  # dollars, for answers of other models that broke off before
+
+
+@dataclass
 class TurnAttempt:
     """What an attempt knows of its turn; changed only after a commit, and only to match it."""
 
@@ -136,6 +149,7 @@ class TurnAttempt:
         default_factory=dict[str, tuple[ReadyAttachment, ...]]
     )
     partial: list[str] = field(default_factory=list[str])  # of the answer being written
+    asking: Asking = field(default_factory=Asking)
     used_s: Callable[[], float] = lambda: 0.0  # how long this attempt has run
     refused: int | None = None  # tokens of the smallest question for a summary that did not fit
     is_stale: bool = False  # a commit was cut off from its answer: the rows know better

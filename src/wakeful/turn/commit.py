@@ -8,18 +8,22 @@ from wakeful import attachments
 from wakeful.broker import lane_rows
 from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
-from wakeful.gate.wakes import MayWake
+from wakeful.gate.budgets import BudgetRefusal, Payer, PricedQuestion
+from wakeful.gate.gate import WakeGate
+from wakeful.gate.money import broken_off, nano
+from wakeful.models.tariffs import tariffs_of
 from wakeful.store.database import Tx
 from wakeful.transcript import entries, sessions
 from wakeful.transcript.entries import NewEntry
 from wakeful.transcript.sessions import Session
 from wakeful.triggers.heartbeat_answers import heard
-from wakeful.turn.attempt import Fenced, Next, StepState, TurnAttempt
+from wakeful.turn.attempt import Asking, Fenced, Next, StepState, TurnAttempt
 from wakeful.turn.context import Context
-from wakeful.turn.ending import Ending
+from wakeful.turn.ending import Ending, fail_asks
 from wakeful.turn.resume import load_step
 from wakeful.turn.silence import spoken
 from wakeful.turns import asks, turns
+from wakeful.turns.asks import AskEnd, AskState, Reserved
 from wakeful.turns.turns import Phase, Turn, TurnState
 from wakeful.vocabulary.entry import (
     AssistantBody,
@@ -67,7 +71,7 @@ class TurnDeps(Record):
     ids: Ids
     ending: Ending
     settlement: Settlement
-    may_wake: MayWake
+    gate: WakeGate
     queue_settings_of: QueueSettingsOf
     file: File
     grants_of: GrantsOf
@@ -93,6 +97,7 @@ class CommitOutcome(Record):
             attempt.context = self.context
         attempt.step = self.step or StepState()
         attempt.finished.clear()
+        attempt.asking = Asking()
         return self.next
 
 
@@ -123,6 +128,8 @@ class TurnCommit:
         self._lines: list[NewEntry] = []
         self._context: Context | None = None  # after a compaction
         self._counted, self._counted_lines = attempt.context.tokens, 0
+        self._is_counted = attempt.context.is_counted
+        self._asking = attempt.asking
 
     def outcome(self, next: Next) -> CommitOutcome:
         """Write what was gathered and return all of it."""
@@ -200,7 +207,16 @@ class TurnCommit:
     def settle_ask(self, answer: AssistantMessage) -> None:
         """Settle the question that was asked, and count what its answer used."""
         turn, usage = self.turn, answer.usage
-        asks.answered(self.tx, turn.id, turn.step, usage, answer.failures)
+        lost = self._asking.lost
+        how = AskEnd(
+            state=AskState.ANSWERED,
+            usage=usage,
+            error=" ".join(answer.failures) or None,
+            cost=None if usage.cost is None else nano(usage.cost + lost),
+            is_estimate=lost > 0,
+        )
+        self._settle(how, answer.model)
+        usage = replace(usage, cost=(usage.cost or 0.0) + lost)
         if answer.failures:
             self.publish("turn.fell_back", model=answer.model, failures=list(answer.failures))
         turns.note_usage(self.tx, turn.id, usage)
@@ -208,8 +224,52 @@ class TurnCommit:
             turn,
             input_tokens=turn.input_tokens + usage.input,
             output_tokens=turn.output_tokens + usage.output,
-            cost=turn.cost + usage.cost,
+            cost=turn.cost + (usage.cost or 0.0),
+            reserved=0,
         )
+
+    def fail_ask(self, state: AskState, error: str | None) -> None:
+        """Settle a question that has no answer, at what it may have cost."""
+        asking = self._asking
+        grant, cost = asking.grant, nano(asking.lost)
+        if grant is not None and not asking.is_free:
+            seen = asking.seen // CHARACTERS_PER_TOKEN
+            cost += broken_off(tariffs_of(self.agent.model), grant, seen)
+        self._fail(AskEnd(state=state, error=error, cost=cost, is_estimate=cost > 0))
+
+    def abandon_ask(self) -> None:
+        """Settle a question that an earlier attempt left behind: nobody knows what it cost."""
+        self._fail(AskEnd(state=AskState.ABANDONED, is_estimate=True, costs_all=True))
+
+    def _fail(self, how: AskEnd) -> None:
+        self.turn = fail_asks(self.tx, self.deps.gate.budgets, self.turn, how, self.turn.step)
+
+    def _settle(self, how: AskEnd, model: str) -> None:
+        turn, budgets = self.turn, self.deps.gate.budgets
+        for settled in asks.settle(self.tx, turn.id, turn.step, how):
+            budgets.settle(self.tx, turn.agent_id, settled, model)
+
+    def reserve(self, most: int | None) -> Reserved | BudgetRefusal:
+        """Set aside what the next question of this turn may cost, or say why it may not be."""
+        turn, model = self.turn, self.agent.model
+        person = turn.kind.rule.is_person and turn.for_people
+        payer = Payer(
+            agent_id=turn.agent_id,
+            origin=turn.kind.origin,
+            source=turn.source,
+            for_people=turn.for_people,
+            opens=turn.step == 0 and not person,
+        )
+        fixed = 0 if self._is_counted else self.agent.fixed_tokens
+        turn_cap = nano(self.agent.config.limits.money)
+        question = PricedQuestion(
+            tariffs=tariffs_of(model),
+            read=self.tokens() + fixed,
+            most=most,
+            turn_cap=turn_cap,
+            allowance=turn_cap - nano(turn.cost),
+        )
+        return self.deps.gate.budgets.reserve(self.tx, payer, question)
 
     def flush(self) -> None:
         """Write the lines gathered so far."""
@@ -228,18 +288,24 @@ class TurnCommit:
         """Go on with another view of the conversation."""
         self._context = context
         self._count(context.tokens)
+        self._is_counted = context.is_counted
 
     def taint(self) -> None:
         """Let the turn's trust sink: its model is shown text from outside from here on."""
         if self.turn.trust is Trust.OPERATOR:
             self.turn = turns.taint(self.tx, self.turn)
 
-    def enter(self, phase: Phase, *, step: int, tool_calls: int) -> None:
-        """Note how far the turn has come."""
-        turns.enter(self.tx, self.turn, phase, step=step, tool_calls=tool_calls)
+    def enter(self, phase: Phase, *, step: int, tool_calls: int, reserved: int = 0) -> None:
+        """Note how far the turn has come, and what its question may cost."""
+        turns.enter(self.tx, self.turn, phase, step=step, tool_calls=tool_calls, reserved=reserved)
         retries = 0 if step > self.turn.step else self.turn.retries
         self.turn = replace(
-            self.turn, phase=phase, step=step, tool_calls=tool_calls, retries=retries
+            self.turn,
+            phase=phase,
+            step=step,
+            tool_calls=tool_calls,
+            retries=retries,
+            reserved=reserved,
         )
 
     def publish(self, kind: str, stimulus_id: str | None = None, **data: object) -> None:
@@ -268,6 +334,7 @@ class TurnCommit:
         """Take over what the model counted, if it did, for everything up to here."""
         if tokens is not None:
             self._counted = tokens
+            self._is_counted = True
             self._counted_lines = len(self.written) + len(self._lines)
 
 

@@ -22,7 +22,7 @@ from wakeful.turn.next_step import (
 )
 from wakeful.turn.sizing import is_compaction, is_crowded, is_unheard
 from wakeful.turns import asks
-from wakeful.turns.asks import Purpose
+from wakeful.turns.asks import AskState, Purpose
 from wakeful.turns.turns import End, Interrupt, Turn, TurnState
 from wakeful.vocabulary.entry import CompactionBody, EntryKind
 from wakeful.vocabulary.kinds import View
@@ -61,7 +61,7 @@ def left_out(
     turn = commit.turn
     if plan is None or purpose is not Purpose.RESCUE or turn.interrupt is not Interrupt.NONE:
         return failed(commit, why, purpose, fixed_part)
-    asks.failed(commit.tx, turn.id, turn.step, why)
+    commit.fail_ask(AskState.FAILED, why)
     commit.publish("session.compaction_failed", reason=why, because=purpose.value)
     most = plan.most * CHARACTERS_PER_TOKEN // 2
     text = template.left_out(plan.compacted, plan.turn, previous=plan.previous, most=most)
@@ -117,15 +117,14 @@ def _write(
 
 def question_refused(commit: TurnCommit, refusal: str, purpose: Purpose) -> Next:
     """The question for a summary was too long, too: ask for the summary of a smaller part."""
-    turn = commit.turn
-    asks.failed(commit.tx, turn.id, turn.step, refusal)
+    commit.fail_ask(AskState.FAILED, refusal)
     return same_step(commit, lambda commit, step: compact(commit, step, purpose))
 
 
 def failed(commit: TurnCommit, why: str, purpose: Purpose, fixed_part: str = "") -> Next:
     """Leave the conversation as it is, and say why it was not compacted."""
+    commit.fail_ask(AskState.FAILED, why)
     turn = commit.turn
-    asks.failed(commit.tx, turn.id, turn.step, why)
     sessions.note_failed_compaction(commit.tx, turn.session_key)
     commit.publish("session.compaction_failed", reason=why, because=purpose.value)
     if turn.interrupt is not Interrupt.NONE:
@@ -143,7 +142,7 @@ def skipped(commit: TurnCommit, purpose: Purpose, fixed_part: str = "") -> Next:
     if not is_compaction(turn):
         why = "there is nothing in it that could be left out"
         return failed(commit, why, purpose, fixed_part)
-    asks.failed(commit.tx, turn.id, turn.step, "nothing to compact")
+    commit.fail_ask(AskState.FAILED, "nothing to compact")
     if turn.interrupt is not Interrupt.NONE:
         return end_interrupted(commit)
     keep = commit.agent.config.compaction.keep_recent_tokens
@@ -153,8 +152,8 @@ def skipped(commit: TurnCommit, purpose: Purpose, fixed_part: str = "") -> Next:
 
 def refused(commit: TurnCommit, refusal: str, fixed_part: str = "") -> Next:
     """The model refused a conversation as too long: compact it, and keep less each time."""
+    commit.fail_ask(AskState.FAILED, refusal)
     turn = commit.turn
-    asks.failed(commit.tx, turn.id, turn.step, refusal)
     if turn.interrupt is not Interrupt.NONE:
         return end_interrupted(commit)
     may_compact = commit.agent.config.compaction.enabled and turn.view is not View.LIGHT

@@ -61,6 +61,7 @@ class Context:
         self.messages: list[Message] = []
         self.size = 0  # characters of the entries, for whoever keeps it
         self.tokens = 0  # as the model counted them last, and an estimate of what follows
+        self.is_counted = False  # by a model: the count has its instructions and tools in it
         self.refused: frozenset[str] = frozenset()  # hashes that the provider did not take
         self._counted_from = 0  # what was counted before this depth was another context
         self.is_stale = False  # something in it has been taken back since
@@ -95,6 +96,7 @@ class Context:
         is_whole = not isinstance(body, AssistantBody) or not body.is_partial
         counts = counted(message) if is_whole and entry.depth >= self._counted_from else None
         self.tokens = self.tokens + tokens_of(message) if counts is None else counts
+        self.is_counted = self.is_counted or counts is not None
         if not isinstance(message, UserMessage):
             self._last_user_turn = None
         elif entry.turn_id is not None and entry.turn_id == self._last_user_turn:

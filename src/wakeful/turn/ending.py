@@ -3,9 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from wakeful.broker import lane_rows, stimuli
 from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
+from wakeful.gate.budgets import Budgets
+from wakeful.gate.money import dollars
 from wakeful.outbox import outbox
 from wakeful.outbox.outbox import Along
 from wakeful.store.database import Tx
@@ -13,9 +17,11 @@ from wakeful.transcript import sessions
 from wakeful.turn.silence import spoken
 from wakeful.turn.sizing import is_unheard
 from wakeful.turns import asks, tool_calls, turns
+from wakeful.turns.asks import AskEnd, AskState
 from wakeful.turns.tool_calls import CallState
 from wakeful.turns.turns import End, Turn, TurnState
 from wakeful.vocabulary.ids import Ids
+from wakeful.vocabulary.message import Usage
 from wakeful.vocabulary.stimulus import State
 
 # What becomes of the stimuli of a turn; a preempted one gives them back instead.
@@ -36,8 +42,14 @@ class Ending:
     """Ends turns."""
 
     def __init__(
-        self, bus: Bus, ids: Ids, settlement: Settlement, hooks: Sequence[OnEnded] = ()
+        self,
+        bus: Bus,
+        ids: Ids,
+        settlement: Settlement,
+        budgets: Budgets,
+        hooks: Sequence[OnEnded] = (),
     ) -> None:
+        self._budgets = budgets
         self._bus = bus
         self._ids = ids
         self._settlement = settlement
@@ -51,7 +63,9 @@ class Ending:
         """
         if not turns.end(tx, turn, how):
             return
-        asks.close_open(tx, turn.id, how.error or how.reason or how.state.value)
+        why = how.error or how.reason or how.state.value
+        left = AskEnd(state=AskState.FAILED, error=why, is_estimate=True, costs_all=True)
+        fail_asks(tx, self._budgets, turn, left)
         for call_id, name in tool_calls.abandon(tx, turn.id):
             lost = {"call_id": call_id, "name": name, "phase": CallState.UNKNOWN.value}
             self._bus.publish(tx, "turn.tool", turn.session_key, turn_id=turn.id, **lost)
@@ -109,6 +123,16 @@ class Ending:
         self._bus.publish(
             tx, "delivery.queued", turn.session_key, turn_id=turn.id, delivery_id=delivery.id
         )
+
+
+def fail_asks(tx: Tx, budgets: Budgets, turn: Turn, how: AskEnd, step: int | None = None) -> Turn:
+    """Settle the questions that a turn has no answer to, and count what they may have cost."""
+    for settled in asks.settle(tx, turn.id, step, how):
+        budgets.settle(tx, turn.agent_id, settled)
+        spent = dollars(settled.cost or 0)
+        turns.note_usage(tx, turn.id, Usage(cost=spent))
+        turn = replace(turn, cost=turn.cost + spent, reserved=0)
+    return turn
 
 
 def _answered(tx: Tx, turn: Turn) -> str | None:

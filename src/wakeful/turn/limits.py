@@ -39,6 +39,8 @@ def _spent(turn: Turn, limits: Limits) -> str | None:
     tokens = turn.input_tokens + turn.output_tokens
     if tokens >= limits.tokens:
         return f"I stopped after {tokens} tokens; one turn may use {limits.tokens}."
-    if turn.cost >= limits.money:
-        return f"I stopped after spending {turn.cost:.2f}; one turn may spend {limits.money:.2f}."
-    return None
+    return out_of_money(turn, limits) if turn.cost >= limits.money else None
+
+
+def out_of_money(turn: Turn, limits: Limits) -> str:
+    return f"I stopped after spending {turn.cost:.2f}; one turn may spend {limits.money:.2f}."

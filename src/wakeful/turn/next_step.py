@@ -10,6 +10,9 @@ from msgspec.structs import replace
 
 from wakeful.broker import lane_rows, stimuli
 from wakeful.gate import halts
+from wakeful.gate.budgets import BudgetRefusal
+from wakeful.gate.chains import is_person
+from wakeful.gate.money import Grant
 from wakeful.intake.decide import Action, LaneState, decide
 from wakeful.intake.facts import arrival_of, lane_facts
 from wakeful.prompts import notes
@@ -29,7 +32,7 @@ from wakeful.turn.attempt import (
 from wakeful.turn.commit import TurnCommit
 from wakeful.turn.sizing import cycle_of, due_after, is_compaction, is_flush
 from wakeful.turns import asks, turns
-from wakeful.turns.asks import Purpose
+from wakeful.turns.asks import AskState, Purpose, Reserved
 from wakeful.turns.turns import ENDS, End, Interrupt, Phase, TurnState
 from wakeful.vocabulary.entry import EntryKind, NoteBody
 from wakeful.vocabulary.errors import Garbled, Transient
@@ -39,7 +42,7 @@ from wakeful.vocabulary.text import error_text
 
 STEER_LIMIT = 100  # waiting stimuli looked at by one boundary
 
-Begin = Callable[[TurnCommit, int], Ask | Compact]  # how the step of this number begins
+Begin = Callable[[TurnCommit, int], Next]  # how the step of this number begins
 
 
 def advance(commit: TurnCommit, result: StepResult) -> Next:
@@ -96,28 +99,34 @@ def same_step(commit: TurnCommit, begin: Begin) -> Next:
     return begin(commit, commit.turn.step)
 
 
-def ask(commit: TurnCommit, step: int) -> Ask:
-    """Write down that the model is about to be asked."""
-    _write_ask(commit, step, Purpose.REPLY, Phase.STREAMING)
-    return Ask(step=step)
+def ask(commit: TurnCommit, step: int) -> Next:
+    """Write down that the model is about to be asked, if that may be paid."""
+    reserved = _set_aside(commit, step, None)
+    if isinstance(reserved, BudgetRefusal):
+        return _end_at_limit(commit, reserved.sentence)
+    _write_ask(commit, step, Purpose.REPLY, Phase.STREAMING, reserved)
+    return Ask(step=step, grant=grant_of(reserved))
 
 
 def ask_without(commit: TurnCommit, refused: Sequence[KeptAttachment], sentence: str) -> Next:
     """Note that the provider did not take what is attached, and ask again without it."""
-    asks.failed(commit.tx, commit.turn.id, commit.turn.step, sentence)
+    commit.fail_ask(AskState.FAILED, sentence)
     text = notes.refused(refused, sentence)
     body = NoteBody(topic="refused", text=text, refused=tuple(one.hash for one in refused))
     commit.add(body, kind=EntryKind.CUSTOM_MESSAGE)
     return next_step(commit, ask)
 
 
-def compact(commit: TurnCommit, step: int, purpose: Purpose) -> Compact:
-    """Write down that the model is about to be asked for a summary."""
-    _write_ask(commit, step, purpose, Phase.COMPACTING)
-    return Compact(step=step, purpose=purpose)
+def compact(commit: TurnCommit, step: int, purpose: Purpose) -> Next:
+    """Write down that the model is about to be asked for a summary, if that may be paid."""
+    reserved = _set_aside(commit, step, sizing.summary_tokens(sizing.room(commit.agent)))
+    if isinstance(reserved, BudgetRefusal):
+        return _end_at_limit(commit, reserved.sentence)
+    _write_ask(commit, step, purpose, Phase.COMPACTING, reserved)
+    return Compact(step=step, purpose=purpose, grant=grant_of(reserved))
 
 
-def ask_or_compact(commit: TurnCommit, step: int) -> Ask | Compact:
+def ask_or_compact(commit: TurnCommit, step: int) -> Next:
     """Ask the model, or make room first if its answer might not fit.
 
     Memories are written of what will be compacted, so never after it: a flush is not compacted,
@@ -134,7 +143,7 @@ def ask_or_compact(commit: TurnCommit, step: int) -> Ask | Compact:
     return ask(commit, step)
 
 
-def remember_or_compact(commit: TurnCommit, step: int) -> Ask | Compact:
+def remember_or_compact(commit: TurnCommit, step: int) -> Next:
     """Compact; before the first time in a cycle, let the agent write down its memories."""
     session = commit.session
     if not sizing.must_remember_first(commit.turn, commit.agent, session, commit.tokens()):
@@ -172,6 +181,7 @@ def end(commit: TurnCommit, how: End) -> Ended:
 def end_attempt(commit: TurnCommit, attempt: TurnAttempt, how: End) -> Ended:
     """End a turn for a reason of the attempt's own; an interrupt that came first wins."""
     _write_facts(commit, attempt)
+    commit.fail_ask(AskState.FAILED, how.error or how.state.value)
     if commit.turn.interrupt is not Interrupt.NONE:
         return end_interrupted(commit)
     return end(commit, how)
@@ -187,6 +197,7 @@ def leave_attempt(
     """Leave a turn open without a task, to go on at `resume_at`, unless it was told to end."""
     if commit.turn.interrupt is not Interrupt.NONE:
         _write_facts(commit, attempt)
+        commit.fail_ask(AskState.FAILED, ENDS[commit.turn.interrupt].value)
         return end_interrupted(commit)
     calls.write_outcomes(commit, attempt.finished)
     return leave(commit, reason, resume_at, failure)
@@ -198,9 +209,8 @@ def leave(
     """Leave the turn open without a task; the attempt is given back."""
     tx, turn, is_garbled = commit.tx, commit.turn, isinstance(failure, Garbled)
     ask_error = None if failure is None else error_text(failure)
-    if ask_error is not None:
-        settle = asks.garbled if is_garbled else asks.failed
-        settle(tx, turn.id, turn.step, ask_error)
+    state = AskState.ABANDONED if failure is None else AskState.FAILED
+    commit.fail_ask(AskState.GARBLED if is_garbled else state, ask_error)
     failed_ask = failure is not None and not is_garbled
     turns.leave(tx, turn.id, failed_ask=failed_ask, used_ms=round(commit.used_s() * 1000))
     lane_rows.release(tx, turn.session_key, resume_at=resume_at, keeps_turn=True)
@@ -228,7 +238,7 @@ def _rest_or_ask(commit: TurnCommit) -> Next:
     return next_step(commit, _steer_and_ask)
 
 
-def _steer_and_ask(commit: TurnCommit, step: int) -> Ask | Compact:
+def _steer_and_ask(commit: TurnCommit, step: int) -> Next:
     _take_steers(commit)
     return ask_or_compact(commit, step)
 
@@ -247,6 +257,8 @@ def _take_steers(commit: TurnCommit) -> None:
     for stimulus in joining:
         granted = commit.deps.grants_of(stimulus)
         commit.turn = turns.narrow(commit.tx, commit.turn, granted)
+        if not commit.turn.for_people and is_person(stimulus.kind, stimulus.trust):
+            commit.turn = turns.note_for_people(commit.tx, commit.turn)
         commit.add_stimulus(stimulus)
         commit.publish("stimulus.claimed", stimulus.id, how="steered")
 
@@ -284,7 +296,23 @@ def _may_steer(stimulus: Stimulus, now: int) -> bool:
     )
 
 
-def _write_ask(commit: TurnCommit, step: int, purpose: Purpose, phase: Phase) -> None:
+def grant_of(reserved: Reserved) -> Grant:
+    return Grant(reserved=reserved.reserved, max_tokens=reserved.max_tokens)
+
+
+def _set_aside(commit: TurnCommit, step: int, most: int | None) -> Reserved | BudgetRefusal:
+    """Set aside what a question may cost; one that was left behind is settled before."""
+    if step == commit.turn.step:
+        commit.abandon_ask()
+    reserved = commit.reserve(most)
+    if isinstance(reserved, BudgetRefusal) and not reserved.sentence:
+        return BudgetRefusal(sentence=limits.out_of_money(commit.turn, commit.agent.config.limits))
+    return reserved
+
+
+def _write_ask(
+    commit: TurnCommit, step: int, purpose: Purpose, phase: Phase, reserved: Reserved
+) -> None:
     commit.flush()
     asks.add(
         commit.tx,
@@ -293,8 +321,10 @@ def _write_ask(commit: TurnCommit, step: int, purpose: Purpose, phase: Phase) ->
         epoch=commit.epoch,
         leaf_hash=commit.session.leaf_hash,
         purpose=purpose,
+        reserved=reserved,
     )
-    commit.enter(phase, step=step, tool_calls=commit.turn.tool_calls)
+    tool_calls = commit.turn.tool_calls
+    commit.enter(phase, step=step, tool_calls=tool_calls, reserved=reserved.reserved)
     commit.step = StepState()
 
 

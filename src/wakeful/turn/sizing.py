@@ -26,6 +26,11 @@ def room(agent: ReadyAgent, refused: int | None = None) -> Room:
     return room_of(agent.config.compaction, window)
 
 
+def summary_tokens(room: Room) -> int:
+    """Return how long a summary may be."""
+    return room.reserve * 4 // 5
+
+
 def fixed_part(attempt: TurnAttempt) -> str:
     """Say that instructions and tools leave no room for a conversation, if that is so."""
     agent, turn = attempt.agent, attempt.turn

@@ -12,7 +12,7 @@ from wakeful.transcript import entries, sessions
 from wakeful.turn.asking import Show
 from wakeful.turn.attempt import TurnAttempt
 from wakeful.turn.compaction import CompactionPlan, Room, plan
-from wakeful.turn.sizing import is_compaction, is_unheard, room
+from wakeful.turn.sizing import is_compaction, is_unheard, room, summary_tokens
 from wakeful.turns import asks
 from wakeful.turns.turns import Turn
 from wakeful.vocabulary.compacting import NO_WISH
@@ -32,12 +32,13 @@ class TooSmall(Permanent):
 
 
 async def summarise(
-    store: Store, attempt: TurnAttempt, ask: AskModel
+    store: Store, attempt: TurnAttempt, ask: AskModel, most: int | None
 ) -> tuple[CompactionPlan, AssistantMessage] | None:
     """Ask for the summary that a compaction needs; None if there is nothing to compact.
 
     An answer that cannot take the place of what it stands for is Garbled. A question that is too
-    long for the model is a ContextOverflow: the next one is made from a smaller part.
+    long for the model is a ContextOverflow: the next one is made from a smaller part. `most` is
+    what was reserved for it.
     """
     turn, space = attempt.turn, room(attempt.agent, attempt.refused)
     made, wish = await store.transact(lambda tx: _planned(tx, attempt, space))
@@ -55,7 +56,7 @@ async def summarise(
     request = Request(
         system=template.SYSTEM,
         messages=(UserMessage(text=text),),
-        max_tokens=space.reserve * 4 // 5,
+        max_tokens=min(summary_tokens(space), most or summary_tokens(space)),
         turn_id=turn.id,
         step=turn.step,
         purpose="summary",

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from random import Random
 
+from wakeful.gate.money import Grant
 from wakeful.store.database import Store
 from wakeful.telemetry.metrics import Metrics
 from wakeful.tools.running import is_cancelled
@@ -72,13 +73,13 @@ class TurnRunner:
             match next:
                 case Ask():
                     failpoint("ask")
-                    next = await self._ask(attempt)
+                    next = await self._ask(attempt, next.grant)
                 case Act():
                     failpoint("intended")
                     next = await self._act(attempt, next.calls)
                 case Compact():
                     failpoint("ask")
-                    next = await self._compact(attempt, next.purpose)
+                    next = await self._compact(attempt, next)
                 case _:
                     return next
 
@@ -103,9 +104,9 @@ class TurnRunner:
         """End a turn whose end could not be written either, without saying what it knew."""
         return await self._writer.give_up(attempt)
 
-    async def _ask(self, attempt: TurnAttempt) -> Next:
+    async def _ask(self, attempt: TurnAttempt, grant: Grant) -> Next:
         try:
-            reply = await self._model.ask(attempt)
+            reply = await self._model.ask(attempt, grant)
         except Transient as error:
             return await self._ask_later(attempt, error)
         except ContextOverflow as error:
@@ -175,13 +176,15 @@ class TurnRunner:
         limit = attempt.agent.config.limits.retries
         return next_try(error, turn.retries, limit, now, self._random)
 
-    async def _compact(self, attempt: TurnAttempt, purpose: Purpose) -> Next:
+    async def _compact(self, attempt: TurnAttempt, next: Compact) -> Next:
         """Compact the older part of the conversation; on failure nothing of it is changed."""
+        purpose, grant = next.purpose, next.grant
         try:
             made = await summarise(
                 self._store,
                 attempt,
-                lambda request, show: self._model.answer(attempt, request, show),
+                lambda request, show: self._model.answer(attempt, request, show, grant),
+                grant.max_tokens,
             )
         except ContextOverflow as error:
             refusal = error_text(error)

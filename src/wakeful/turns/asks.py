@@ -1,16 +1,54 @@
 """What turns asked of models: a row before every call, settled by its answer."""
 
-from collections.abc import Sequence
 from enum import StrEnum
 
-from wakeful.store.database import Tx
+from wakeful.store.database import Row, Tx
 from wakeful.vocabulary.message import Usage, encode_message
+from wakeful.vocabulary.record import Record
 
 
 class Purpose(StrEnum):
     REPLY = "reply"
     SUMMARY = "summary"  # of a conversation that has become long
     RESCUE = "rescue"  # the same, after the model refused a conversation as too long
+
+
+class AskState(StrEnum):
+    ASKED = "asked"
+    ANSWERED = "answered"
+    FAILED = "failed"
+    GARBLED = "garbled"  # an answer that nobody could use
+    ABANDONED = "abandoned"  # it was asked again, or nobody waited for it
+
+
+class Reserved(Record):
+    """What a question may cost, as it is on record with it; money in billionths of a dollar."""
+
+    reserved: int = 0
+    max_tokens: int | None = None  # of the answer
+    day: int = 0  # of the budgets
+    scopes: tuple[str, ...] = ()  # the budgets that it is paid from
+    for_people: bool = True  # a person said or caused it
+
+
+class SettledAsk(Record):
+    """A question that has ended: what it had reserved, and what it cost."""
+
+    reserved: Reserved
+    cost: int | None
+
+
+NOTHING_RESERVED = Reserved()
+
+_SETTLE = (
+    "UPDATE asks SET state = :state, usage = :usage, error = :error, settled_at = :now, "
+    "cost = CASE WHEN :costs_all = 1 THEN reserved ELSE CAST(:cost AS BIGINT) END, "
+    "is_estimate = :is_estimate, input_tokens = :input, output_tokens = :output, "
+    "cache_read = :cache_read, cache_write = :cache_write "
+    "WHERE turn_id = :turn_id AND state = 'asked' "
+    "RETURNING reserved, max_tokens, day, scopes, for_people, cost"
+)
+_SETTLE_STEP = _SETTLE.replace("AND state = 'asked'", "AND step = :step AND state = 'asked'")
 
 
 def add(
@@ -21,25 +59,26 @@ def add(
     epoch: int,
     leaf_hash: str,
     purpose: Purpose = Purpose.REPLY,
+    reserved: Reserved = NOTHING_RESERVED,
 ) -> None:
-    """Note that a model is about to be asked; an earlier try without an answer is abandoned."""
+    """Note that a model is about to be asked; an earlier try without an answer was abandoned."""
     tx.run(
-        "UPDATE asks SET state = 'abandoned', settled_at = :now "
-        "WHERE turn_id = :turn_id AND step = :step AND state = 'asked'",
-        turn_id=turn_id,
-        step=step,
-        now=tx.now,
-    )
-    tx.run(
-        "INSERT INTO asks (turn_id, step, attempt, epoch, state, leaf_hash, asked_at, purpose) "
+        "INSERT INTO asks (turn_id, step, attempt, epoch, state, leaf_hash, asked_at, purpose, "
+        "reserved, max_tokens, day, scopes, for_people) "
         "SELECT :turn_id, :step, COALESCE(MAX(attempt), 0) + 1, :epoch, 'asked', :leaf_hash, :now, "
-        ":purpose FROM asks WHERE turn_id = :turn_id AND step = :step",
+        ":purpose, :reserved, CAST(:max_tokens AS BIGINT), :day, :scopes, :for_people "
+        "FROM asks WHERE turn_id = :turn_id AND step = :step",
         turn_id=turn_id,
         step=step,
         epoch=epoch,
         leaf_hash=leaf_hash,
         now=tx.now,
         purpose=purpose.value,
+        reserved=reserved.reserved,
+        max_tokens=reserved.max_tokens,
+        day=reserved.day,
+        scopes="\n".join(reserved.scopes),
+        for_people=int(reserved.for_people),
     )
 
 
@@ -63,30 +102,40 @@ def rescues(tx: Tx, turn_id: str) -> int:
     return 0 if row is None else row[0]
 
 
-def answered(tx: Tx, turn_id: str, step: int, usage: Usage, failures: Sequence[str] = ()) -> None:
-    """Note an answer, and what kept others from giving it who should have been first."""
-    encoded = encode_message(usage).decode()
-    _settle(tx, turn_id, step, "answered", usage=encoded, error=" ".join(failures) or None)
+class AskEnd(Record):
+    """How a question ended, and what it cost."""
+
+    state: AskState
+    usage: Usage | None = None
+    error: str | None = None
+    cost: int | None = None  # billionths of a dollar; None: nobody knows the price
+    is_estimate: bool = False  # nobody told what it cost
+    costs_all: bool = False  # it is taken to have cost all that was reserved
 
 
-def failed(tx: Tx, turn_id: str, step: int, error: str) -> None:
-    _settle(tx, turn_id, step, "failed", usage=None, error=error)
+def settle(tx: Tx, turn_id: str, step: int | None, how: AskEnd) -> list[SettledAsk]:
+    """End the open questions of a step, or of all of a turn; return what they had reserved.
 
-
-def close_open(tx: Tx, turn_id: str, why: str) -> None:
-    """Settle the question that a turn ends without an answer to, if there is one."""
-    tx.run(
-        "UPDATE asks SET state = 'failed', error = :why, settled_at = :now "
-        "WHERE turn_id = :turn_id AND state = 'asked'",
+    A question that has ended is left as it is: nothing is settled twice.
+    """
+    usage = how.usage or Usage()
+    rows = tx.all(
+        _SETTLE if step is None else _SETTLE_STEP,
         turn_id=turn_id,
-        why=why,
+        **({} if step is None else {"step": step}),
+        state=how.state.value,
+        usage=None if how.usage is None else encode_message(usage).decode(),
+        error=how.error,
+        cost=how.cost,
+        costs_all=int(how.costs_all),
+        is_estimate=int(how.is_estimate),
+        input=usage.input,
+        output=usage.output,
+        cache_read=usage.cache_read,
+        cache_write=usage.cache_write,
         now=tx.now,
     )
-
-
-def garbled(tx: Tx, turn_id: str, step: int, error: str) -> None:
-    """Note an answer that nobody could use, and that is asked for once more."""
-    _settle(tx, turn_id, step, "garbled", usage=None, error=error)
+    return [_settled(row) for row in rows]
 
 
 def was_garbled(tx: Tx, turn_id: str, step: int) -> bool:
@@ -99,16 +148,15 @@ def was_garbled(tx: Tx, turn_id: str, step: int) -> bool:
     return row is not None
 
 
-def _settle(
-    tx: Tx, turn_id: str, step: int, state: str, *, usage: str | None, error: str | None
-) -> None:
-    tx.run(
-        "UPDATE asks SET state = :state, usage = :usage, error = :error, settled_at = :now "
-        "WHERE turn_id = :turn_id AND step = :step AND state = 'asked'",
-        turn_id=turn_id,
-        step=step,
-        state=state,
-        usage=usage,
-        error=error,
-        now=tx.now,
+def _settled(row: Row) -> SettledAsk:
+    reserved, max_tokens, day, scopes, for_people, cost = row
+    return SettledAsk(
+        reserved=Reserved(
+            reserved=reserved,
+            max_tokens=max_tokens,
+            day=day,
+            scopes=tuple(scopes.split("\n")) if scopes else (),
+            for_people=bool(for_people),
+        ),
+        cost=cost,
     )

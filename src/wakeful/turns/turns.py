@@ -89,6 +89,8 @@ class Turn(Record):
     granted: tuple[str, ...] = ()  # tools beyond those of its trust, for as long as it lasts
     reports_to: str | None = None  # the session into whose lane its end files
     sleep: SleepIntent | None = None  # what it wants once it has ended well
+    for_people: bool = True  # a person said or caused what it is about
+    reserved: int = 0  # what its open question may cost, in billionths of a dollar
 
     @property
     def origin(self) -> Origin:
@@ -147,13 +149,16 @@ def charge(tx: Tx, turn_id: str, stops: int) -> None:
     tx.run("UPDATE turns SET attempts = :stops WHERE id = :id", id=turn_id, stops=stops)
 
 
-def enter(tx: Tx, turn: Turn, phase: Phase, *, step: int, tool_calls: int) -> None:
+def enter(
+    tx: Tx, turn: Turn, phase: Phase, *, step: int, tool_calls: int, reserved: int = 0
+) -> None:
     """Note how far the turn has come; a new step proves it is not poison, and has all its tries."""
     tx.run(
         "UPDATE turns SET phase = :phase, attempts = CASE WHEN step < :step THEN 1 ELSE attempts "
         "END, retries = CASE WHEN step < :step THEN 0 ELSE retries END, step = :step, "
-        "tool_calls = :tool_calls WHERE id = :id",
+        "tool_calls = :tool_calls, reserved = :reserved WHERE id = :id",
         id=turn.id,
+        reserved=reserved,
         phase=phase.value,
         step=step,
         tool_calls=tool_calls,
@@ -163,11 +168,12 @@ def enter(tx: Tx, turn: Turn, phase: Phase, *, step: int, tool_calls: int) -> No
 def note_usage(tx: Tx, turn_id: str, usage: Usage) -> None:
     tx.run(
         "UPDATE turns SET input_tokens = input_tokens + :input, "
-        "output_tokens = output_tokens + :output, cost = cost + :cost WHERE id = :id",
+        "output_tokens = output_tokens + :output, cost = cost + :cost, reserved = 0 "
+        "WHERE id = :id",
         id=turn_id,
         input=usage.input,
         output=usage.output,
-        cost=usage.cost,
+        cost=usage.cost or 0.0,
     )
 
 
@@ -188,6 +194,12 @@ def narrow(tx: Tx, turn: Turn, granted: tuple[str, ...]) -> Turn:
         "UPDATE turns SET granted = :granted WHERE id = :id", id=turn.id, granted=params["granted"]
     )
     return narrowed
+
+
+def note_for_people(tx: Tx, turn: Turn) -> Turn:
+    """Note that a person has joined a turn: it is theirs from now on."""
+    tx.run("UPDATE turns SET for_people = 1 WHERE id = :id", id=turn.id)
+    return structs.replace(turn, for_people=True)
 
 
 def intend_sleep(tx: Tx, turn: Turn, sleep: SleepIntent) -> Turn:

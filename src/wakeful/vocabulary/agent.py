@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
+from wakeful.vocabulary.budget import BudgetRules
 from wakeful.vocabulary.compacting import CompactionRules
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.heartbeat import HeartbeatRules
@@ -53,6 +54,7 @@ class AgentConfig(Record):
     thinking: ThinkingLevel | None = None  # None: as the model itself likes
     compaction: CompactionRules = CompactionRules()
     proactive: ProactiveRules = ProactiveRules()
+    budget: BudgetRules = BudgetRules()
     cache_edges_ms: tuple[int, int] = CACHE_EDGES_MS  # of its model: no pause ends between them
     heartbeat: HeartbeatRules = HeartbeatRules()
 

@@ -15,6 +15,7 @@ WakefulError
 │   ├── StoreDamaged    the database cannot be trusted
 │   ├── StoreRefused    the database may not be opened by this process
 │   ├── UnreadableRow   one row means nothing to this release; all others are well
+│   ├── NoAnswer        a model read a question and would not answer it
 │   ├── ContextOverflow the conversation does not fit the model
 │   └── AttachmentRefused a provider does not take an image or a document
 └── Invariant           we must act: this is a bug, or the disk lied
@@ -48,9 +49,18 @@ class NotFound(InvalidInput):
 class Transient(WakefulError):
     """This may work later."""
 
-    def __init__(self, message: str | None = None, *, retry_after_s: float | None = None) -> None:
+    is_free = False  # a model refused the question: nobody pays for it
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        retry_after_s: float | None = None,
+        is_free: bool = False,
+    ) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+        self.is_free = is_free
 
 
 class StoreBusy(Transient):
@@ -84,6 +94,8 @@ class ModelHung(Transient):
 class Permanent(WakefulError):
     """This will not work until somebody changes something."""
 
+    is_free = True  # a model refused the question: nobody pays for it
+
 
 class StoreDamaged(Permanent):
     """The database is damaged."""
@@ -95,6 +107,12 @@ class StoreRefused(Permanent):
 
 class UnreadableRow(Permanent):
     """A row cannot be read by this release."""
+
+
+class NoAnswer(Permanent):
+    """The model read the question and would not answer it."""
+
+    is_free = False
 
 
 class ContextOverflow(Permanent):

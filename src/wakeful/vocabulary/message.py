@@ -34,13 +34,13 @@ StopReason = Literal["stop", "length", "tool_use", "aborted", "error", "limit"]
 
 
 class Usage(Record):
-    """What one reply cost, in tokens and money; a cost of 0 may also be one that nobody knows."""
+    """What one reply cost, in tokens and money."""
 
     input: int = 0  # everything read, whether or not it came from a cache
     output: int = 0
     cache_read: int = 0  # part of the input
     cache_write: int = 0  # part of the input
-    cost: float = 0.0
+    cost: float | None = 0.0  # dollars; None: nobody knows the price
 
 
 class UserMessage(Record, tag="user", omit_defaults=True):

@@ -214,3 +214,4 @@ class Receipt(Record):
     duplicate_of: str | None = None
     first_reason: str | None = None  # of a duplicate: the reason that the first sender was told
     look_at: int | None = None  # when what was put off or refused is looked at again
+    unpriced: bool = False  # nobody knows what the answer will cost

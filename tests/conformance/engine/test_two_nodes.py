@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator, Callable, Sequence
 import msgspec
 import pytest
 
+from tests.wake_gate import open_gate
 from wakeful.broker import lane_rows, stimuli
 from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
-from wakeful.gate import halts, wakes
+from wakeful.gate import halts
 from wakeful.gate.storms import StormLimits
 from wakeful.intake.accept import IntakeRules
 from wakeful.intake.intake import Intake
@@ -58,7 +59,7 @@ class Node:
         agent = Agent(model=Scripted([]))
         self.store = store
         self.bus = Bus(store, ids)
-        settlement = Settlement(self.bus)
+        settlement, gate = Settlement(self.bus), open_gate(self.bus, ids, agent.config)
         self.intake = Intake(
             store,
             self.bus,
@@ -66,14 +67,14 @@ class Node:
             Agents({"main": agent.config}),
             IntakeRules(storm=StormLimits(turns=3)),
             settlement=settlement,
-            may_wake=wakes.everything,
+            may_wake=gate.may_wake,
         )
         pen = TurnDeps(
             bus=self.bus,
             ids=ids,
-            ending=Ending(self.bus, ids, settlement),
+            ending=Ending(self.bus, ids, settlement, gate.budgets),
             settlement=settlement,
-            may_wake=wakes.everything,
+            gate=gate,
             queue_settings_of=self.intake.queue.of,
             file=self.intake.accept_in,
             grants_of=lambda _stimulus: (),

@@ -4,6 +4,7 @@ from typing import Any, NoReturn
 
 import pytest
 
+from tests.wake_gate import open_gate
 from wakeful.access.principal import Principal
 from wakeful.broker.settlement import Settlement
 from wakeful.intake.bindings import Binding, Contact, DmScope, Match
@@ -291,7 +292,7 @@ async def test_a_session_with_automations_is_deleted_only_when_confirmed():
             Ids(runtime.clock),
             runtime.clock,
             settlement,
-            Ending(runtime.bus, Ids(runtime.clock), settlement).end_turn,
+            ending_of(runtime, settlement).end_turn,
             lambda _tx, _key: bound,
         )
         refused = await deletion.delete(MAIN)
@@ -305,6 +306,11 @@ async def test_a_session_with_automations_is_deleted_only_when_confirmed():
     )
     assert len(kept) == 2
     assert confirmed.deleted
+
+
+def ending_of(runtime: Runtime, settlement: Settlement) -> Ending:
+    ids = Ids(runtime.clock)
+    return Ending(runtime.bus, ids, settlement, open_gate(runtime.bus, ids).budgets)
 
 
 class FullAfterwards:
@@ -327,7 +333,7 @@ async def test_a_session_is_deleted_though_its_entries_cannot_be_removed_yet():
             Ids(runtime.clock),
             runtime.clock,
             settlement,
-            Ending(runtime.bus, Ids(runtime.clock), settlement).end_turn,
+            ending_of(runtime, settlement).end_turn,
             lambda _tx, _key: [],
         )
         done = await deletion.delete(MAIN)

@@ -88,7 +88,8 @@ def test_every_key_arrives_where_it_belongs():
             "agents:\n  main:\n    modle: demo",
             ":3: agents.main.modle: unknown key; did you mean 'model'? valid: model, "
             "fallback_models, thinking, instructions, instructions_file, workspace, "
-            "shared_files, tools, mcp, queue, limits, compaction, proactive, heartbeat, routes",
+            "shared_files, tools, mcp, queue, limits, compaction, proactive, heartbeat, budget, "
+            "routes",
         ),
         (
             "hooks: {}",

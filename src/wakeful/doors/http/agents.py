@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from wakeful.doors.http.budgets import BudgetShape
 from wakeful.doors.http.endpoint import Call, Endpoint, Given, Nothing
 from wakeful.doors.http.heartbeats import HeartbeatShape
 from wakeful.doors.http.shapes import Page, shaped, time_or_none
+from wakeful.gate.budget_acts import BudgetActs
 from wakeful.gate.halts import EVERYTHING
 from wakeful.services import Services, Views
 from wakeful.views.agents import AgentStatus
@@ -47,7 +49,7 @@ class AgentShape(Record):
     lanes: Mapping[str, int]
     sleep: Sequence[SleepShape]
     heartbeat: HeartbeatShape
-    budget: None  # there is none yet
+    budget: BudgetShape | None  # what is left of it today; None: only a running server knows
     next_wake_at: datetime | None
 
 
@@ -68,8 +70,9 @@ class Halted(Record):
 class AgentEndpoints:
     """Who lives here."""
 
-    def __init__(self, views: Views) -> None:
+    def __init__(self, views: Views, budgets: BudgetActs | None = None) -> None:
         self._views = views
+        self._budgets = budgets
 
     def endpoints(self) -> list[Endpoint]:
         return [
@@ -92,10 +95,17 @@ class AgentEndpoints:
         ]
 
     async def page(self, call: Call[Nothing, Nothing]) -> Page[AgentShape]:
-        return Page(items=[_shape(status) for status in await self._views.agents.all()], next=None)
+        found = [await self._shaped(status) for status in await self._views.agents.all()]
+        return Page(items=found, next=None)
 
     async def get(self, call: Call[Nothing, Nothing]) -> AgentShape:
-        return _shape(await self._views.agents.get(call.path["id"]))
+        return await self._shaped(await self._views.agents.get(call.path["id"]))
+
+    async def _shaped(self, status: AgentStatus) -> AgentShape:
+        if self._budgets is None:
+            return _shape(status, None)
+        own, *_ = await self._budgets.of_agent(status.card.config.id)
+        return _shape(status, shaped(BudgetShape, own))
 
 
 class Halts:
@@ -141,7 +151,7 @@ class Halts:
         return EVERYTHING if agent is None else self._services.views.agents.card(agent).config.id
 
 
-def _shape(status: AgentStatus) -> AgentShape:
+def _shape(status: AgentStatus, budget: BudgetShape | None) -> AgentShape:
     card = status.card
     return shaped(
         AgentShape,
@@ -155,6 +165,6 @@ def _shape(status: AgentStatus) -> AgentShape:
         lanes=status.lanes,
         sleep=[shaped(SleepShape, sleep) for sleep in status.sleeps],
         heartbeat=shaped(HeartbeatShape, status.heartbeat),
-        budget=None,
+        budget=budget,
         next_wake_at=time_or_none(status.next_wake_at),
     )

@@ -9,6 +9,7 @@ from wakeful.doors.http import pages
 from wakeful.doors.http.agents import AgentEndpoints, Halts
 from wakeful.doors.http.app import App, Serve
 from wakeful.doors.http.attachments import Attachments
+from wakeful.doors.http.budgets import BudgetEndpoints
 from wakeful.doors.http.endpoint import Row
 from wakeful.doors.http.events import Events
 from wakeful.doors.http.forwarding import Proxies
@@ -34,6 +35,7 @@ from wakeful.doors.http.table import Table
 from wakeful.doors.http.tokens import TokenEndpoints
 from wakeful.doors.http.transfers import Transfers
 from wakeful.doors.http.turns import Aborts, Turns
+from wakeful.doors.http.usage import UsageEndpoints
 from wakeful.services import Services
 
 _EVERYWHERE = frozenset({"0.0.0.0", "::", "[::]", ""})
@@ -57,10 +59,12 @@ def rows(
         Aborts(services),
         Outputs(views),
         Events(views, streams),
-        AgentEndpoints(views),
+        AgentEndpoints(views, services.budget_acts),
         Halts(services),
         SleepEndpoints(services),
         HeartbeatEndpoints(services),
+        BudgetEndpoints(services),
+        UsageEndpoints(services.views),
         NoticeEndpoints(views),
         TokenEndpoints(services.credentials),
         Logins(services),

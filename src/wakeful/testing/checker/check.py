@@ -6,6 +6,7 @@ from pathlib import Path
 from wakeful.testing.checker import (
     deliveries,
     events,
+    money,
     steps,
     stimuli,
     store,
@@ -33,6 +34,9 @@ INVARIANTS: dict[str, Invariant] = {
     "I10": events.events_match_state,
     "I11": deliveries.delivered_in_order,
     "I12": timers.timers_fire_once,
+    "I13": money.usage_is_whole,
+    "I14": money.chains_are_bounded,
+    "I15": money.budgets_hold,
     "I16": transcripts.transcripts_hold,
     "I17": transcripts.one_view,
     "I20": store.store_is_sound,
@@ -42,7 +46,7 @@ INVARIANTS: dict[str, Invariant] = {
     "I25": events.counters_are_honest,
 }
 # Where there may be nothing to look at, unless the test says that there must be.
-MAY_BE_EMPTY = frozenset({"I7", "I11", "I12", "I22"})
+MAY_BE_EMPTY = frozenset({"I7", "I11", "I12", "I13", "I14", "I15", "I22"})
 
 
 class Report(Record):

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from wakeful.broker.lane_rows import LANES, Lane
 from wakeful.broker.stimuli import STIMULI
+from wakeful.gate.budget_rows import BUDGETS, BudgetRow
 from wakeful.outbox.outbox import DELIVERIES, Delivery
 from wakeful.store.database import Row
 from wakeful.store.opening import open_store
@@ -47,6 +48,14 @@ class AskedRow(Record):
     usage: str | None
     error: str | None
     purpose: Purpose
+    reserved: int
+    max_tokens: int | None
+    day: int
+    scopes: str
+    cost: int | None
+    is_estimate: bool
+    input_tokens: int
+    output_tokens: int
 
 
 class EventRow(Record):
@@ -87,6 +96,7 @@ class Database(Record):
     asks: list[AskedRow]
     calls: list[RecordedCall]
     deliveries: dict[str, Delivery]
+    budgets: dict[tuple[str, str], BudgetRow]
     events: list[EventRow]
     head: HeadRow
     timers: dict[str, int]  # when each is due
@@ -260,6 +270,7 @@ _SELECTS = {
     "asks": _ASKS.select("ORDER BY turn_id, step, attempt"),
     "calls": CALLS.select("ORDER BY turn_id, step, position"),
     "deliveries": DELIVERIES.select("ORDER BY id"),
+    "budgets": BUDGETS.select(""),
     "events": _EVENTS.select("ORDER BY seq"),
     "head": _HEAD.select(""),
     "timers": "SELECT id, due_at FROM timers",
@@ -279,6 +290,7 @@ def _database(rows: Mapping[str, Sequence[Row]], problems: list[str]) -> Databas
         asks=[_ASKS.read(row) for row in rows["asks"]],
         calls=[CALLS.read(row) for row in rows["calls"]],
         deliveries={row.id: row for row in map(DELIVERIES.read, rows["deliveries"])},
+        budgets={(row.agent_id, row.scope): row for row in map(BUDGETS.read, rows["budgets"])},
         events=[_EVENTS.read(row) for row in rows["events"]],
         head=_HEAD.read(rows["head"][0]),
         timers={row[0]: row[1] for row in rows["timers"]},

@@ -161,7 +161,8 @@ def _block(block: Block) -> Object:
 
 
 def _usage(usage: Usage) -> Object:
-    cost = int(usage.cost) if usage.cost.is_integer() else usage.cost
+    known = usage.cost or 0.0
+    cost = int(known) if known.is_integer() else known
     return {
         "input": max(0, usage.input - usage.cache_read - usage.cache_write),
         "output": usage.output,

@@ -1,0 +1,85 @@
+"""Mutants that break what budgets promise."""
+# A mutant must reach into what is private: that is where promises are kept.
+# pyright: reportPrivateUsage=false
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from tests.proofs.patching import original, patch
+from wakeful.gate.budgets import BudgetRefusal, Budgets, Payer, PricedQuestion
+from wakeful.store.database import Tx
+from wakeful.turn.commit import TurnCommit
+from wakeful.turns.asks import AskEnd, Purpose, Reserved, SettledAsk
+from wakeful.vocabulary.kinds import RULES, Human, Kind
+
+RESERVE = "wakeful.gate.budgets:Budgets.reserve"
+SETTLE = "wakeful.gate.budgets:Budgets.settle"
+
+
+def reserve_after_the_call() -> None:
+    """Ask first, and look at the money when the answer is there."""
+    reserve = original(RESERVE)
+
+    def reserve_nothing(
+        self: Budgets, tx: Tx, payer: Payer, question: PricedQuestion
+    ) -> Reserved | BudgetRefusal:
+        found = reserve(self, tx, payer, replace(question, tariffs=()))
+        if isinstance(found, BudgetRefusal):
+            return found
+        return replace(found, max_tokens=question.tariffs[0].max_output)
+
+    patch(RESERVE, reserve_nothing)
+
+
+def settle_twice() -> None:
+    """Pay for every answer twice, once for each time that it is heard of."""
+    settle = original(SETTLE)
+
+    def settle_again(
+        self: Budgets, tx: Tx, agent_id: str, settled: SettledAsk, model: str = ""
+    ) -> None:
+        settle(self, tx, agent_id, settled, model)
+        again = replace(settled, reserved=replace(settled.reserved, reserved=0))
+        settle(self, tx, agent_id, again, model)
+
+    patch(SETTLE, settle_again)
+
+
+def broken_call_is_free() -> None:
+    """Take an answer that broke off for one that was refused."""
+    fail = original("wakeful.turn.commit:TurnCommit._fail")
+
+    def fail_for_free(self: TurnCommit, how: AskEnd) -> None:
+        fail(self, replace(how, cost=0, costs_all=False, is_estimate=False))
+
+    patch("wakeful.turn.commit:TurnCommit._fail", fail_for_free)
+
+
+def summary_not_counted() -> None:
+    """Forget what a summary took to write."""
+    settle = original("wakeful.turn.commit:TurnCommit._settle")
+
+    def settle_replies(self: TurnCommit, how: AskEnd, model: str) -> None:
+        row = self.tx.one(
+            "SELECT purpose FROM asks WHERE turn_id = :id AND step = :step AND state = 'asked'",
+            id=self.turn.id,
+            step=self.turn.step,
+        )
+        is_reply = row is None or row[0] == Purpose.REPLY.value
+        settle(self, how if is_reply else replace(how, usage=None, cost=0), model)
+
+    patch("wakeful.turn.commit:TurnCommit._settle", settle_replies)
+
+
+def chain_budget_ignored() -> None:
+    patch("wakeful.gate.gate:Look._is_loop", _never)
+
+
+def own_work_counts_as_human() -> None:
+    """Take what a helper announces for a person's word."""
+    RULES[Kind.SUBAGENT_ANNOUNCE] = replace(RULES[Kind.SUBAGENT_ANNOUNCE], human=Human.YES)
+
+
+def _never(*_: Any) -> bool:
+    return False
