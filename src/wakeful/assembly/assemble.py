@@ -31,6 +31,7 @@ from wakeful.lanes.interrupts import Interrupts
 from wakeful.lanes.lane import LaneRunner
 from wakeful.lanes.opening import Opening
 from wakeful.lanes.recovery import Recovery
+from wakeful.notices.notices import Notices
 from wakeful.operations.janitor import Janitor
 from wakeful.outbox import outbox
 from wakeful.services import Services
@@ -112,7 +113,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
     sleeping = Sleeping(bus, file, ticking.on_sleep)
     beating = Beating(agents, bus, file, refuse, workspace_of)
     beating.follow(settings.zone)
-    may_wake = all_of(DailyTurns(blocks).may_wake, hooks.may_wake)
+    may_wake = all_of(DailyTurns(blocks, Notices(bus, ids), plan.metrics).may_wake, hooks.may_wake)
     settlement = Settlement(bus, (sleeping.on_settled, beating.on_settled, *hooks.on_settled))
     on_ended = (ticking.on_ended, sleeping.on_ended, beating.on_ended, *hooks.on_ended)
     ending = Ending(bus, ids, settlement, on_ended)
@@ -148,7 +149,16 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         compactions=Compactions(store, bus, ids, intake),
         sleep_acts=SleepActs(store, ids, sleeping, blocks),
         heartbeats=HeartbeatActs(store, agents, beating, file),
-        deletion=Deletion(store, bus, ids, clock, settlement, ending.end_turn, _no_automations),
+        deletion=Deletion(
+            store,
+            bus,
+            ids,
+            clock,
+            settlement,
+            ending.end_turn,
+            _no_automations,
+            on_deleted=ticking.on_deleted,
+        ),
         imports=TranscriptImports(store, bus, ids, chosen.bindings),
         credentials=Credentials(store, ids),
         gatekeeper=Gatekeeper(store, clock),

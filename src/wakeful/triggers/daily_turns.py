@@ -3,7 +3,9 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from wakeful.gate.wakes import PASSED, GateVerdict, Verdict, Wake
+from wakeful.notices.notices import Notices
 from wakeful.store.database import Tx
+from wakeful.telemetry.metrics import Metrics
 from wakeful.transcript import sessions
 from wakeful.triggers.blocks import ProactiveBlocks
 from wakeful.triggers.tick_times import next_tick
@@ -25,8 +27,10 @@ _USED = (
 class DailyTurns:
     """Counts ticks and wakes of proactive sessions over the last 24 hours, from the ledger."""
 
-    def __init__(self, blocks: ProactiveBlocks) -> None:
+    def __init__(self, blocks: ProactiveBlocks, notices: Notices, metrics: Metrics) -> None:
         self._blocks = blocks
+        self._notices = notices
+        self._metrics = metrics
 
     def may_wake(self, tx: Tx, wakes: Sequence[Wake]) -> Sequence[GateVerdict]:
         """Refuse what agents gave themselves to do once they have had their turns for the day."""
@@ -52,8 +56,17 @@ class DailyTurns:
             return PASSED
         if used.get(wake.agent_id, 0) < rules.daily_turn_budget:
             return PASSED
+        self._tell(tx, wake.agent_id, rules.daily_turn_budget)
         look_at = next_tick(wake.session_key, tx.now, rules)
         return GateVerdict(verdict=Verdict.BUDGET, look_at=look_at)
+
+    def _tell(self, tx: Tx, agent_id: str, budget: int) -> None:
+        text = (
+            f"{agent_id} has woken by itself {budget} times in 24 hours, which is all it may "
+            f"(proactive.daily_turn_budget); until some of that is over, people alone wake it."
+        )
+        self._notices.add_once_in(tx, DAY_MS, "daily-turns", agent_id, text, agent_id)
+        tx.after_commit(lambda: self._metrics.proactive(agent_id, "budget.exhausted"))
 
 
 def _used(tx: Tx, agent_ids: Collection[str]) -> dict[str, int]:

@@ -62,11 +62,11 @@ class Sleeping:
             created_at=wish.made_at,
             wake_at=wish.wake_at,
         )
-        self.enter(tx, sleep, by="tool")
+        self.enter(tx, sleep, by="tool", is_snapped=wish.is_snapped)
         if stimuli.has_waker(tx, turn.session_key):
             waking.end(tx, self._bus, sleep, turn.session_key, WokenBy.INTERRUPTED)
 
-    def enter(self, tx: Tx, sleep: Sleep, *, by: str) -> None:
+    def enter(self, tx: Tx, sleep: Sleep, *, by: str, is_snapped: bool) -> None:
         """Begin a sleep, in the place of the one that its owner may be in."""
         assert sleep.session_key is not None
         before = sleeps.get(tx, sleep.owner)
@@ -76,7 +76,8 @@ class Sleeping:
             sleep = replace(sleep, buffered=before.buffered, dropped=before.dropped)
         self._keep(tx, [sleep])
         shown = {name: value for name, value in asdict(sleep).items() if name in _SHOWN}
-        event = Event(kind="sleep.entered", session_key=sleep.session_key, data={**shown, "by": by})
+        shown |= {"by": by, "is_snapped": is_snapped}
+        event = Event(kind="sleep.entered", session_key=sleep.session_key, data=shown)
         self._bus.publish(tx, event)
         self._on_entered(tx, sleep)
 

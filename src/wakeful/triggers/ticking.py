@@ -67,6 +67,10 @@ class Ticking:
                 lambda tx, key=key: self._begin(tx, key), locks=[lane_rows.lock(key)]
             )
 
+    def on_deleted(self, tx: Tx, key: str) -> None:
+        """Forget that a session was greeted: another one of that name may come."""
+        tx.run("DELETE FROM greetings WHERE session_key = :key", key=key)
+
     def fire(self, tx: Tx, dues: Sequence[Due[None]]) -> None:
         """Set the next timers, then file the ticks of those where nobody is busy."""
         rules = self._rules(tx, [due.timer.target for due in dues])  # without those switched off
