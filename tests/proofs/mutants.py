@@ -18,7 +18,13 @@ from typing import Any
 
 from msgspec.structs import asdict, replace
 
-from tests.proofs.mutants_of_time import timer_fires_twice, timers_fire_early
+from tests.proofs.mutants_of_time import (
+    nothing_wakes,
+    pending_waker_overlooked,
+    sleep_outlasts_a_message,
+    timer_fires_twice,
+    timers_fire_early,
+)
 from tests.proofs.patching import original, patch
 from wakeful.broker import stimuli
 from wakeful.bus.bus import Bus
@@ -423,6 +429,9 @@ MUTANTS: dict[str, Mutant] = {
         stopped_turn_left_open,
         timers_fire_early,
         timer_fires_twice,
+        pending_waker_overlooked,
+        sleep_outlasts_a_message,
+        nothing_wakes,
         compacted_without_a_view,
     )
 }

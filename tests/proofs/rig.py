@@ -24,7 +24,7 @@ from tests.proofs import deaths, moved_clock
 from tests.proofs.gates import Gates
 from tests.proofs.hands import Hands
 from tests.proofs.moved_clock import MovedClock
-from tests.proofs.stand_in import StandIn
+from tests.proofs.stand_in import NAP_MS, StandIn
 from tests.proofs.witnesses import Receiver, Sampler, Watcher
 from wakeful.broker import lane_rows
 from wakeful.runtime import Runtime
@@ -86,6 +86,9 @@ class Rig:
             "reset": lambda command: runtime.reset(command["session"]),
             "delete": lambda command: runtime.delete(command["session"]),
             "queue": self._queue,
+            "sleep": self._sleep,
+            "wake": self._wake,
+            "beat": lambda _: runtime.services.heartbeats.ask("main"),
             "fork": self._fork,
             "wait": self._wait,
             "rest": self._rest,
@@ -119,6 +122,15 @@ class Rig:
 
     async def _stop(self, command: Command) -> object:
         return await self._runtime.stop(command["session"])
+
+    async def _sleep(self, command: Command) -> object:
+        return await self._runtime.services.sleep_acts.sleep(command["session"], NAP_MS)
+
+    async def _wake(self, command: Command) -> object:
+        """Wake a session, or everybody who sleeps."""
+        asleep = await self._runtime.store.read("SELECT session_key FROM sleeps")
+        wanted = [command["session"]] if "session" in command else [row[0] for row in asleep]
+        return [await self._runtime.services.sleep_acts.wake(key) for key in wanted]
 
     async def _queue(self, command: Command) -> object:
         queue = msgspec.convert(command["queue"], QueueOverrides)

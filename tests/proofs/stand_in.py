@@ -33,7 +33,8 @@ LONG_REPLY = 20_000  # characters
 RETRY_AFTER_S = 0.01
 TAKES = "STAND_IN_TAKES"  # a variable: so many tokens it really takes, fewer than it says
 
-_TOOLS = {"tell": "send_message"}
+_TOOLS = {"tell": "send_message", "nap": "sleep"}
+NAP_MS = 60_000
 _DEATHS = {"die": 1, "die-twice": 2, "poison": 1_000}  # how often a manner ends the process
 
 
@@ -168,4 +169,6 @@ def _call(request: Request, at: int, planned: Planned) -> ToolCall:
     call_id = f"{request.turn_id[-12:]}.{request.step}.{at}"
     if name == "send_message":
         return ToolCall(id=call_id, name=name, arguments={"text": f"told by {call_id}"})
+    if name == "sleep":
+        return ToolCall(id=call_id, name=name, arguments={"duration_ms": NAP_MS, "reason": "rest"})
     return ToolCall(id=call_id, name=name, arguments={"how": planned.how})

@@ -69,7 +69,7 @@ async def race(first: Node, second: Node, number: int) -> bool:
 
 
 async def test_a_message_around_the_closing_commit_is_answered_and_nobody_sleeps(
-    nodes: tuple[Node, Node],  # noqa: F811
+    nodes: tuple[Node, Node],
 ):
     first, second = map(sleepy, nodes)
 
