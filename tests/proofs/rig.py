@@ -43,10 +43,13 @@ from wakeful.vocabulary.compacting import CompactionRules
 from wakeful.vocabulary.entry import AssistantBody
 from wakeful.vocabulary.errors import InvalidInput, Transient
 from wakeful.vocabulary.event import Event
+from wakeful.vocabulary.proactive import ProactiveRules
 from wakeful.vocabulary.queueing import Drop, Mode, QueueOverrides
 from wakeful.vocabulary.stimulus import Draft
 
 MUTANT = "WAKEFUL_MUTANT"
+TICKS = "RIG_TICKS"  # a variable: the agents wake by themselves once a minute
+TICKING = ProactiveRules(enabled=True, tick_interval_secs=60, jitter_pct=0, initial_greeting=False)
 AGENTS = ("main", "other")
 COMPACTING = CompactionRules(reserve_tokens=600, reserve_tokens_floor=0, keep_recent_tokens=300)
 DOORS = {  # beside `out`: one that gathers what comes quickly, one that is soon full
@@ -245,7 +248,13 @@ async def serve(options: argparse.Namespace) -> None:
     present = [agent for agent in AGENTS if agent not in options.absent.split(",")]
     runtime = Runtime(
         agents=[
-            Agent(id=agent, model=model, tools=hands.tools(), compaction=COMPACTING)
+            Agent(
+                id=agent,
+                model=model,
+                tools=hands.tools(),
+                compaction=COMPACTING,
+                proactive=TICKING if os.environ.get(TICKS) else ProactiveRules(),
+            )
             for agent in present
         ],
         settings=Settings(

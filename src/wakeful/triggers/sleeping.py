@@ -44,7 +44,7 @@ class Sleeping:
         self._on_entered = on_entered
 
     def on_ended(self, tx: Tx, turn: Turn, how: End) -> None:
-        """Fall asleep with the commit that ends a turn well, unless somebody waits already."""
+        """Fall asleep with the commit that ends a turn well."""
         if turn.sleep is None or how.state is not TurnState.DONE:
             return
         wish = turn.sleep
@@ -63,11 +63,12 @@ class Sleeping:
             wake_at=wish.wake_at,
         )
         self.enter(tx, sleep, by="tool", is_snapped=wish.is_snapped)
-        if stimuli.has_waker(tx, turn.session_key):
-            waking.end(tx, self._bus, sleep, turn.session_key, WokenBy.INTERRUPTED)
 
     def enter(self, tx: Tx, sleep: Sleep, *, by: str, is_snapped: bool) -> None:
-        """Begin a sleep, in the place of the one that its owner may be in."""
+        """Begin a sleep, in the place of the one that its owner may be in.
+
+        Where somebody waits already who would have ended it, it ends in this commit.
+        """
         assert sleep.session_key is not None
         before = sleeps.get(tx, sleep.owner)
         if before is not None:
@@ -80,6 +81,8 @@ class Sleeping:
         event = Event(kind="sleep.entered", session_key=sleep.session_key, data=shown)
         self._bus.publish(tx, event)
         self._on_entered(tx, sleep)
+        if stimuli.has_waker(tx, sleep.session_key):
+            waking.end(tx, self._bus, sleep, sleep.session_key, WokenBy.INTERRUPTED)
 
     def fire(self, tx: Tx, dues: Sequence[Due[None]]) -> None:
         """File the wakes whose time has come; a timer of another sleep than theirs does nothing."""
