@@ -83,7 +83,8 @@ def forget(tx: Tx, keys: Sequence[str]) -> int:
 class Deletion:
     """Deletes sessions; a service, so that what was begun is finished."""
 
-    def __init__(
+    # Each is a room of its own, or what another one wants done.
+    def __init__(  # noqa: PLR0913
         self,
         store: Store,
         bus: Bus,
@@ -92,6 +93,7 @@ class Deletion:
         settlement: Settlement,
         end_turn: EndTurn,
         bound_to: BoundTo,
+        *,
         on_deleted: OnDeleted = lambda _tx, _key: None,
     ) -> None:
         self._store = store

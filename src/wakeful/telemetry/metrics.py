@@ -57,9 +57,9 @@ class Metrics:
             self._events.labels(kind).inc(count)
         self._position.set(position)
 
-    def proactive(self, agent_id: str, what: str) -> None:
+    def proactive(self, agent_id: str, what: str, count: int = 1) -> None:
         """Count something that an agent did by itself, or could not do."""
-        self._proactive.labels(agent_id, what).inc()
+        self._proactive.labels(agent_id, what).inc(count)
 
     def loop_answered(self, lag_s: float) -> None:
         """Note how long the event loop took to answer."""

@@ -1,5 +1,6 @@
 """How often an agent may wake itself in a day, whatever it costs."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from wakeful.gate.wakes import PASSED, GateVerdict, Verdict, Wake
@@ -36,7 +37,13 @@ class DailyTurns:
         """Refuse what agents gave themselves to do once they have had their turns for the day."""
         rules = self._rules(tx, [wake for wake in wakes if wake.kind.rule.is_of_its_own])
         used = _used(tx, {keys.agent_of(key) for key in rules})
-        return [self._verdict(tx, wake, rules.get(wake.session_key), used) for wake in wakes]
+        verdicts = [self._verdict(tx, wake, rules.get(wake.session_key), used) for wake in wakes]
+        refused = Counter(
+            wake.agent_id for wake, said in zip(wakes, verdicts, strict=True) if said is not PASSED
+        )
+        for agent_id, count in refused.items():
+            self._tell(tx, agent_id, used[agent_id], count)
+        return verdicts
 
     def _rules(self, tx: Tx, wakes: Sequence[Wake]) -> dict[str, ProactiveRules]:
         """Return the blocks of the sessions that tick and have a budget."""
@@ -56,17 +63,17 @@ class DailyTurns:
             return PASSED
         if used.get(wake.agent_id, 0) < rules.daily_turn_budget:
             return PASSED
-        self._tell(tx, wake.agent_id, rules.daily_turn_budget)
         look_at = next_tick(wake.session_key, tx.now, rules)
         return GateVerdict(verdict=Verdict.BUDGET, look_at=look_at)
 
-    def _tell(self, tx: Tx, agent_id: str, budget: int) -> None:
+    def _tell(self, tx: Tx, agent_id: str, used: int, refused: int) -> None:
+        """Tell people once a day, however many wakes are refused."""
         text = (
-            f"{agent_id} has woken by itself {budget} times in 24 hours, which is all it may "
+            f"{agent_id} has woken by itself {used} times in 24 hours, which is all it may "
             f"(proactive.daily_turn_budget); until some of that is over, people alone wake it."
         )
         self._notices.add_once_in(tx, DAY_MS, "daily-turns", agent_id, text, agent_id)
-        tx.after_commit(lambda: self._metrics.proactive(agent_id, "budget.exhausted"))
+        tx.after_commit(lambda: self._metrics.proactive(agent_id, "budget.exhausted", refused))
 
 
 def _used(tx: Tx, agent_ids: Collection[str]) -> dict[str, int]:

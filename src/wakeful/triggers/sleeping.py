@@ -69,20 +69,21 @@ class Sleeping:
 
         Where somebody waits already who would have ended it, it ends in this commit.
         """
-        assert sleep.session_key is not None
+        key = sleep.session_key
+        assert key is not None
         before = sleeps.get(tx, sleep.owner)
         if before is not None:
-            waking.tell_woken(tx, self._bus, before, sleep.session_key, WokenBy.REPLACED)
+            waking.tell_woken(tx, self._bus, before, key, WokenBy.REPLACED)
             # What waits for the end of a sleep goes on waiting, for this one's.
             sleep = replace(sleep, buffered=before.buffered, dropped=before.dropped)
         self._keep(tx, [sleep])
         shown = {name: value for name, value in asdict(sleep).items() if name in _SHOWN}
         shown |= {"by": by, "is_snapped": is_snapped}
-        event = Event(kind="sleep.entered", session_key=sleep.session_key, data=shown)
+        event = Event(kind="sleep.entered", session_key=key, data=shown)
         self._bus.publish(tx, event)
         self._on_entered(tx, sleep)
-        if stimuli.has_waker(tx, sleep.session_key):
-            waking.end(tx, self._bus, sleep, sleep.session_key, WokenBy.INTERRUPTED)
+        if stimuli.has_waker(tx, key):
+            waking.end(tx, self._bus, sleep, key, WokenBy.INTERRUPTED)
 
     def fire(self, tx: Tx, dues: Sequence[Due[None]]) -> None:
         """File the wakes whose time has come; a timer of another sleep than theirs does nothing."""
