@@ -94,7 +94,7 @@ class Ticking:
 
     def _begin(self, tx: Tx, key: str) -> None:
         rules = self._rules(tx, [key]).get(key)
-        if rules is None or timers.get(tx, _timer_id(key)) is not None:
+        if rules is None or timers.get(tx, timer_id(key)) is not None:
             return
         is_greeting = _greets(rules, key, _greeted(tx, [key]))
         timers.put(
@@ -142,10 +142,10 @@ def _tick(tx: Tx, key: str, end_ms: int, *, is_greeting: bool) -> Draft:
 
 def _timer(key: str, end_ms: int, due_at: int) -> Timer:
     payload = msgspec.json.encode(Since(end_ms=end_ms)).decode()
-    return Timer(id=_timer_id(key), due_at=due_at, kind=TIMER_KIND, target=key, payload=payload)
+    return Timer(id=timer_id(key), due_at=due_at, kind=TIMER_KIND, target=key, payload=payload)
 
 
-def _timer_id(key: str) -> str:
+def timer_id(key: str) -> str:
     return f"{TIMER_KIND} {key}"
 
 
