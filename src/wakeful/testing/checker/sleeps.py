@@ -1,6 +1,6 @@
 """I19 sleeps."""
 
-from wakeful.testing.checker.finding import Finding
+from wakeful.testing.checker.finding import InvariantFinding
 from wakeful.testing.checker.history import EventRow, History
 from wakeful.vocabulary.kinds import Asleep
 from wakeful.vocabulary.stimulus import TERMINAL, Priority, Stimulus
@@ -10,7 +10,7 @@ _LET_IN = frozenset({"started", "debouncing", "steered", "queued"})
 _OF_SLEEP = frozenset({"sleep.entered", "sleep.woken", "session.deleted"})
 
 
-def nobody_oversleeps(history: History, finding: Finding) -> None:
+def nobody_oversleeps(history: History, finding: InvariantFinding) -> None:
     """I19: at most one sleep per owner, ended by whoever may wake it, and its wake is not lost."""
     for key, events in history.events_of_session.items():
         if key is not None and any(event.kind == "sleep.entered" for event in events):
@@ -24,7 +24,9 @@ def nobody_oversleeps(history: History, finding: Finding) -> None:
         )
 
 
-def _check_session(history: History, key: str, events: list[EventRow], finding: Finding) -> None:
+def _check_session(
+    history: History, key: str, events: list[EventRow], finding: InvariantFinding
+) -> None:
     """Follow one session: each sleep that begins ends before the next, or lasts."""
     entered: EventRow | None = None
     for event in events:
@@ -50,7 +52,7 @@ def _check_wakers(
     events: list[EventRow],
     entered: EventRow,
     ended: EventRow | None,
-    finding: Finding,
+    finding: InvariantFinding,
 ) -> None:
     """Whoever may wake, and came during a sleep or waited at its beginning, has ended it."""
     last = len(history.db.events) + history.db.head.pruned_through if ended is None else ended.seq
