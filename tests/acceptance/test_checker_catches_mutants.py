@@ -138,6 +138,18 @@ async def timed(rig: RigProcess, client: Client) -> None:
     await rig.rest()
 
 
+async def slept(rig: RigProcess, client: Client) -> None:
+    """Sleep through nothing: a message ends one sleep, and another waits where one begins."""
+    await client.say(rig, "a", "nap")
+    await rig.rest()
+    await client.say(rig, "a", "nap")
+    await client.say(rig, "b", "look.gate=g&nap", mode="queue")
+    await rig.ask("reached", gate="g")
+    await client.say(rig, "b", mode="queue")
+    await rig.ask("open", gate="g")
+    await rig.rest()
+
+
 async def crowded(rig: RigProcess, client: Client) -> None:
     """Twenty lanes want the last money, which is enough for five of them."""
     await gather(*(client.say(rig, f"r{number}", "dear+say") for number in range(20)))
@@ -186,6 +198,7 @@ SCENES: dict[str, Scene] = {
     "two in one lane": Scene(play=two_in_one_lane),
     "started twice": Scene(play=started_twice),
     "timed": Scene(play=timed),
+    "slept": Scene(play=slept),
 }
 
 CATCHES: dict[str, tuple[str, str]] = {
@@ -222,6 +235,9 @@ CATCHES: dict[str, tuple[str, str]] = {
     "timers_fire_early": ("timed", "I12"),
     "compacted_without_a_view": ("compacted", "I17"),
     "timer_fires_twice": ("timed", "I12"),
+    "pending_waker_overlooked": ("slept", "I19"),
+    "sleep_outlasts_a_message": ("slept", "I19"),
+    "nothing_wakes": ("slept", "I19"),
 }
 
 

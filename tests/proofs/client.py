@@ -30,6 +30,9 @@ PLANS = (
     "silent+say",
     "look.slow&look.slow&look,put.slow",
     "act.slow,act.slow,act",
+    "nap",
+    "look,nap",
+    "slow+nap",
     "tell,tell&tell",
     "transient+look",
     "garbled+say",
@@ -65,6 +68,9 @@ SHARES = {
     "fork": 0.02,
     "delete": 0.01,
     "queue": 0.02,
+    "sleep": 0.02,
+    "wake": 0.01,
+    "beat": 0.005,
 }
 QUEUES: tuple[dict[str, object], ...] = (
     {},
@@ -91,6 +97,7 @@ class Client:
         self._accepted = 0
         self._wanted: list[tuple[int, asyncio.Event]] = []
         self._may_be_halted = False
+        self.may_sleep = False  # somebody may be asleep for whom something waits
 
     def draft(self, session: str, plan: str = "", mode: object = None, **fields: object) -> Sent:
         """Return a message with a mark that is its dedup key, too."""
@@ -152,6 +159,8 @@ class Client:
         if self._may_be_halted:
             self._may_be_halted = False
             await self.tell(rig, "resume")
+        if self.may_sleep:  # what waits for the end of a sleep should come to its end
+            await self.tell(rig, "wake")
 
     async def tell(self, rig: RigProcess, do: str, **fields: object) -> Any:
         """Give another command (stop, halt, resume); None if nobody knows what became of it."""
@@ -173,6 +182,7 @@ class Load:
         self, client: Client, seed: int, sessions: int = 12, *, is_hard: bool = False
     ) -> None:
         self._client = client
+        client.may_sleep = True
         self._plans = (*PLANS, *HARD_PLANS) if is_hard else PLANS
         self.suspects = SUSPECTS if is_hard else 0.0  # the share of steps that kill twice
         self.deaths = 0  # how often what was drafted kills the process that runs it

@@ -26,7 +26,13 @@ from tests.proofs.mutants_of_money import (
     settle_twice,
     summary_not_counted,
 )
-from tests.proofs.mutants_of_time import timer_fires_twice, timers_fire_early
+from tests.proofs.mutants_of_time import (
+    nothing_wakes,
+    pending_waker_overlooked,
+    sleep_outlasts_a_message,
+    timer_fires_twice,
+    timers_fire_early,
+)
 from tests.proofs.patching import original, patch
 from wakeful.broker import stimuli
 from wakeful.bus.bus import Bus
@@ -432,6 +438,9 @@ MUTANTS: dict[str, Mutant] = {
         stopped_turn_left_open,
         timers_fire_early,
         timer_fires_twice,
+        pending_waker_overlooked,
+        sleep_outlasts_a_message,
+        nothing_wakes,
         compacted_without_a_view,
         reserve_after_the_call,
         settle_twice,

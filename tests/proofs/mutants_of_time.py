@@ -1,15 +1,17 @@
 """Mutants that break what timers promise."""
 # A mutant must reach into what is private: that is where promises are kept.
-# pyright: reportPrivateUsage=false
+# pyright: reportPrivateUsage=false, reportUnknownLambdaType=false
 
 from collections.abc import Collection, Sequence
 from typing import Any
 
 from tests.proofs.patching import original, patch
+from wakeful.sleeps.sleeps import Sleep
 from wakeful.store.database import Tx
 from wakeful.timers import timers
 from wakeful.timers.timekeeper import Due, Timekeeper
 from wakeful.timers.timers import Timer
+from wakeful.triggers.sleeping import Sleeping
 from wakeful.vocabulary.clock import SystemClock
 
 AHEAD_MS = 3_600_000
@@ -38,6 +40,28 @@ def timers_fire_early() -> None:
 class _Ahead(SystemClock):
     def now(self) -> int:
         return super().now() + AHEAD_MS
+
+
+def pending_waker_overlooked() -> None:
+    """Fall asleep although somebody waits."""
+    patch("wakeful.broker.stimuli:has_waker", lambda *_: False)
+
+
+def sleep_outlasts_a_message() -> None:
+    """Leave the sleep to whoever opens the turn of a message that should have ended it."""
+    patch("wakeful.intake.accept:Acceptance._disturb", lambda *_: None)
+
+
+def nothing_wakes() -> None:
+    """Fall asleep without a timer."""
+    keep = original("wakeful.triggers.sleeping:Sleeping._keep")
+
+    def keep_without_timer(self: Sleeping, tx: Tx, asleep: Sequence[Sleep]) -> None:
+        keep(self, tx, asleep)
+        for sleep in asleep:
+            timers.cancel(tx, f"sleep {sleep.owner}")
+
+    patch("wakeful.triggers.sleeping:Sleeping._keep", keep_without_timer)
 
 
 def timer_fires_twice() -> None:

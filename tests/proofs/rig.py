@@ -24,7 +24,7 @@ from tests.proofs import deaths, moved_clock
 from tests.proofs.gates import Gates
 from tests.proofs.hands import Hands
 from tests.proofs.moved_clock import MovedClock
-from tests.proofs.stand_in import StandIn
+from tests.proofs.stand_in import NAP_MS, StandIn
 from tests.proofs.witnesses import Receiver, Sampler, Watcher
 from wakeful.broker import lane_rows
 from wakeful.runtime import Runtime
@@ -44,6 +44,7 @@ from wakeful.vocabulary.compacting import CompactionRules
 from wakeful.vocabulary.entry import AssistantBody
 from wakeful.vocabulary.errors import InvalidInput, Transient
 from wakeful.vocabulary.event import Event
+from wakeful.vocabulary.proactive import ProactiveRules
 from wakeful.vocabulary.queueing import Drop, Mode, QueueOverrides
 from wakeful.vocabulary.stimulus import Draft
 
@@ -51,6 +52,8 @@ MUTANT = "WAKEFUL_MUTANT"
 BUDGET = "RIG_BUDGET"  # a variable: what each agent may spend
 ENOUGH = '{"money_per_day": 1000, "turns_per_day": null, "money_per_chain": 100}'
 SOON_MS = 600_000  # what is due later than that is not waited for
+TICKS = "RIG_TICKS"  # a variable: the agents wake by themselves once a minute
+TICKING = ProactiveRules(enabled=True, tick_interval_secs=60, jitter_pct=0, initial_greeting=False)
 AGENTS = ("main", "other")
 COMPACTING = CompactionRules(reserve_tokens=600, reserve_tokens_floor=0, keep_recent_tokens=300)
 DOORS = {  # beside `out`: one that gathers what comes quickly, one that is soon full
@@ -90,6 +93,9 @@ class Rig:
             "reset": lambda command: runtime.reset(command["session"]),
             "delete": lambda command: runtime.delete(command["session"]),
             "queue": self._queue,
+            "sleep": self._sleep,
+            "wake": self._wake,
+            "beat": lambda _: runtime.services.heartbeats.ask("main"),
             "fork": self._fork,
             "wait": self._wait,
             "rest": self._rest,
@@ -123,6 +129,15 @@ class Rig:
 
     async def _stop(self, command: Command) -> object:
         return await self._runtime.stop(command["session"])
+
+    async def _sleep(self, command: Command) -> object:
+        return await self._runtime.services.sleep_acts.sleep(command["session"], NAP_MS)
+
+    async def _wake(self, command: Command) -> object:
+        """Wake a session, or everybody who sleeps."""
+        asleep = await self._runtime.store.read("SELECT session_key FROM sleeps")
+        wanted = [command["session"]] if "session" in command else [row[0] for row in asleep]
+        return [await self._runtime.services.sleep_acts.wake(key) for key in wanted]
 
     async def _queue(self, command: Command) -> object:
         queue = msgspec.convert(command["queue"], QueueOverrides)
@@ -239,7 +254,14 @@ async def serve(options: argparse.Namespace) -> None:
     present = [agent for agent in AGENTS if agent not in options.absent.split(",")]
     runtime = Runtime(
         agents=[
-            Agent(id=agent, model=model, tools=hands.tools(), compaction=COMPACTING, budget=budget)
+            Agent(
+                id=agent,
+                model=model,
+                tools=hands.tools(),
+                compaction=COMPACTING,
+                budget=budget,
+                proactive=TICKING if os.environ.get(TICKS) else ProactiveRules(),
+            )
             for agent in present
         ],
         settings=Settings(

@@ -39,7 +39,8 @@ TAKES = "STAND_IN_TAKES"  # a variable: so many tokens it really takes, fewer th
 TOKEN = 10_000  # what it takes for each that it writes, in billionths of a dollar
 PAID = Tariff(price=Price(output=Rate(base=10.0)), max_output=2_000)
 
-_TOOLS = {"tell": "send_message"}
+_TOOLS = {"tell": "send_message", "nap": "sleep"}
+NAP_MS = 60_000
 _DEATHS = {"die": 1, "die-twice": 2, "poison": 1_000}  # how often a manner ends the process
 
 
@@ -197,4 +198,6 @@ def _call(request: Request, at: int, planned: Planned) -> ToolCall:
     call_id = f"{request.turn_id[-12:]}.{request.step}.{at}"
     if name == "send_message":
         return ToolCall(id=call_id, name=name, arguments={"text": f"told by {call_id}"})
+    if name == "sleep":
+        return ToolCall(id=call_id, name=name, arguments={"duration_ms": NAP_MS, "reason": "rest"})
     return ToolCall(id=call_id, name=name, arguments={"how": planned.how})

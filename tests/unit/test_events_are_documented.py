@@ -23,7 +23,12 @@ STATES = {
     ],
     "delivery": ["acknowledged", "failed", "expired"],
 }
-NOTIFICATIONS = {"turn.interrupt", "delivery.filed", "timer.set"}  # inside the process only
+NOTIFICATIONS = {
+    "turn.interrupt",
+    "delivery.filed",
+    "timer.set",
+    "sleep.interrupted",
+}  # inside the process, or only counted
 
 
 def documented() -> set[str]:

@@ -22,8 +22,6 @@ ALONE = {
 # Named by nobody of ours, and there all the same.
 UNNAMED = {
     "accept_with": "rows beside a stimulus, for the doors to come: tasks, hashes of webhooks",
-    "add_once_in": "for notices that come once in a while: budgets, storms",
-    "is_snapped": "what a sleep tells of its length",
     "tell": "for programs that embed a runtime",
     "owner_kind": "a column that statements read",
     "_unsupported_upgrade_warning": "called by uvicorn",

@@ -115,13 +115,14 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
     sleeping = Sleeping(bus, file, ticking.on_sleep)
     beating = Beating(agents, bus, file, refuse, workspace_of)
     beating.follow(settings.zone)
+    notices = Notices(bus, ids)
     gate = build_gate(
         agents,
         lambda: followers.ready_agents,
         bus,
-        Notices(bus, ids),
+        notices,
         settings.zone,
-        all_of(DailyTurns(blocks).may_wake, hooks.may_wake),
+        all_of(DailyTurns(blocks, notices, plan.metrics).may_wake, hooks.may_wake),
     )
     settlement = Settlement(bus, (sleeping.on_settled, beating.on_settled, *hooks.on_settled))
     on_ended = (ticking.on_ended, sleeping.on_ended, beating.on_ended, *hooks.on_ended)
@@ -159,7 +160,16 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         sleep_acts=SleepActs(store, ids, sleeping, blocks),
         heartbeats=HeartbeatActs(store, agents, beating, file),
         budget_acts=BudgetActs(store, bus, clock, agents, gate.budgets),
-        deletion=Deletion(store, bus, ids, clock, settlement, ending.end_turn, _no_automations),
+        deletion=Deletion(
+            store,
+            bus,
+            ids,
+            clock,
+            settlement,
+            ending.end_turn,
+            _no_automations,
+            on_deleted=ticking.on_deleted,
+        ),
         imports=TranscriptImports(store, bus, ids, chosen.bindings),
         credentials=Credentials(store, ids),
         gatekeeper=Gatekeeper(store, clock),

@@ -12,6 +12,8 @@ from wakeful.store.database import Row, Store, Tx, Verb
 from wakeful.telemetry.metrics import Metrics
 from wakeful.vocabulary.event import Event, matches
 from wakeful.vocabulary.ids import Ids
+from wakeful.vocabulary.proactive import self_woken
+from wakeful.vocabulary.session_key import agent_of
 
 LAST = 100  # the rank of the bus head: the last row any transaction locks
 QUEUE_LIMIT = 1024  # events a slow reader may have waiting; beyond that it re-reads the ledger
@@ -224,6 +226,9 @@ class Bus:
                 reader.wake()
         self._last_seq = first + len(events) - 1
         self._metrics.committed((event.kind for event in events), self._last_seq)
+        for event in events:
+            for what in self_woken(event):
+                self._metrics.proactive(agent_of(event.session_key or "agent::"), what)
         if not self._everywhere and not self._by_session:
             return
         for seq, event in enumerate(events, first):

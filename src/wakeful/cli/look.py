@@ -24,6 +24,7 @@ Ids = Annotated[bool, typer.Option("--ids", help="Show the id of each entry.")]
 Every = Annotated[bool, typer.Option("--all", help="Also what was said before each reset.")]
 AgentId = Annotated[str, typer.Argument(help="For example main.")]
 LAST = "last"
+MOST_ASLEEP = 5  # sessions that `status` names
 
 
 def status(context: CliContext) -> None:
@@ -50,6 +51,7 @@ def status(context: CliContext) -> None:
         head,
         f"{waiting} waiting",
         *context.out.table(_AGENT_HEAD, _agent_rows(context, found)),
+        *_rest_lines(context, found),
         *_server_lines(found),
     ]
     context.out.data(data, lines)
@@ -211,6 +213,22 @@ def _entry_lines(context: CliContext, entry: dict[str, Any], *, ids: bool) -> It
     at = f"{context.when(entry['at'])} {entry['id']}" if ids else context.when(entry["at"])
     yield f"{context.out.styled(safe(who), BOLD)} {context.out.styled(at, DIM)}"
     yield safe_lines(text)
+
+
+def _rest_lines(context: CliContext, found: list[dict[str, Any]]) -> Iterator[str]:
+    """Tell who sleeps, why and until when, and what came of the last heartbeat."""
+    for agent in found:
+        asleep: list[dict[str, Any]] = agent.get("sleep") or []
+        for one in asleep[:MOST_ASLEEP]:
+            why = safe(one["reason"], 200) or "no reason given"
+            who = safe(one["session_key"] or agent["id"])
+            yield f"{who} sleeps until {context.when(one['wake_at'])}: {why}"
+        if len(asleep) > MOST_ASLEEP:
+            yield f"… and {len(asleep) - MOST_ASLEEP} more sleep"
+        beat: dict[str, Any] = agent.get("heartbeat") or {}
+        if beat.get("last_outcome"):
+            at, came = context.how_long(beat["last_run_at"]), safe(beat["last_outcome"])
+            yield f"heartbeat of {safe(agent['id'])}, {at}: {came.replace(':', ', ')}"
 
 
 def _server_lines(found: list[dict[str, Any]]) -> Iterator[str]:

@@ -54,6 +54,7 @@ class Deleted(Record):
 
 
 BoundTo = Callable[[Tx, SessionKey], Sequence[BoundAutomation]]
+OnDeleted = Callable[[Tx, SessionKey], None]  # what else goes with a session
 EndTurn = Callable[[Tx, Turn, End, int], None]
 
 
@@ -82,7 +83,8 @@ def forget(tx: Tx, keys: Sequence[str]) -> int:
 class Deletion:
     """Deletes sessions; a service, so that what was begun is finished."""
 
-    def __init__(
+    # Each is a room of its own, or what another one wants done.
+    def __init__(  # noqa: PLR0913
         self,
         store: Store,
         bus: Bus,
@@ -91,6 +93,8 @@ class Deletion:
         settlement: Settlement,
         end_turn: EndTurn,
         bound_to: BoundTo,
+        *,
+        on_deleted: OnDeleted = lambda _tx, _key: None,
     ) -> None:
         self._store = store
         self._settlement = settlement
@@ -99,6 +103,7 @@ class Deletion:
         self._clock = clock
         self._end_turn = end_turn
         self._bound_to = bound_to
+        self._on_deleted = on_deleted
 
     async def delete(
         self, key: SessionKey, *, by: str = OPERATOR, is_confirmed: bool = False
@@ -178,6 +183,7 @@ class Deletion:
     def _remove(self, tx: Tx, session: Session) -> None:
         sleeps.end(tx, session.key)
         timers.forget(tx, session.key)
+        self._on_deleted(tx, SessionKey(session.key))
         for transcript_id in (session.transcript_id, *resets.forget(tx, session.key)):
             discards.discard(tx, transcript_id)
         sessions.remove(tx, session)

@@ -34,6 +34,12 @@ class Metrics:
             registry=self.registry,
         )
 
+        self._proactive = Counter(
+            "wakeful_proactive_events",
+            "What agents did by themselves, by agent and what.",
+            ["agent", "event"],
+            registry=self.registry,
+        )
         self._abandoned = Counter(
             "wakeful_abandoned_calls",
             "Calls that did not end when they were told to, by kind.",
@@ -50,6 +56,10 @@ class Metrics:
         for kind, count in Tally(kinds).items():
             self._events.labels(kind).inc(count)
         self._position.set(position)
+
+    def proactive(self, agent_id: str, what: str, count: int = 1) -> None:
+        """Count something that an agent did by itself, or could not do."""
+        self._proactive.labels(agent_id, what).inc(count)
 
     def loop_answered(self, lag_s: float) -> None:
         """Note how long the event loop took to answer."""

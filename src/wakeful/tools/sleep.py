@@ -27,6 +27,7 @@ def sleep(context: LedgerContext, duration_ms: int, reason: str = "") -> ToolRes
         final_ms=length.final_ms,
         made_at=now,
         wake_at=now + length.final_ms,
+        is_snapped=length.is_snapped,
     )
     said = {
         "id": wish.id,

@@ -1,9 +1,12 @@
 """How often an agent may wake itself in a day, whatever it costs."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from wakeful.gate.wakes import PASSED, GateVerdict, Verdict, Wake
+from wakeful.notices.notices import Notices
 from wakeful.store.database import Tx
+from wakeful.telemetry.metrics import Metrics
 from wakeful.transcript import sessions
 from wakeful.triggers.blocks import ProactiveBlocks
 from wakeful.triggers.tick_times import next_tick
@@ -25,14 +28,22 @@ _USED = (
 class DailyTurns:
     """Counts ticks and wakes of proactive sessions over the last 24 hours, from the ledger."""
 
-    def __init__(self, blocks: ProactiveBlocks) -> None:
+    def __init__(self, blocks: ProactiveBlocks, notices: Notices, metrics: Metrics) -> None:
         self._blocks = blocks
+        self._notices = notices
+        self._metrics = metrics
 
     def may_wake(self, tx: Tx, wakes: Sequence[Wake]) -> Sequence[GateVerdict]:
         """Refuse what agents gave themselves to do once they have had their turns for the day."""
         rules = self._rules(tx, [wake for wake in wakes if wake.kind.rule.is_of_its_own])
         used = _used(tx, {keys.agent_of(key) for key in rules})
-        return [self._verdict(tx, wake, rules.get(wake.session_key), used) for wake in wakes]
+        verdicts = [self._verdict(tx, wake, rules.get(wake.session_key), used) for wake in wakes]
+        refused = Counter(
+            wake.agent_id for wake, said in zip(wakes, verdicts, strict=True) if said is not PASSED
+        )
+        for agent_id, count in refused.items():
+            self._tell(tx, agent_id, used[agent_id], count)
+        return verdicts
 
     def _rules(self, tx: Tx, wakes: Sequence[Wake]) -> dict[str, ProactiveRules]:
         """Return the blocks of the sessions that tick and have a budget."""
@@ -54,6 +65,15 @@ class DailyTurns:
             return PASSED
         look_at = next_tick(wake.session_key, tx.now, rules)
         return GateVerdict(verdict=Verdict.BUDGET, look_at=look_at)
+
+    def _tell(self, tx: Tx, agent_id: str, used: int, refused: int) -> None:
+        """Tell people once a day, however many wakes are refused."""
+        text = (
+            f"{agent_id} has woken by itself {used} times in 24 hours, which is all it may "
+            f"(proactive.daily_turn_budget); until some of that is over, people alone wake it."
+        )
+        self._notices.add_once_in(tx, DAY_MS, "daily-turns", agent_id, text, agent_id)
+        tx.after_commit(lambda: self._metrics.proactive(agent_id, "budget.exhausted", refused))
 
 
 def _used(tx: Tx, agent_ids: Collection[str]) -> dict[str, int]:

@@ -79,7 +79,7 @@ class SleepActs:
             created_at=tx.now,
             wake_at=tx.now + length.final_ms,
         )
-        self._sleeping.enter(tx, sleep, by="operator")
+        self._sleeping.enter(tx, sleep, by="operator", is_snapped=length.is_snapped)
         lane_rows.touch(tx, key)
         return Entered(
             id=sleep.id,

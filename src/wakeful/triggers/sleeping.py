@@ -44,7 +44,7 @@ class Sleeping:
         self._on_entered = on_entered
 
     def on_ended(self, tx: Tx, turn: Turn, how: End) -> None:
-        """Fall asleep with the commit that ends a turn well, unless somebody waits already."""
+        """Fall asleep with the commit that ends a turn well."""
         if turn.sleep is None or how.state is not TurnState.DONE:
             return
         wish = turn.sleep
@@ -62,23 +62,28 @@ class Sleeping:
             created_at=wish.made_at,
             wake_at=wish.wake_at,
         )
-        self.enter(tx, sleep, by="tool")
-        if stimuli.has_waker(tx, turn.session_key):
-            waking.end(tx, self._bus, sleep, turn.session_key, WokenBy.INTERRUPTED)
+        self.enter(tx, sleep, by="tool", is_snapped=wish.is_snapped)
 
-    def enter(self, tx: Tx, sleep: Sleep, *, by: str) -> None:
-        """Begin a sleep, in the place of the one that its owner may be in."""
-        assert sleep.session_key is not None
+    def enter(self, tx: Tx, sleep: Sleep, *, by: str, is_snapped: bool) -> None:
+        """Begin a sleep, in the place of the one that its owner may be in.
+
+        Where somebody waits already who would have ended it, it ends in this commit.
+        """
+        key = sleep.session_key
+        assert key is not None
         before = sleeps.get(tx, sleep.owner)
         if before is not None:
-            waking.tell_woken(tx, self._bus, before, sleep.session_key, WokenBy.REPLACED)
+            waking.tell_woken(tx, self._bus, before, key, WokenBy.REPLACED)
             # What waits for the end of a sleep goes on waiting, for this one's.
             sleep = replace(sleep, buffered=before.buffered, dropped=before.dropped)
         self._keep(tx, [sleep])
         shown = {name: value for name, value in asdict(sleep).items() if name in _SHOWN}
-        event = Event(kind="sleep.entered", session_key=sleep.session_key, data={**shown, "by": by})
+        shown |= {"by": by, "is_snapped": is_snapped}
+        event = Event(kind="sleep.entered", session_key=key, data=shown)
         self._bus.publish(tx, event)
         self._on_entered(tx, sleep)
+        if stimuli.has_waker(tx, key):
+            waking.end(tx, self._bus, sleep, key, WokenBy.INTERRUPTED)
 
     def fire(self, tx: Tx, dues: Sequence[Due[None]]) -> None:
         """File the wakes whose time has come; a timer of another sleep than theirs does nothing."""

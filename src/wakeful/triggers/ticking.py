@@ -67,6 +67,10 @@ class Ticking:
                 lambda tx, key=key: self._begin(tx, key), locks=[lane_rows.lock(key)]
             )
 
+    def on_deleted(self, tx: Tx, key: str) -> None:
+        """Forget that a session was greeted: another one of that name may come."""
+        tx.run("DELETE FROM greetings WHERE session_key = :key", key=key)
+
     def fire(self, tx: Tx, dues: Sequence[Due[None]]) -> None:
         """Set the next timers, then file the ticks of those where nobody is busy."""
         rules = self._rules(tx, [due.timer.target for due in dues])  # without those switched off
@@ -90,7 +94,7 @@ class Ticking:
 
     def _begin(self, tx: Tx, key: str) -> None:
         rules = self._rules(tx, [key]).get(key)
-        if rules is None or timers.get(tx, _timer_id(key)) is not None:
+        if rules is None or timers.get(tx, timer_id(key)) is not None:
             return
         is_greeting = _greets(rules, key, _greeted(tx, [key]))
         timers.put(
@@ -138,10 +142,10 @@ def _tick(tx: Tx, key: str, end_ms: int, *, is_greeting: bool) -> Draft:
 
 def _timer(key: str, end_ms: int, due_at: int) -> Timer:
     payload = msgspec.json.encode(Since(end_ms=end_ms)).decode()
-    return Timer(id=_timer_id(key), due_at=due_at, kind=TIMER_KIND, target=key, payload=payload)
+    return Timer(id=timer_id(key), due_at=due_at, kind=TIMER_KIND, target=key, payload=payload)
 
 
-def _timer_id(key: str) -> str:
+def timer_id(key: str) -> str:
     return f"{TIMER_KIND} {key}"
 
 

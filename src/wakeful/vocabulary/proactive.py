@@ -1,6 +1,8 @@
 """How an agent wakes by itself: how often it ticks, how long it may rest, what that may cost."""
 
 from wakeful.vocabulary.errors import InvalidInput
+from wakeful.vocabulary.event import Event
+from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.record import Record
 
 SHORTEST_INTERVAL_S = 60
@@ -29,6 +31,21 @@ class SleepIntent(Record):
     final_ms: int
     made_at: int
     wake_at: int
+    is_snapped: bool = False  # moved off the edge of a prompt cache
+
+
+def self_woken(event: Event) -> list[str]:
+    """Name what an event tells of how an agent wakes and rests by itself, as it is counted."""
+    data = event.data
+    match event.kind:
+        case "stimulus.accepted" if data.get("origin") == Kind.TICK.origin:
+            return ["tick.fired"]
+        case "sleep.entered":
+            return ["sleep.entered", *(["cache_aware.snapped"] if data.get("is_snapped") else [])]
+        case "sleep.woken" if data.get("reason") == "interrupted":
+            return ["sleep.interrupted"]
+        case _:
+            return []
 
 
 def checked(rules: ProactiveRules, field: str = "proactive") -> ProactiveRules:

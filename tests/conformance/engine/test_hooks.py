@@ -424,7 +424,7 @@ async def test_what_the_runtime_files_itself_makes_no_session_but_its_own(
         receipt = await runtime.accept(
             operator_draft(session_key=session, text="x", kind=kind, priority=Priority.LATER)
         )
-        rows = await runtime.store.read("SELECT key FROM sessions WHERE key NOT LIKE '%:activity'")
+        rows = await runtime.store.read("SELECT key FROM sessions WHERE key = :key", key=session)
         lanes = await runtime.store.read("SELECT session_key FROM lanes")
 
     assert [row[0] for row in rows] == [row[0] for row in lanes] == ([session] if is_made else [])

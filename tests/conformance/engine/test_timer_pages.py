@@ -16,10 +16,12 @@ from wakeful.gate.wakes import GateVerdict, MayWake, Verdict, Wake
 from wakeful.intake.accept import IntakeRules
 from wakeful.intake.bindings import Binding, Bindings, Match
 from wakeful.intake.intake import Intake
+from wakeful.notices.notices import Notices
 from wakeful.sleeps import sleeps
 from wakeful.sleeps.sleeps import Sleep, SleepPolicy
 from wakeful.store.database import YIELDING_LIMIT, Store, Tx
 from wakeful.store.opening import open_store
+from wakeful.telemetry.metrics import Metrics
 from wakeful.testing.kit import ManualClock
 from wakeful.timers import timers
 from wakeful.timers.timekeeper import Due, Timekeeper, TimerKind
@@ -75,7 +77,9 @@ class Place:
             IntakeRules(),
             bindings,
             settlement=Settlement(bus, [self.sleeping.on_settled]),
-            may_wake=wakes.all_of(DailyTurns(blocks).may_wake, may_wake),
+            may_wake=wakes.all_of(
+                DailyTurns(blocks, Notices(bus, ids), Metrics()).may_wake, may_wake
+            ),
         )
         kinds = {
             "sleep": TimerKind(self.counted(self.sleeping.fire)),

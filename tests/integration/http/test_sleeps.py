@@ -17,6 +17,7 @@ async def test_the_operator_lets_a_session_rest_and_wakes_it():
         ).json()
         (row,) = (await client.get("/api/sleeps")).json()["items"]
         agent = (await client.get("/api/agents/main")).json()
+        session = (await client.get(AT)).json()
         woken = (await client.post(f"{AT}/wake")).json()
         await wait_for(
             home.runtime, "sleep.woken", lambda event: event.data["reason"] == "operator"
@@ -31,6 +32,8 @@ async def test_the_operator_lets_a_session_rest_and_wakes_it():
         "agent:main:main",
     )
     assert agent["sleep"][0]["wake_at"] == entered["wake_at"] == agent["next_wake_at"]
+    assert (session["sleep"]["id"], session["sleep"]["reason"]) == (entered["id"], "lunch")
+    assert session["next_tick_at"] is None
     assert woken["woken"]
     assert woken["stimulus_id"] is not None
     assert (again["woken"], again["reason"], left) == (False, "awake", [])

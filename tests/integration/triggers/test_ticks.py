@@ -63,6 +63,50 @@ async def ended(runtime: Runtime, count: int) -> None:
     await wait_for(runtime, "turn.finished", is_last)
 
 
+async def suppressed(runtime: Runtime, count: int) -> None:
+    found = 0
+
+    def is_last(_event: Event) -> bool:
+        nonlocal found
+        found += 1
+        return found == count
+
+    await wait_for(runtime, "stimulus.suppressed", is_last)
+
+
+def counters(runtime: Runtime) -> dict[str, int]:
+    """Return what was counted of what the agent did by itself."""
+    return {
+        sample.labels["event"]: int(sample.value)
+        for family in runtime.metrics.registry.collect()
+        for sample in family.samples
+        if sample.name == "wakeful_proactive_events_total" and sample.labels["agent"] == "main"
+    }
+
+
+async def test_sleeps_are_counted_with_what_became_of_their_length() -> None:
+    clock = ManualClock()
+    nap = says("", call("sleep", duration_ms=300_000))
+    async with ticking([nap, "NO_REPLY"], clock) as runtime:
+        await runtime.wait(await runtime.send("rest"))
+        await runtime.wait(await runtime.send("wake up"))
+        found = counters(runtime)
+
+    assert found == {"sleep.entered": 1, "cache_aware.snapped": 1, "sleep.interrupted": 1}
+
+
+async def test_a_session_that_was_deleted_is_greeted_anew() -> None:
+    clock = ManualClock()
+    rules = replace(RULES, initial_greeting=True)
+    model = Scripted(always)
+    async with ticking(model, clock, rules) as runtime:
+        await ended(runtime, 1)
+        await runtime.delete("main")
+        left = await runtime.store.read("SELECT 1 FROM greetings")
+
+    assert left == []
+
+
 async def test_the_next_tick_counts_from_the_end_of_the_last_turn() -> None:
     clock = ManualClock()
     async with ticking(Scripted(always), clock) as runtime:
@@ -172,10 +216,16 @@ async def test_a_used_up_day_suppresses_ticks_and_goes_on_later() -> None:
         clock.advance(LONGEST_S)
         await wait_for(runtime, "stimulus.suppressed")
         refused = await ticks(runtime)
+        clock.advance(LONGEST_S)
+        await suppressed(runtime, 2)
+        told = await runtime.store.read("SELECT kind, subject FROM notices")
+        counted = counters(runtime)
         clock.advance(86_400)
         await ended(runtime, 3)
         left = await timers(runtime)
 
+    assert told == [("daily-turns", "main")]
+    assert counted == {"tick.fired": 4, "budget.exhausted": 2}
     assert [(state, reason) for _, state, reason in refused] == [
         ("done", None),
         ("done", None),

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from msgspec.structs import replace
+
 from wakeful.doors import naming
 from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Given, Nothing
 from wakeful.doors.http.shapes import (
@@ -38,6 +40,17 @@ class LaneShape(Record):
     ready_at: datetime | None
 
 
+class AsleepShape(Record):
+    """The sleep that a session is in."""
+
+    id: str
+    reason: str
+    created_at: datetime
+    wake_at: datetime
+    buffered: int
+    dropped: int
+
+
 class SessionShape(Record):
     """A session."""
 
@@ -61,6 +74,8 @@ class SessionShape(Record):
     queue: QueueOverrides
     overrides: Overrides
     lane: LaneShape | None = None  # only when one session is asked for
+    sleep: AsleepShape | None = None
+    next_tick_at: datetime | None = None
 
 
 class BranchShape(Record):
@@ -187,7 +202,12 @@ class Sessions:
     async def get(self, call: Call[Nothing, Nothing]) -> SessionShape:
         session = await self._session(call)
         status = await self._views.lanes.status(session.key)
-        return session_shape(session, shaped(LaneShape, status))
+        sleep = await self._views.sleeps.of_session(session.key)
+        return replace(
+            session_shape(session, shaped(LaneShape, status)),
+            sleep=None if sleep is None else shaped(AsleepShape, sleep),
+            next_tick_at=time_or_none(await self._views.sleeps.next_tick_at(session.key)),
+        )
 
     async def entries(self, call: Call[EntriesQuery, Nothing]) -> Page[EntryShape]:
         """Give a page; `next` continues in the direction that was asked for."""

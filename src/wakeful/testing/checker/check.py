@@ -7,6 +7,7 @@ from wakeful.testing.checker import (
     deliveries,
     events,
     money,
+    sleeps,
     steps,
     stimuli,
     store,
@@ -39,6 +40,7 @@ INVARIANTS: dict[str, Invariant] = {
     "I15": money.budgets_hold,
     "I16": transcripts.transcripts_hold,
     "I17": transcripts.one_view,
+    "I19": sleeps.nobody_oversleeps,
     "I20": store.store_is_sound,
     "I22": turns.stop_is_obeyed,
     "I23": stimuli.in_order,
@@ -46,7 +48,7 @@ INVARIANTS: dict[str, Invariant] = {
     "I25": events.counters_are_honest,
 }
 # Where there may be nothing to look at, unless the test says that there must be.
-MAY_BE_EMPTY = frozenset({"I7", "I11", "I12", "I13", "I14", "I15", "I22"})
+MAY_BE_EMPTY = frozenset({"I7", "I11", "I12", "I13", "I14", "I15", "I19", "I22"})
 
 
 class Report(Record):

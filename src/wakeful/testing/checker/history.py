@@ -12,6 +12,7 @@ from wakeful.broker.lane_rows import LANES, Lane
 from wakeful.broker.stimuli import STIMULI
 from wakeful.gate.budget_rows import BUDGETS, BudgetRow
 from wakeful.outbox.outbox import DELIVERIES, Delivery
+from wakeful.sleeps.sleeps import SLEEPS, Sleep
 from wakeful.store.database import Row
 from wakeful.store.opening import open_store
 from wakeful.store.rows import RowTable
@@ -100,6 +101,7 @@ class Database(Record):
     events: list[EventRow]
     head: HeadRow
     timers: dict[str, int]  # when each is due
+    sleeps: dict[str, Sleep]  # by owner
     halts: list[str]
     problems: list[str]  # what the database itself says is wrong with it
 
@@ -274,6 +276,7 @@ _SELECTS = {
     "events": _EVENTS.select("ORDER BY seq"),
     "head": _HEAD.select(""),
     "timers": "SELECT id, due_at FROM timers",
+    "sleeps": SLEEPS.select(""),
     "halts": "SELECT scope FROM halts",
 }
 
@@ -294,6 +297,7 @@ def _database(rows: Mapping[str, Sequence[Row]], problems: list[str]) -> Databas
         events=[_EVENTS.read(row) for row in rows["events"]],
         head=_HEAD.read(rows["head"][0]),
         timers={row[0]: row[1] for row in rows["timers"]},
+        sleeps={row.owner: row for row in map(SLEEPS.read, rows["sleeps"])},
         halts=[row[0] for row in rows["halts"]],
         problems=problems,
     )
