@@ -17,6 +17,7 @@ from wakeful.models.tariffs import Tariff
 from wakeful.store.database import Tx
 from wakeful.vocabulary.budget import BudgetRules
 from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.stimulus import Priority
 
 TariffsOf = Callable[[str], Sequence[Tariff]]  # of the model that an agent speaks with
 
@@ -29,7 +30,7 @@ class Asked(Record):
 
 
 class WakeGate:
-    """Asks, in this order: what features say, chains, budgets."""
+    """Asks, in this order: what features say, chains, quiet hours, budgets."""
 
     def __init__(
         self, bus: Bus, budgets: Budgets, tariffs_of: TariffsOf, features: MayWake
@@ -69,6 +70,9 @@ class WakeLook:
     def may_wake(self, wake: Wake, asked: Asked | None) -> GateVerdict:
         if wake.depth and self._is_loop(wake):
             return GateVerdict(verdict=Verdict.LOOP)
+        quiet_until = self._quiet_until(wake)
+        if quiet_until is not None:
+            return GateVerdict(verdict=Verdict.QUIET_HOURS, look_at=quiet_until)
         tariffs = self._gate.tariffs_of(wake.agent_id) if asked is None else asked.tariffs
         least = money.least_cost(tariffs, 0 if asked is None else asked.read)
         look_at = self._used_up_until(wake, least)
@@ -83,6 +87,20 @@ class WakeLook:
             return chains.is_person(wake.kind, wake.trust)
         root = chains.root(self._tx, wake.root_id)
         return root is not None and root.is_person
+
+    def _quiet_until(self, wake: Wake) -> int | None:
+        """Return until when a stimulus must leave its people in peace, None if it need not.
+
+        What is urgent passes, what people and other agents say, and what a person caused.
+        """
+        hours = self._gate.budgets.quiet_hours(wake.agent_id)
+        now, zone = self._tx.now, self._gate.budgets.days.zone
+        if hours is None or not hours.cover(now, zone):
+            return None
+        is_heard = wake.priority is Priority.NOW or wake.kind.rule.passes_quiet_hours
+        if is_heard or self.is_for_people(wake):
+            return None
+        return hours.end_after(now, zone)
 
     def _is_loop(self, wake: Wake) -> bool:
         """Tell whether a chain of causes has cost too much; the first time, tell others."""

@@ -137,6 +137,7 @@ class AgentBuilder:
                 proactive=given.proactive,
                 heartbeat=given.heartbeat,
                 budget=given.budget,
+                quiet_hours=given.quiet_hours,
                 routes=given.routes,
             )
         except InvalidInput as error:

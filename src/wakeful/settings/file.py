@@ -18,6 +18,7 @@ from wakeful.vocabulary.agent import Limits, ThinkingLevel
 from wakeful.vocabulary.budget import BudgetRules
 from wakeful.vocabulary.compacting import CompactionRules
 from wakeful.vocabulary.heartbeat import HeartbeatRules
+from wakeful.vocabulary.hours import DailyHours
 from wakeful.vocabulary.proactive import ProactiveRules
 from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides
 from wakeful.vocabulary.record import Record
@@ -56,6 +57,7 @@ class AgentSettings(Record):
     proactive: ProactiveRules = ProactiveRules()
     heartbeat: HeartbeatRules = HeartbeatRules()
     budget: BudgetRules = BudgetRules()
+    quiet_hours: DailyHours | None = None
     routes: tuple[Route, ...] = ()
 
 

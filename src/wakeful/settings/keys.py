@@ -124,6 +124,10 @@ _AGENT = {
     **{f"proactive.{name}": key for name, key in _PROACTIVE.items()},
     **{f"heartbeat.{name}": key for name, key in _HEARTBEAT.items()},
     **{f"budget.{name}": key for name, key in _BUDGET.items()},
+    "quiet_hours": _key(
+        "The hours in which only people and what is urgent wake it; default: none."
+    ),
+    **{f"quiet_hours.{name}": key for name, key in _HOURS.items()},
 }
 
 KEYS: dict[str, Key] = {

@@ -16,13 +16,14 @@ from wakeful.prompts.files import PromptFiles
 from wakeful.prompts.system import system_prompt
 from wakeful.tools.tool import Tool
 from wakeful.tools.toolbox import Toolbox
-from wakeful.vocabulary import compacting, queueing
+from wakeful.vocabulary import compacting, hours, queueing
 from wakeful.vocabulary.agent import AgentConfig, Limits, ThinkingLevel, parse_thinking
 from wakeful.vocabulary.budget import BudgetRules
 from wakeful.vocabulary.budget import checked as checked_budget
 from wakeful.vocabulary.compacting import CompactionRules
 from wakeful.vocabulary.heartbeat import HeartbeatRules
 from wakeful.vocabulary.heartbeat import checked as checked_heartbeat
+from wakeful.vocabulary.hours import DailyHours
 from wakeful.vocabulary.proactive import ProactiveRules
 from wakeful.vocabulary.proactive import checked as checked_proactive
 from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides
@@ -61,6 +62,7 @@ class Agent:
         proactive: ProactiveRules = DEFAULT_PROACTIVE,
         heartbeat: HeartbeatRules = DEFAULT_HEARTBEAT,
         budget: BudgetRules = DEFAULT_BUDGET,
+        quiet_hours: DailyHours | None = None,
         routes: Sequence[Route] = (),
     ) -> None:
         self.id = checked_agent_id(id, "id")
@@ -80,6 +82,7 @@ class Agent:
             proactive=checked_proactive(proactive),
             heartbeat=checked_heartbeat(heartbeat, self.id),
             budget=checked_budget(budget),
+            quiet_hours=None if quiet_hours is None else hours.checked(quiet_hours, "quiet_hours"),
             routes=tuple(routes),
             thinking=None if thinking is None else parse_thinking(thinking),
         )

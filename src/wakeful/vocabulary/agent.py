@@ -7,6 +7,7 @@ from wakeful.vocabulary.budget import BudgetRules
 from wakeful.vocabulary.compacting import CompactionRules
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.heartbeat import HeartbeatRules
+from wakeful.vocabulary.hours import DailyHours
 from wakeful.vocabulary.proactive import ProactiveRules
 from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides
 from wakeful.vocabulary.record import Record
@@ -55,6 +56,7 @@ class AgentConfig(Record):
     compaction: CompactionRules = CompactionRules()
     proactive: ProactiveRules = ProactiveRules()
     budget: BudgetRules = BudgetRules()
+    quiet_hours: DailyHours | None = None  # only people, and what is urgent, wake it then
     cache_edges_ms: tuple[int, int] = CACHE_EDGES_MS  # of its model: no pause ends between them
     heartbeat: HeartbeatRules = HeartbeatRules()
 

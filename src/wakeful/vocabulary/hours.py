@@ -1,9 +1,10 @@
 """Hours of the day: from one time on the clocks of a zone to another."""
 
 import re
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, time, timedelta, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from wakeful.vocabulary import wall
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.record import Record
 
@@ -31,6 +32,13 @@ class DailyHours(Record):
         if start == end % _DAY_MINUTES:
             return True
         return start <= at < end if start < end else at >= start or at < end
+
+    def end_after(self, now: int, user_zone: tzinfo | None) -> int:
+        """Return when these hours end next, by the clocks of their zone."""
+        own, at = zone(self.timezone, user_zone), timedelta(minutes=minutes(self.end))
+        today = datetime.combine(wall.local(now, own).date(), time())
+        ends = (wall.moment(today + timedelta(days=days) + at, own) for days in (-1, 0, 1, 2))
+        return next(end for end in ends if end > now)
 
 
 def minutes(text: str) -> int:

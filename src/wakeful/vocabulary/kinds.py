@@ -172,6 +172,7 @@ class KindRule(Record):
     supersedes: bool = True  # mode `interrupt` ends what runs; no agent ends a person's turn
     is_of_its_own: bool = False  # an agent woke itself: it may do so only so often in a day
     acknowledges: bool = False  # its answer may be that nothing is wrong, which nobody must hear
+    passes_quiet_hours: bool = False  # people, or an agent that waits for an answer
     is_remembered: bool = True  # a long conversation is worth memories before it is compacted
 
     @property
@@ -195,6 +196,7 @@ RULES: dict[Kind, KindRule] = {
         is_capped=True,
         asleep=Asleep.WAKES,
         answer=Answer.ROUTE,
+        passes_quiet_hours=True,
     ),
     Kind.HUB: KindRule(
         joins=Joins.BY_MODE,
@@ -213,8 +215,9 @@ RULES: dict[Kind, KindRule] = {
         is_guarded=True,
         asleep=Asleep.WAKES,
         answer=Answer.TASK,
+        passes_quiet_hours=True,
     ),
-    Kind.A2A_REPLY: KindRule(joins=Joins.BY_MODE, asleep=Asleep.WAKES),
+    Kind.A2A_REPLY: KindRule(joins=Joins.BY_MODE, asleep=Asleep.WAKES, passes_quiet_hours=True),
     Kind.INBOX: KindRule(
         preempts=True,
         is_guarded=True,
@@ -225,7 +228,7 @@ RULES: dict[Kind, KindRule] = {
     Kind.WEBHOOK: KindRule(
         preempts=True, is_guarded=True, held=Held.WITHOUT_A_HOME, asleep=Asleep.WAKES
     ),
-    Kind.APPROVAL: KindRule(asleep=Asleep.WAKES, is_inner=True),
+    Kind.APPROVAL: KindRule(asleep=Asleep.WAKES, is_inner=True, passes_quiet_hours=True),
     Kind.SUBAGENT_TASK: KindRule(
         answer=Answer.REQUESTER, limit=Limit.RUN, is_inner=True, makes="subagent"
     ),

@@ -89,7 +89,7 @@ def test_every_key_arrives_where_it_belongs():
             ":3: agents.main.modle: unknown key; did you mean 'model'? valid: model, "
             "fallback_models, thinking, instructions, instructions_file, workspace, "
             "shared_files, tools, mcp, queue, limits, compaction, proactive, heartbeat, budget, "
-            "routes",
+            "quiet_hours, routes",
         ),
         (
             "hooks: {}",
