@@ -73,7 +73,7 @@ def summary_not_counted() -> None:
 
 
 def chain_budget_ignored() -> None:
-    patch("wakeful.gate.gate:Look._is_loop", _never)
+    patch("wakeful.gate.gate:WakeLook._is_loop", _never)
 
 
 def own_work_counts_as_human() -> None:

@@ -25,7 +25,6 @@ NOT_BUILT = {
     "A2A": {"T21"},
     "hub": {"T25", "T26"},
     "subagents": {"T20", "F25", "I18"},
-    "wake": {"I19"},
     "console": {"T27", "F47"},
     "owners in the checker": {"I21"},
     "many nodes": {"T28", *(f"F{number}" for number in range(35, 47))},

@@ -24,6 +24,7 @@ KINDS = (
         "timer",
         "sleep",
         "heartbeat",
+        "budget",
         "notice",
         "storm",
         "loop",

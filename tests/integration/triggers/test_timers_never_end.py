@@ -73,8 +73,8 @@ class Life:
     async def rest(self) -> None:
         """Wait until nothing is due: there is no event for that."""
         async with asyncio.timeout(patience(20)):
-            while await self._has_something_due():  # noqa: ASYNC110 (see above)
-                await asyncio.sleep(0.002)
+            while await self._has_something_due():
+                pass  # each look waits for the store
 
     async def check(self, act: str) -> None:
         rows = await self.runtime.store.read("SELECT kind, id, due_at FROM timers")
