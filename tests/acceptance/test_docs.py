@@ -14,7 +14,7 @@ import typer
 
 from tests.acceptance.newcomer import Newcomer, is_shown, lines_of
 from tests.patience import patience
-from wakeful.cli.app import tree
+from wakeful.cli.app import tree, with_dashed_words
 from wakeful.settings.load import load
 from wakeful.settings.purpose import SettingsPurpose
 
@@ -103,7 +103,8 @@ def test_every_command_that_a_page_names_is_one_that_there_is():
     """With its options, also in the middle of a sentence."""
     known = typer.main.get_command(tree())
     for line in {inline or typed for inline, typed in INLINE} - {"VERB …"}:
-        words = shlex.split(line, comments=True)
+        words = with_dashed_words(shlex.split(line, comments=True))
+        words = words[: words.index("--")] if "--" in words else words
         command: Any = known
         while words and words[0] in getattr(command, "commands", {}):
             command = command.commands[words.pop(0)]

@@ -46,7 +46,8 @@ def test_a_kill_in_an_import_leaves_nothing_or_all(tmp_path: Path, point: str, i
     del home.environ["WAKEFUL_FAIL"]
 
     with home.up() as server, asked(home, server.told["url"]) as client:
-        seen = [item["key"] for item in client.get("/api/sessions").json()["items"]]
+        keys = [item["key"] for item in client.get("/api/sessions").json()["items"]]
+        seen = [key for key in keys if key != "agent:main:activity"]
         again = put(client)
         taken = client.get("/api/sessions/old/export")
 

@@ -7,6 +7,7 @@ import pytest
 from tests.acceptance.scenes import assert_kept
 from tests.proofs.client import OUT, Client, gather
 from tests.proofs.process import Place, running
+from tests.proofs.rig import HEARTBEAT
 from tests.proofs.trial import come_to_rest, judged
 from wakeful.testing.checker.history import Database, read_sqlite
 from wakeful.turns.turns import TurnState
@@ -16,6 +17,7 @@ HOUR_MS = 3_600_000
 YEAR_MS = 365 * 24 * HOUR_MS
 SOON_MS = 1_000
 LANE = "agent:main:a"
+STILL = {HEARTBEAT: "0"}  # nobody wakes by itself
 
 
 def stored(place: Place) -> Database:
@@ -28,7 +30,7 @@ async def test_a_jump_ahead_fires_what_it_passes_once_and_ends_no_turn(
 ) -> None:
     """F15: late, once, and with its lateness."""
     client = Client(place)
-    async with running(place) as rig:
+    async with running(place, env=STILL) as rig:
         await client.say(rig, "a", "look.gate=g,transient+act", route=OUT)
         await client.say(rig, "a", "put", mode="queue", route=OUT)
         await client.set_timer(rig, "b", HOUR_MS)
@@ -55,7 +57,7 @@ async def test_a_jump_ahead_fires_what_it_passes_once_and_ends_no_turn(
 async def test_a_jump_back_holds_up_no_turn_and_fires_nothing_early(place: Place) -> None:
     """F15: neither early nor twice."""
     client = Client(place)
-    async with running(place) as rig:
+    async with running(place, env=STILL) as rig:
         await client.say(rig, "a", "look.gate=g,transient+act", route=OUT)
         await client.say(rig, "a", "put", mode="queue", route=OUT)
         await client.say(rig, "d", route={"door": "chatty", "address": "somebody"})
@@ -81,7 +83,7 @@ async def test_a_jump_back_holds_up_no_turn_and_fires_nothing_early(place: Place
 async def test_a_clock_moved_back_while_nobody_ran_holds_up_nothing(place: Place) -> None:
     client = Client(place)
     place.move_clock(HOUR_MS)
-    async with running(place, options=("--drain-s", "0")) as rig:
+    async with running(place, env=STILL, options=("--drain-s", "0")) as rig:
         await client.say(rig, "b", route=OUT)
         await rig.ask("seen", kind="delivery.acknowledged", count=1)
         await client.say(rig, "a", "look.gate=g,act", route=OUT)
@@ -100,7 +102,7 @@ async def test_a_clock_moved_back_while_nobody_ran_holds_up_nothing(place: Place
 async def test_after_a_suspend_each_timer_fires_once_and_a_noisy_one_is_held(place: Place) -> None:
     """F16: what was due meanwhile comes by policy, not as a burst."""
     client = Client(place)
-    async with running(place, options=("--watchdog-s", "1")) as rig:
+    async with running(place, env=STILL, options=("--watchdog-s", "1")) as rig:
         for hour in range(1, 8):
             await client.say(rig, f"quiet{hour}")
             await client.set_timer(rig, f"quiet{hour}", hour * HOUR_MS)

@@ -44,6 +44,7 @@ from wakeful.vocabulary.compacting import CompactionRules
 from wakeful.vocabulary.entry import AssistantBody
 from wakeful.vocabulary.errors import InvalidInput, Transient
 from wakeful.vocabulary.event import Event
+from wakeful.vocabulary.heartbeat import HeartbeatRules
 from wakeful.vocabulary.proactive import ProactiveRules
 from wakeful.vocabulary.queueing import Drop, Mode, QueueOverrides
 from wakeful.vocabulary.stimulus import Draft
@@ -52,6 +53,7 @@ MUTANT = "WAKEFUL_MUTANT"
 BUDGET = "RIG_BUDGET"  # a variable: what each agent may spend
 ENOUGH = '{"money_per_day": 1000, "turns_per_day": null, "money_per_chain": 100}'
 SOON_MS = 600_000  # what is due later than that is not waited for
+HEARTBEAT = "RIG_HEARTBEAT"  # a variable: how often the agents look after things
 TICKS = "RIG_TICKS"  # a variable: the agents wake by themselves once a minute
 TICKING = ProactiveRules(enabled=True, tick_interval_secs=60, jitter_pct=0, initial_greeting=False)
 AGENTS = ("main", "other")
@@ -261,6 +263,7 @@ async def serve(options: argparse.Namespace) -> None:
                 compaction=COMPACTING,
                 budget=budget,
                 proactive=TICKING if os.environ.get(TICKS) else ProactiveRules(),
+                heartbeat=HeartbeatRules(every=os.environ.get(HEARTBEAT, "30m")),
             )
             for agent in present
         ],

@@ -15,7 +15,8 @@ from wakeful.assembly.loops import LoopTasks
 from wakeful.assembly.plan import Plan
 from wakeful.operations.watchdog import Watchdog
 from wakeful.store.database import Store
-from wakeful.vocabulary.errors import StoreFailed
+from wakeful.vocabulary.errors import StoreFailed, StoreRefused, Transient
+from wakeful.vocabulary.retrying import retrying
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +36,10 @@ class Running:
         self._watch = watch
         self._swapping = asyncio.Lock()  # guards plan and servers: one change after the other
 
-    def start(self) -> None:
+    def start(self, *, is_reconciled: bool) -> None:
+        if not is_reconciled:
+            again = retrying(self.plan.clock, "reconcile", self.built.reconcile)
+            self._tasks.start("reconcile", again)
         for name, service in self.built.loops.items():
             self._tasks.start(name, service.run())
         for name, server in self._chosen.servers.items():
@@ -117,11 +121,21 @@ async def start(plan: Plan, stack: AsyncExitStack) -> Running:
     stack.callback(watch.stop)
     watch.follow(plan.settings.watchdog_s)
     built = await assemble(plan, chosen, stack)
-    await built.reconcile()
+    is_reconciled = await _is_reconciled(built)
     group = await stack.enter_async_context(asyncio.TaskGroup())
     running = Running(plan, chosen, built, LoopTasks(group), watch)
-    running.start()
+    running.start(is_reconciled=is_reconciled)
     return running
+
+
+async def _is_reconciled(built: Assembled) -> bool:
+    """Set what should be due; a full or read-only store keeps nobody from starting."""
+    try:
+        await built.reconcile()
+    except (Transient, StoreRefused):
+        log.warning("what wakes by itself is set later", exc_info=True)
+        return False
+    return True
 
 
 async def _watch_store(store: Store) -> None:

@@ -68,4 +68,4 @@ class Remote:
 
 def _connected(name: str, chosen: Chosen | None, stated: ModelSettings) -> "LibraryConnection":
     library: Any = import_module("wakeful.models.library")
-    return library.Connection(name, chosen, stated)
+    return library.LibraryConnection(name, chosen, stated)

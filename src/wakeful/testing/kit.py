@@ -12,6 +12,7 @@ from wakeful.tools.tool import Tool
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.clock import Clock, ManualClock, SystemClock, time_limit
 from wakeful.vocabulary.event import Event
+from wakeful.vocabulary.heartbeat import HeartbeatRules
 from wakeful.vocabulary.stimulus import OPERATOR, Draft, Trust
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
 ]
 
 PATIENCE_S = 10.0
+NO_HEARTBEAT = HeartbeatRules(every=0)  # a clock that is moved by hours wakes nobody else
 
 
 def in_memory(
@@ -38,9 +40,8 @@ def in_memory(
 ) -> Runtime:
     """Return a runtime on a database in memory with one agent, `main`, and a scripted model."""
     answering = model if isinstance(model, Model) else Scripted(model)
-    return Runtime(
-        agents=[Agent(model=answering, tools=tools)], settings=settings, clock=clock, doors=doors
-    )
+    agent = Agent(model=answering, tools=tools, heartbeat=NO_HEARTBEAT)
+    return Runtime(agents=[agent], settings=settings, clock=clock, doors=doors)
 
 
 def operator_draft(session_key: str, text: str = "", **fields: Any) -> Draft:

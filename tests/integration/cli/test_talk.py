@@ -98,7 +98,7 @@ def test_a_command_that_is_sent_is_answered_and_not_waited_for(awake: Home):
     shown = awake.ok("sessions", "show", "told")
 
     assert said == "Nothing was running.\n"
-    assert "\ncommand 20" in shown
+    assert "\nnote (command) 20" in shown
 
 
 def test_a_program_that_talks_is_shown_no_prompt(awake: Home):

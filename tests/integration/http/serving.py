@@ -21,6 +21,7 @@ from wakeful.models.model import Model, Request
 from wakeful.models.scripted import Line, Pause, Scripted
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import Settings
+from wakeful.testing.kit import NO_HEARTBEAT
 from wakeful.tools.tool import Tool
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.clock import Clock
@@ -78,7 +79,7 @@ async def house(
     voice = model if isinstance(model, Model) else Scripted(model)
     door = door or HttpDoor(options or HttpOptions(port=0))
     runtime = Runtime(
-        agents=[Agent(model=voice, tools=tools, mcp=mcp)],
+        agents=[Agent(model=voice, tools=tools, mcp=mcp, heartbeat=NO_HEARTBEAT)],
         settings=settings or Settings(drain_s=1),
         clock=clock,
         http=door,

@@ -257,7 +257,8 @@ def alike(provider: str, found: Any) -> Any:
         content, stop_reason, usage, *who = cast("tuple[Any, ...]", found)
         # A gateway's price is its own affair, and some prices depend on the hour.
         is_unsure = provider in ("litellm", "deepseek")
-        told = structs.replace(usage, cost=0.0 if is_unsure else round(usage.cost, 9))
+        cost = usage.cost and round(usage.cost, 9)
+        told = structs.replace(usage, cost=0.0 if is_unsure else cost)
         if provider == "cerebras":  # whose count of what came from a cache it leaves out
             told = structs.replace(told, cache_read=0)
         if provider == "openrouter":  # whose thoughts each keeps in its own way
