@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Sequence
-from importlib import metadata
 from typing import Any
 
 import msgspec
 from starlette.responses import Response
 
+from wakeful import __version__
 from wakeful.doors.http.endpoint import (
     ANYBODY,
     FORM,
@@ -73,7 +73,7 @@ def describe(table: Sequence[Row]) -> dict[str, Any]:
     bearer = {"type": "http", "scheme": "bearer"}
     return {
         "openapi": VERSION,
-        "info": {"title": "wakeful", "version": metadata.version("wakeful")},
+        "info": {"title": "wakeful", "version": __version__},
         "paths": paths,
         "components": {"schemas": components, "securitySchemes": {"token": bearer}},
     }
