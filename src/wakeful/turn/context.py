@@ -128,7 +128,7 @@ def build(branch: str, entries: Sequence[Entry], open_turn_id: str | None = None
     context.is_stale = False
     if entries:
         context.depth, context.hash = entries[-1].depth, entries[-1].hash
-    context.messages = mended(context.messages, is_open=_ends_in_turn(entries, open_turn_id))
+    context.messages = mended(context.messages, is_open=_may_wait(entries, open_turn_id))
     return context
 
 
@@ -183,13 +183,23 @@ def last_compaction(entries: Sequence[Entry]) -> tuple[Entry, CompactionBody] | 
     return None
 
 
-def _ends_in_turn(entries: Sequence[Entry], turn_id: str | None) -> bool:
+def _may_wait(entries: Sequence[Entry], turn_id: str | None) -> bool:
+    """Tell whether the last reply on a path is the open turn's, and nobody spoke since."""
     if turn_id is None:
         return False
     # Others may have noted something meanwhile that no model reads.
-    spoken = (entry for entry in reversed(entries) if entry.kind in SPOKEN)
-    last = next(spoken, None)
-    return last is not None and last.turn_id == turn_id
+    for entry in reversed(entries):
+        if entry.kind not in SPOKEN:
+            continue
+        if entry.turn_id != turn_id:
+            return False  # the calls before it are an earlier turn's, which runs no more of them
+        if _is_reply(entry.content()):
+            return True
+    return False
+
+
+def _is_reply(body: Body) -> bool:
+    return isinstance(body, AssistantBody) and body.message.stop_reason not in _FAILED
 
 
 def message_of(entry: Entry, body: Body) -> Message | None:

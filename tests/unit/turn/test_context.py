@@ -208,3 +208,38 @@ def test_the_open_turns_last_calls_may_still_wait():
 
     assert mended(messages, is_open=True) == messages
     assert len(mended(messages)) == 4
+
+
+@pytest.mark.parametrize("reason", [None, "aborted"])
+def test_calls_of_an_earlier_turn_never_wait_for_the_open_one(reason: StopReason | None):
+    """Whoever resumes a turn sees what whoever began it saw: each call before it has a result."""
+    entries = [
+        entry(0, UserBody(text="go"), turn_id="1"),
+        entry(1, said("", "call"), turn_id="1"),
+        entry(2, UserBody(text="and now"), turn_id="2"),
+    ]
+    if reason is not None:
+        broken = AssistantBody(message=AssistantMessage(content=(), stop_reason=reason))
+        entries.append(entry(3, broken, turn_id="2"))
+
+    assert build("tr", entries, "2").messages == build("tr", entries).messages
+    assert [type(message) for message in build("tr", entries, "2").messages] == [
+        UserMessage,
+        AssistantMessage,
+        ToolMessage,
+        UserMessage,
+    ]
+
+
+def test_calls_of_the_open_turn_wait_while_somebody_joins_it():
+    entries = [
+        entry(0, UserBody(text="go"), turn_id="1"),
+        entry(1, said("", "call"), turn_id="1"),
+        entry(2, UserBody(text="and quickly"), turn_id="1"),
+    ]
+
+    assert [type(message) for message in build("tr", entries, "1").messages] == [
+        UserMessage,
+        AssistantMessage,
+        UserMessage,
+    ]
