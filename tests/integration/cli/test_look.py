@@ -38,6 +38,17 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> tuple[Home, list[object]]:
     return home, while_up
 
 
+def without_budget(found: object) -> object:
+    """Return what was said without the day's budget, which only a server counts."""
+    match found:
+        case {"items": list(items)}:
+            return {**found, "items": [without_budget(one) for one in items]}
+        case {"budget": _}:
+            return {**found, "budget": None}
+        case _:
+            return found
+
+
 @pytest.mark.parametrize("number", range(len(LOOKING)), ids=map(" ".join, LOOKING))
 def test_a_verb_that_looks_says_the_same_without_a_server(
     seen: tuple[Home, list[object]], number: int
@@ -47,7 +58,7 @@ def test_a_verb_that_looks_says_the_same_without_a_server(
 
     found = home.json(*LOOKING[number])
 
-    assert found == while_up[number]
+    assert without_budget(found) == without_budget(while_up[number])
     assert snapshot(home.folder) == before
 
 
