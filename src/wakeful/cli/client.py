@@ -135,7 +135,7 @@ class ServerClient:
             assert connection.sock is not None
             connection.sock.settimeout(silence_s)
             target = urlsplit(self.url).path + path + (f"?{urlencode(given)}" if given else "")
-            with self._translated():
+            with self._translated(method):
                 # Who refuses a body before its end is still heard.
                 with suppress(BrokenPipeError, ConnectionResetError):
                     connection.request(method, target, body, headers, encode_chunked=not is_json)
@@ -145,12 +145,18 @@ class ServerClient:
             connection.close()
 
     @contextmanager
-    def _translated(self) -> Generator[None, None, None]:
+    def _translated(self, asked: str = "") -> Generator[None, None, None]:
+        """Tell what went wrong; a change that was asked for may have been made all the same."""
         try:
             yield
         except TimeoutError as error:
             raise Unreachable(f"{self.url} does not answer in time; is it overloaded?") from error
         except (OSError, http.client.HTTPException) as error:
+            if asked not in ("", "GET"):
+                raise Unreachable(
+                    f"{self.url} went away before it answered; what was asked may be on disk: "
+                    "look there before you ask again"
+                ) from error
             raise Unreachable(
                 f"no server answers at {self.url}; start one with `wakeful up`"
             ) from error

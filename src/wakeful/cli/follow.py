@@ -84,8 +84,10 @@ class SessionLink:
             async with self._http(ANSWER_S) as http:
                 answer = await http.request(method, path, json=body)
                 return answered(answer.status_code, answer.content, str(answer.url))
-        except httpx2.TransportError as error:
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             raise Unreachable("no server answers; it was not sent") from error
+        except httpx2.TransportError as error:
+            raise Unreachable("the server went away; it may have arrived") from error
 
     def _http(self, timeout_s: float) -> httpx2.AsyncClient:
         url = self._context.url

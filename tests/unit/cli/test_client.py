@@ -1,6 +1,7 @@
 """What a server answers becomes data, or a sentence with an exit code."""
 
 import socket
+import threading
 
 import pytest
 
@@ -57,6 +58,21 @@ def test_a_server_that_is_not_there_is_told():
         with pytest.raises(Unreachable, match="start one with `wakeful up`"):
             client.get("/api/agents")
         assert not client.is_ready()
+
+
+def test_a_server_that_dies_before_it_answers_may_have_done_what_was_asked():
+    def die(listening: socket.socket) -> None:
+        connection, _ = listening.accept()
+        with connection:
+            connection.recv(65536)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        client = ServerClient(f"http://127.0.0.1:{listening.getsockname()[1]}", "token")
+        dying = threading.Thread(target=die, args=(listening,))
+        dying.start()
+        with pytest.raises(Unreachable, match="may be on disk"):
+            client.post("/api/sessions/main/messages", {"text": "hello"})
+        dying.join()
 
 
 @pytest.mark.parametrize(
