@@ -332,7 +332,7 @@ async def test_deleting_a_session_leaves_the_timers_of_its_agent_and_of_jobs(
         await runtime.delete("main")
         left = await runtime.store.read("SELECT id FROM timers ORDER BY id")
 
-    assert [row[0] for row in left] == ["heartbeat", "heartbeat main", "isolated job"]
+    assert [row[0] for row in left] == ["heartbeat", "isolated job"]
 
 
 async def test_a_timer_of_an_absent_agent_is_kept_until_it_is_back(lasting: SettingsFor):

@@ -25,6 +25,7 @@ from wakeful.testing.kit import NO_HEARTBEAT
 from wakeful.tools.tool import Tool
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.clock import Clock
+from wakeful.vocabulary.heartbeat import HeartbeatRules
 from wakeful.vocabulary.stimulus import Trust
 
 PATIENCE_S = patience(10)
@@ -74,12 +75,13 @@ async def house(
     clock: Clock | None = None,
     options: HttpOptions | None = None,
     door: HttpDoor | None = None,
+    heartbeat: HeartbeatRules = NO_HEARTBEAT,
 ) -> AsyncGenerator[House, None]:
     """Run a server on a free port; answers are `well` unless a script is given."""
     voice = model if isinstance(model, Model) else Scripted(model)
     door = door or HttpDoor(options or HttpOptions(port=0))
     runtime = Runtime(
-        agents=[Agent(model=voice, tools=tools, mcp=mcp, heartbeat=NO_HEARTBEAT)],
+        agents=[Agent(model=voice, tools=tools, mcp=mcp, heartbeat=heartbeat)],
         settings=settings or Settings(drain_s=1),
         clock=clock,
         http=door,

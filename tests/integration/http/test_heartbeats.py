@@ -4,13 +4,17 @@ from tests.integration.http.serving import house
 from tests.integration.http.test_commands import said
 from wakeful.models.scripted import Scripted
 from wakeful.testing.kit import ManualClock, wait_for
+from wakeful.vocabulary.heartbeat import HeartbeatRules
 
 AT = "/api/agents/main/heartbeat"
 
 
 async def test_the_operator_turns_it_off_and_on_and_asks_for_one():
     clock, model = ManualClock(), Scripted(["HEARTBEAT_OK"])
-    async with house(model, clock=clock) as home, home.client(home.operator) as client:
+    async with (
+        house(model, clock=clock, heartbeat=HeartbeatRules()) as home,
+        home.client(home.operator) as client,
+    ):
         fresh = (await client.get("/api/agents/main")).json()
         off = await client.post(AT, json={"action": "off"})
         refused = await client.post(AT, json={"action": "now"})
@@ -35,7 +39,7 @@ async def test_the_operator_turns_it_off_and_on_and_asks_for_one():
 
 
 async def test_only_the_operator_may_and_a_bad_word_is_named():
-    async with house() as home, home.client(home.operator) as client:
+    async with house(heartbeat=HeartbeatRules()) as home, home.client(home.operator) as client:
         bad = await client.post(AT, json={"action": "soon"})
         nobody = await client.post("/api/agents/nobody/heartbeat", json={"action": "on"})
         async with home.client(await home.token("read", name="reader")) as reader:
@@ -48,7 +52,10 @@ async def test_only_the_operator_may_and_a_bad_word_is_named():
 
 async def test_a_heartbeat_by_command():
     clock, model = ManualClock(), Scripted(["HEARTBEAT_OK"])
-    async with house(model, clock=clock) as home, home.client(home.operator) as client:
+    async with (
+        house(model, clock=clock, heartbeat=HeartbeatRules()) as home,
+        home.client(home.operator) as client,
+    ):
         clock.advance(600)
         shown = await said(client, "/heartbeat")
         off = await said(client, "/heartbeat off")
