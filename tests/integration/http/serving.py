@@ -66,7 +66,7 @@ def door_with(*rows: Row, error_forms: Mapping[str, ErrorForm] | None = None) ->
 
 
 @asynccontextmanager
-async def house(
+async def house(  # noqa: PLR0913 (what a server may be given, all but the model with a default)
     model: Model | Sequence[Line | Pause] | Callable[[Request], Line] = lambda _: "well",
     *,
     tools: Sequence[Tool] = (),

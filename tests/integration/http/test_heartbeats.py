@@ -1,5 +1,7 @@
 """Heartbeats by the operator's word: over HTTP, by command, seen by whoever looks."""
 
+from functools import partial
+
 from tests.integration.http.serving import house
 from tests.integration.http.test_commands import said
 from wakeful.models.scripted import Scripted
@@ -8,11 +10,13 @@ from wakeful.vocabulary.heartbeat import HeartbeatRules
 
 AT = "/api/agents/main/heartbeat"
 
+beating = partial(house, heartbeat=HeartbeatRules())
+
 
 async def test_the_operator_turns_it_off_and_on_and_asks_for_one():
     clock, model = ManualClock(), Scripted(["HEARTBEAT_OK"])
     async with (
-        house(model, clock=clock, heartbeat=HeartbeatRules()) as home,
+        beating(model, clock=clock) as home,
         home.client(home.operator) as client,
     ):
         fresh = (await client.get("/api/agents/main")).json()
@@ -39,7 +43,7 @@ async def test_the_operator_turns_it_off_and_on_and_asks_for_one():
 
 
 async def test_only_the_operator_may_and_a_bad_word_is_named():
-    async with house(heartbeat=HeartbeatRules()) as home, home.client(home.operator) as client:
+    async with beating() as home, home.client(home.operator) as client:
         bad = await client.post(AT, json={"action": "soon"})
         nobody = await client.post("/api/agents/nobody/heartbeat", json={"action": "on"})
         async with home.client(await home.token("read", name="reader")) as reader:
@@ -53,7 +57,7 @@ async def test_only_the_operator_may_and_a_bad_word_is_named():
 async def test_a_heartbeat_by_command():
     clock, model = ManualClock(), Scripted(["HEARTBEAT_OK"])
     async with (
-        house(model, clock=clock, heartbeat=HeartbeatRules()) as home,
+        beating(model, clock=clock) as home,
         home.client(home.operator) as client,
     ):
         clock.advance(600)
