@@ -51,8 +51,7 @@ def imported(tree: ast.Module) -> Iterator[str]:
             case ast.Import(names=names):
                 yield from (alias.name for alias in names)
             case ast.ImportFrom(module="wakeful", names=names):
-                rooms = (alias.name for alias in names if alias.name != "__version__")
-                yield from (f"wakeful.{name}" for name in rooms)
+                yield from (f"wakeful.{alias.name}" for alias in names)
             case ast.ImportFrom(module=str(module)):
                 yield module
             case _:

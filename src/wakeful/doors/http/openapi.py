@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Sequence
+from importlib import metadata
 from typing import Any
 
 import msgspec
 from starlette.responses import Response
 
-from wakeful import __version__
 from wakeful.doors.http.endpoint import (
     ANYBODY,
     FORM,
@@ -20,6 +20,8 @@ from wakeful.doors.http.endpoint import (
 )
 from wakeful.doors.http.problems import MEDIA_TYPE as PROBLEM
 from wakeful.doors.http.problems import ProblemDocument
+
+OUR_VERSION = metadata.version("wakeful")  # looked up once: it is searched for on the whole path
 
 VERSION = "3.1.0"
 
@@ -73,7 +75,7 @@ def describe(table: Sequence[Row]) -> dict[str, Any]:
     bearer = {"type": "http", "scheme": "bearer"}
     return {
         "openapi": VERSION,
-        "info": {"title": "wakeful", "version": __version__},
+        "info": {"title": "wakeful", "version": OUR_VERSION},
         "paths": paths,
         "components": {"schemas": components, "securitySchemes": {"token": bearer}},
     }
