@@ -72,12 +72,6 @@ class Credentials:
         is_taken = await self._store.transact(lambda tx: tokens.exchange(tx, code, cookie))
         return cookie if is_taken else None
 
-    async def note(self, *, who: str, action: str, target: str) -> None:
-        """Write an act into the audit; it is on disk when this returns."""
-        await self._store.transact(
-            lambda tx: audit.note(tx, self._ids, who=who, action=action, target=target)
-        )
-
     async def operator(self, home: Path, chosen: str | None = None) -> Made:
         """Return the operator's token, made on the first start and kept in a private file.
 

@@ -159,7 +159,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         compactions=Compactions(store, bus, ids, intake),
         sleep_acts=SleepActs(store, ids, sleeping, blocks),
         heartbeats=HeartbeatActs(store, agents, beating, file),
-        budget_acts=BudgetActs(store, bus, clock, agents, gate.budgets),
+        budget_acts=BudgetActs(store, bus, ids, clock, agents, gate.budgets),
         deletion=Deletion(
             store,
             bus,

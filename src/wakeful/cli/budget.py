@@ -40,7 +40,8 @@ def increase(
         body["until"] = until
     raised = context.needed_server().post("/api/budgets/raise", body)
     left = "any amount" if raised["money"]["cap"] is None else money(raised["money"]["cap"])
-    line = f"{safe(agent)} may spend {left} today; {raised['released']} that waited go on"
+    waited = f"; {raised['released']} that waited go on" if raised["released"] else ""
+    line = f"{safe(agent)} may spend {left} today{waited}"
     context.out.data(raised, [line])
 
 

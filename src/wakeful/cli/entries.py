@@ -22,7 +22,10 @@ def brief(value: Any) -> str:
     """Return a value of a document in few words."""
     if isinstance(value, dict):
         pairs = cast("dict[str, Any]", value).items()
-        return ", ".join(f"{name}={brief(one)}" for name, one in pairs)
+        return ", ".join(
+            f"{name}=({brief(one)})" if isinstance(one, dict) else f"{name}={brief(one)}"
+            for name, one in pairs
+        )
     if isinstance(value, list):
         return ", ".join(map(brief, cast("list[Any]", value)))
     return "–" if value is None else str(value)

@@ -8,24 +8,27 @@ from wakeful.cli.client import segment
 from wakeful.cli.context import CliContext
 from wakeful.cli.look import SessionName
 from wakeful.cli.output import safe
+from wakeful.cli.session_names import session_path
 from wakeful.vocabulary.spans import format_span, parse_span
 
 Span = Annotated[str, typer.Argument(help="For how long: 90s, 30m, 2h; a minute to a day.")]
-Reason = Annotated[str, typer.Argument(help="What it waits for; it reads this when it wakes.")]
+Reason = Annotated[
+    list[str] | None, typer.Argument(help="What it waits for; it reads this when it wakes.")
+]
 
 
-def sleep(context: CliContext, session: SessionName, span: Span, reason: Reason = "") -> None:
+def sleep(context: CliContext, session: SessionName, span: Span, reason: Reason = None) -> None:
     """Let a session rest until a time, or until somebody needs it."""
     seconds = max(1, parse_span(span, "span") // 1000)
-    body = {"seconds": seconds, "reason": reason}
-    entered = context.needed_server().post(f"/api/sessions/{segment(session)}/sleep", body)
-    rests = format_span(entered["final_ms"])
-    context.out.data(entered, [f"{safe(session)} sleeps for {rests}, until {entered['wake_at']}"])
+    body = {"seconds": seconds, "reason": " ".join(reason or ())}
+    entered = context.needed_server().post(f"{session_path(session)}/sleep", body)
+    rests, until = format_span(entered["final_ms"]), context.when(entered["wake_at"])
+    context.out.data(entered, [f"{safe(session)} sleeps for {rests}, until {until}"])
 
 
 def wake(context: CliContext, session: SessionName) -> None:
     """End a session's sleep."""
-    woken: dict[str, Any] = context.needed_server().post(f"/api/sessions/{segment(session)}/wake")
+    woken: dict[str, Any] = context.needed_server().post(f"{session_path(session)}/wake")
     if woken["woken"]:
         line = f"{safe(session)} was woken after {format_span(woken['slept_ms'])}"
     else:

@@ -2,7 +2,6 @@
 
 from functools import partial
 
-from wakeful.access import audit
 from wakeful.commands.command import Caller, Deed, Said, saying
 from wakeful.gate import budget_rows
 from wakeful.gate.budget_acts import BudgetStatus, Raise
@@ -26,7 +25,6 @@ async def budget(services: Services, caller: Caller, rest: str) -> Deed:
     who = caller.principal.name
 
     def act(tx: Tx) -> Said:
-        audit.note(tx, services.ids, who=who, action="budget-raise", target=agent_id)
         services.budget_acts.increase_in(tx, wish, who)
         return Said(text=f"Raised today's budget of {agent_id} by ${wish.money:.2f}.")
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from wakeful.access import audit
 from wakeful.bus.bus import Bus
 from wakeful.gate import budget_rows, parked
 from wakeful.gate.budget_rows import AGENT, BudgetRow
@@ -12,6 +13,7 @@ from wakeful.vocabulary.agent import Agents
 from wakeful.vocabulary.budget import BudgetRules
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import InvalidInput
+from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.record import Record
 
 MOST_MONEY = 1_000_000.0  # dollars of one raise
@@ -61,10 +63,11 @@ class BudgetActs:
     """Shows what is left, and raises it."""
 
     def __init__(
-        self, store: Store, bus: Bus, clock: Clock, agents: Agents, budgets: Budgets
+        self, store: Store, bus: Bus, ids: Ids, clock: Clock, agents: Agents, budgets: Budgets
     ) -> None:
         self._store = store
         self._bus = bus
+        self._ids = ids
         self._clock = clock
         self._agents = agents
         self._budgets = budgets
@@ -121,6 +124,7 @@ class BudgetActs:
 
     def increase_in(self, tx: Tx, wish: Raise, by: str) -> BudgetRow:
         """Raise as part of another change, which holds the budget; `release` must follow."""
+        audit.note(tx, self._ids, who=by, action="budget-raise", target=wish.agent_id)
         return self._budgets.raise_caps(
             tx,
             wish.agent_id,

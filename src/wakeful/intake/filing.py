@@ -1,5 +1,7 @@
 """What is filed for a stimulus: its row, and what its sender is told."""
 
+from collections.abc import Callable, Sequence
+
 from wakeful import attachments
 from wakeful.broker.lane_rows import Lane, Overflow
 from wakeful.broker.stimuli import NEVER
@@ -22,6 +24,9 @@ from wakeful.vocabulary.stimulus import (
 from wakeful.vocabulary.text import one_line
 
 LONGEST_OVERFLOW_LINE = 160  # characters kept of a message that the cap dropped
+
+# Files drafts as part of another change, which holds the locks of their lanes.
+File = Callable[[Tx, Sequence[Draft]], list[Receipt]]
 
 _STATES: dict[Action, State] = {
     Action.HOLD: State.HELD,

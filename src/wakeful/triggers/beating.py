@@ -14,6 +14,7 @@ from wakeful.broker import lane_rows, stimuli
 from wakeful.broker.settlement import Settled
 from wakeful.bus.bus import Bus
 from wakeful.gate import halts
+from wakeful.intake.filing import File
 from wakeful.prompts import heartbeat as prompts
 from wakeful.sleeps import sleeps
 from wakeful.store.database import Store, Tx
@@ -38,7 +39,6 @@ TIMER_KIND = "heartbeat"
 SOURCE = "interval"
 WINDOW_MS = 250  # how long one that is asked for waits for more who ask
 
-File = Callable[[Tx, Sequence[Draft]], list[Receipt]]
 Refuse = Callable[[Tx, Draft, str], Receipt]  # files something of which nothing comes, and why
 WorkspaceOf = Callable[[str], Path | None]
 _BEATS = frozenset(kind for kind, rule in RULES.items() if rule.acknowledges)

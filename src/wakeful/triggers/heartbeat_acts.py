@@ -1,12 +1,12 @@
 """Heartbeats by somebody's word: turned off and on, asked for, and told what happened."""
 
-from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
 from wakeful.broker import lane_rows
 from wakeful.gate import halts
+from wakeful.intake.filing import File
 from wakeful.prompts.heartbeat import system_line
 from wakeful.store.database import Lock, Store, Tx
 from wakeful.timers import timers
@@ -17,8 +17,6 @@ from wakeful.vocabulary.agent import Agents
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.stimulus import OPERATOR, Draft, Receipt, Trust
-
-File = Callable[[Tx, Sequence[Draft]], list[Receipt]]
 
 
 class HeartbeatActs:

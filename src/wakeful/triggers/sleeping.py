@@ -13,6 +13,7 @@ from wakeful.broker import stimuli
 from wakeful.broker.settlement import Settled
 from wakeful.bus.bus import Bus
 from wakeful.intake import waking
+from wakeful.intake.filing import File
 from wakeful.prompts.ticks import wake_block
 from wakeful.sleeps import sleeps
 from wakeful.sleeps.sleeps import Sleep, SleepPolicy, WokenBy
@@ -31,8 +32,6 @@ LOOK_AGAIN_MS = 300_000  # after a wake that may not be, and that nobody can say
 # What outsiders are told of a sleep that begins.
 _SHOWN = frozenset(Sleep.__struct_fields__) - {"trust", "cause_id", "wake_id", "woken_by"}
 _payloads = msgspec.json.Decoder(dict[str, str])
-
-File = Callable[[Tx, Sequence[Draft]], list[Receipt]]
 
 
 class Sleeping:
@@ -88,13 +87,13 @@ class Sleeping:
     def fire(self, tx: Tx, dues: Sequence[Due[None]]) -> None:
         """File the wakes whose time has come; a timer of another sleep than theirs does nothing."""
         asleep = sleeps.get_all(tx, [due.timer.target for due in dues])
-        waking = [
+        rested = [
             sleep
             for due in dues
             if (sleep := asleep.get(due.timer.target)) is not None
             and sleep.id == _payloads.decode(due.timer.payload)["sleep_id"]
         ]
-        self.wake(tx, waking, WokenBy.TIMER)
+        self.wake(tx, rested, WokenBy.TIMER)
 
     def wake(self, tx: Tx, asleep: Sequence[Sleep], by: WokenBy) -> list[Receipt]:
         """File the wakes that end sleeps.

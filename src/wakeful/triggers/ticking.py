@@ -5,11 +5,12 @@ becomes of the tick; the end of a turn and a sleep only move it. It ends where i
 fires, that nobody wants it any more.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
 from wakeful.broker import lane_rows, stimuli
+from wakeful.intake.filing import File
 from wakeful.prompts.ticks import wake_block
 from wakeful.sleeps.sleeps import Sleep
 from wakeful.store.database import Store, Tx
@@ -24,12 +25,10 @@ from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.proactive import ProactiveRules
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.stimulus import OPERATOR, Draft, Priority, Receipt, Trust
+from wakeful.vocabulary.stimulus import OPERATOR, Draft, Priority, Trust
 
 TIMER_KIND = "tick"
 SOURCE = "proactive"
-
-File = Callable[[Tx, Sequence[Draft]], list[Receipt]]
 
 
 class Since(Record):

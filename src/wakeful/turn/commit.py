@@ -1,6 +1,6 @@
 """One commit of a turn: the facts that it writes, and what the attempt learns of it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 from msgspec.structs import replace
 
@@ -11,6 +11,7 @@ from wakeful.bus.bus import Bus
 from wakeful.gate.budgets import BudgetRefusal, Payer, PricedQuestion
 from wakeful.gate.gate import WakeGate
 from wakeful.gate.money import broken_off, nano
+from wakeful.intake.filing import File
 from wakeful.models.tariffs import tariffs_of
 from wakeful.store.database import Tx
 from wakeful.transcript import entries, sessions
@@ -43,10 +44,8 @@ from wakeful.vocabulary.queueing import QueueSettings
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import (
     Attachment,
-    Draft,
     KeptAttachment,
     ReadyAttachment,
-    Receipt,
     Stimulus,
     Trust,
 )
@@ -54,7 +53,6 @@ from wakeful.vocabulary.text import clean
 from wakeful.vocabulary.tokens import CHARACTERS_PER_TOKEN, counted, tokens_of_attachments
 
 QueueSettingsOf = Callable[[Session, Stimulus], QueueSettings]
-File = Callable[[Tx, Sequence[Draft]], list[Receipt]]  # for lanes whose locks are held
 # What the settings say of a stimulus: the tools that its source is granted beyond those of its
 # trust, and the session that hears of the end of its turn.
 GrantsOf = Callable[[Stimulus], tuple[str, ...]]

@@ -243,15 +243,18 @@ def test_a_reader_that_leaves_early_is_no_error(awake: Home):
 def test_status_tells_who_sleeps_until_when_and_why(tmp_path: Path):
     home = Home(tmp_path / "home")
     with home.up() as server:
-        home.ok("send", "what time is it?", "--wait", "10")
-        home.ok("sleep", "main", "2h", "the build runs")
+        home.ok("send", "what time is it?", "--session", "My Plans", "--wait", "10")
+        slept = home.ok("sleep", "My Plans", "2h", "the", "build", "runs")
         shown = home.ok("status")
+        woken = home.ok("wake", "My Plans")
         off = home.ok("heartbeat", "off")
         none = home.json("agents", "show", "main")["heartbeat"]["next_due_at"]
         on = home.ok("heartbeat", "on")
         assert server.stop() == 0
 
-    assert "agent:main:main sleeps until" in shown
+    assert slept.startswith("My Plans sleeps for 2h, until ")
+    assert "sleeps until" in shown
+    assert woken.startswith("My Plans was woken after ")
     assert shown.count("the build runs") == 1
     assert (off.strip(), none) == ("the heartbeat of main is off", None)
     assert "is on, every 30m" in on

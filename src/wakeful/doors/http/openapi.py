@@ -22,8 +22,7 @@ from wakeful.doors.http.problems import MEDIA_TYPE as PROBLEM
 from wakeful.doors.http.problems import ProblemDocument
 
 OUR_VERSION = metadata.version("wakeful")  # looked up once: it is searched for on the whole path
-
-VERSION = "3.1.0"
+OPENAPI_VERSION = "3.1.0"
 
 _REFS = "#/components/schemas/{name}"
 _PARAMETER = re.compile(r"\{(\w+)\}")
@@ -74,7 +73,7 @@ def describe(table: Sequence[Row]) -> dict[str, Any]:
             paths.setdefault(row.path, {}).update(described)
     bearer = {"type": "http", "scheme": "bearer"}
     return {
-        "openapi": VERSION,
+        "openapi": OPENAPI_VERSION,
         "info": {"title": "wakeful", "version": OUR_VERSION},
         "paths": paths,
         "components": {"schemas": components, "securitySchemes": {"token": bearer}},
