@@ -284,15 +284,15 @@ class Opening:
         shown = entries.shown(tx, commit.session, reopened) if reopened else {}
         if commit.turn.view is View.LIGHT:
             shown = dict.fromkeys(shown, False)  # what an earlier turn was shown, it does not see
+        if any(shown.values()):
+            again = [_named(one) for one in choice.stimuli if shown.get(one.id)]
+            commit.note("still_to_do", notes.still_to_do(again))
         new = [stimulus for stimulus in choice.stimuli if not shown.get(stimulus.id)]
         for number, stimulus in enumerate(new, 1):
             text = notes.collected(number, stimulus.text) if choice.form == "collected" else None
             if stimulus.kind.rule.acknowledges and number > 1:
                 text = asked_again(stimulus.source)
             commit.add_stimulus(stimulus, text, is_again=stimulus.id in shown)
-        if any(shown.values()):
-            again = [_named(one) for one in choice.stimuli if shown.get(one.id)]
-            commit.note("still_to_do", notes.still_to_do(again))
 
     def _show_overheard(self, commit: TurnCommit) -> None:
         """Add what was said in a room since the last turn there."""

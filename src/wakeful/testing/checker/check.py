@@ -68,13 +68,16 @@ class Report(Record):
         return frozenset(name for name, count in self.broken.items() if count)
 
     def table(self) -> str:
-        rows = [f"{'':<5}{'facts':>9}{'broken':>9}  {'promise'}"]
+        """Tell what is broken first: whoever prints this may cut its end off."""
+        rows: list[str] = []
+        for violation in self.violations:
+            rows += [f"{violation.invariant} BROKEN: {violation.message}"]
+            rows += [f"    {line}" for line in violation.story]
+            rows += [""]
+        rows += [f"{'':<5}{'facts':>9}{'broken':>9}  {'promise'}"]
         for name in self.facts:
             promise = (INVARIANTS[name].__doc__ or "").partition(": ")[2]
             rows.append(f"{name:<5}{self.facts[name]:>9}{self.broken[name]:>9}  {promise}")
-        for violation in self.violations:
-            rows += ["", f"{violation.invariant} BROKEN: {violation.message}"]
-            rows += [f"    {line}" for line in violation.story]
         return "\n".join(rows)
 
 
