@@ -24,6 +24,7 @@ from wakeful.settings.settings import Settings
 from wakeful.store.database import YIELDING_LIMIT, Store, Tx
 from wakeful.timers import timers
 from wakeful.turn.agent import Agent
+from wakeful.vocabulary.budget import BudgetRules
 
 SLEEPERS = 10_000
 ROUNDS = 3
@@ -33,7 +34,8 @@ THINKING_S = 5.0  # of a model that was asked by one who woke
 QUIET_S = 0.005  # between a turn's end and the talker's next words
 IDLE_SAMPLES = 300
 TALKER = "talker"
-LOOK_S = 0.02
+ANY_AMOUNT = BudgetRules(money_per_day=None, turns_per_day=None)
+LOOK_S = 0.1
 
 _LEFT = "SELECT 1 FROM timers WHERE kind = 'sleep' LIMIT 1"
 
@@ -106,7 +108,7 @@ def _figures(suffix: str, samples: Samples) -> list[Figure]:
 async def _round(samples: Samples, **place: Any) -> None:
     voice = Voice()
     settings = Settings(**place, drain_s=0.1)  # nobody waits at the end for those who woke
-    async with crowd_with(Agent(model=voice), settings) as callers:
+    async with crowd_with(Agent(model=voice, budget=ANY_AMOUNT), settings) as callers:
         store, clock = callers.runtime.store, callers.runtime.clock
         await callers.turn(TALKER)
         await put_to_sleep(store, names("sleeper", SLEEPERS), clock.now() + 3_600_000)
