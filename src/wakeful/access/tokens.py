@@ -47,7 +47,7 @@ class Token(Record):
             token_id=self.id,
             name=self.name,
             scopes=self.scopes,
-            # Not the column: rows of old say that a reader owns what is the operator's.
+            # Not from the column: old rows name the operator as the owner of a reader's token.
             owner=_owner(self.id, self.scopes),
             trust=self.trust,
             expires_at=self.expires_at,

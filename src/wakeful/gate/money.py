@@ -51,7 +51,7 @@ def wanted(tariffs: Sequence[Tariff], read: int, cap: int | None, most: int | No
     if not _is_paid_by_length(tariffs, read):
         return Grant(reserved=cost(tariffs, read, 0), max_tokens=min(bounds, default=None))
     if cap is not None:
-        # Whatever was read: a length that changes with every question would change its prompt.
+        # Not from what was read: a limit that changed with each question would break its cache.
         bounds.append(max(_tokens(tariffs, 0, cap // SHARE), USUAL_OUTPUT))
     length = min(bounds, default=USUAL_OUTPUT)
     return Grant(reserved=cost(tariffs, read, length), max_tokens=length)

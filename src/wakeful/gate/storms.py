@@ -29,7 +29,7 @@ def note(tx: Tx, source: str, session_key: str, limits: StormLimits) -> Storm:
         key=session_key,
     )
     before = tx.now - limits.window_s * 1000
-    # What came in the future came before the clock was moved back: it must not count for longer.
+    # A time in the future was written before the clock was moved back: it counts as now.
     recent = [min(at, tx.now) for at in _times.decode(row[0]) if at > before] if row else []
     since = row[1] if row else None
     is_tripped = len(recent) >= limits.turns

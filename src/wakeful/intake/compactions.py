@@ -84,7 +84,7 @@ class Compactions:
             body=_undoing(body, last.id, session.context_tokens),
         )
         _, (written,) = entries.append(tx, session, [line])
-        # The cycle is that of the view that came back; with none, the transcript's first.
+        # The earlier compaction's cycle counts again; without one, the transcript's first.
         sessions.note_compaction(
             tx,
             session_key,

@@ -204,7 +204,7 @@ class SessionActs:
             if session.leaf_id is not None:
                 resets.leave(tx, session, "fork")
             past = resets.take_back(tx, session.key, at.transcript_id)
-            # What was read of the other transcript says nothing of this one.
+            # How far people had read the other transcript says nothing about this one.
             session = replace(session, started_at=past.started_at, seen_depth=at.depth)
         forked = forks.onto_branch(tx, session, at, self._ids.new("br"))
         # A reset that only waited for a turn to end is overtaken; one of a message comes with it.

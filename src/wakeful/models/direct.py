@@ -64,7 +64,7 @@ class DirectModel:
         self._endpoint = endpoint
         self._format = form
         self._path = target.path
-        # Whoever chose the address may lead it anywhere, except to what is odd anywhere.
+        # The operator chose this host: private addresses are fine, reserved ones are not.
         allowed = allow([target.host])
         self._client = StreamingClient(target, clock, allowed=allowed, proxy=endpoint.proxy)
         self._prices: dict[str, Price | None] = {}  # by the names that the provider calls it

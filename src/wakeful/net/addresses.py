@@ -70,7 +70,7 @@ _ODD = tuple(
 class Allowed(Record):
     """What the operator lets be reached beside the internet."""
 
-    names: frozenset[str] = frozenset()  # wherever they lead, except to what is odd anywhere
+    names: frozenset[str] = frozenset()  # private addresses too, but none that is reserved
     networks: tuple[Network, ...] = ()
 
     def permits(self, host: str, address: Address) -> bool:

@@ -62,7 +62,7 @@ async def _resolved(host: str, port: int, resolver: Resolver) -> tuple[Address, 
     try:
         found = await resolver(host, port)
         addresses = tuple(map(ipaddress.ip_address, found))
-    # A resolver that answers with no addresses, too, and one that has no thread to ask with.
+    # ValueError: it answered with something else than addresses. RuntimeError: no thread is left.
     except (OSError, ValueError, RuntimeError) as error:
         raise Transient(f"{host!r} cannot be resolved") from error
     if not addresses:

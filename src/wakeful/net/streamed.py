@@ -80,7 +80,7 @@ class StreamingClient:
             except OutOfReach:
                 if kept.has_heard:
                     raise
-                # It was closed in the moment in which we used it: nobody has read the request.
+                # It was closed while we wrote: nobody has read the request.
         return await _begun(await self._dialer.connect(), request)
 
     def _kept(self) -> Connection | None:

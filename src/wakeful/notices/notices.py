@@ -66,7 +66,7 @@ class Notices:
         """
         row = tx.one(_LAST, kind=kind, subject=subject)
         last = None if row is None else NOTICES.read(row)
-        # One of the near future is another node's, one of the far future of a clock moved back.
+        # Slightly in the future: another node's clock. Far in the future: our clock was moved back.
         if last is not None and abs(tx.now - last.created_at) < period_ms:
             return False
         episode = "" if last is None else f"after {last.id}"

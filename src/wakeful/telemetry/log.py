@@ -38,9 +38,9 @@ class Redacting(logging.Formatter):
         whole = super().format(record)
         text = self._redaction.hide(whole[:LONGEST_LINE])
         if len(whole) > LONGEST_LINE:
-            # With its end, where half a secret may stand that is no longer known by its looks.
+            # The end goes too: a secret cut in half there would no longer be recognised.
             text = f"{text[:-LONGEST_SECRET]}… [{len(whole) - LONGEST_LINE} more characters]"
-        # What somebody sent may be told: only a record begins at the beginning of a line.
+        # Indented, so that what somebody sent cannot look like a record of its own.
         return _CONTROL.sub(REPLACEMENT, text).replace("\n", "\n  ")
 
 

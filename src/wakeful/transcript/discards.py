@@ -77,7 +77,7 @@ def _kept(tx: Tx, transcript_id: str) -> dict[str, int]:
         kept[branch] = max(kept.get(branch, -1), leaf_depth)
     for session_key in {row[0] for row in shares}:
         kept |= dict.fromkeys([row.id for row in branches.owned(rows, session_key)], _WHOLE)
-    # A branch stands on the one it left, which it left less deep than any branch left it.
+    # The deepest forks first: what a branch needs of its parent is known before the parent's turn.
     for row in sorted(rows, key=lambda row: row.fork_depth, reverse=True):
         if row.parent is not None:
             needed = min(kept[row.id], row.fork_depth)

@@ -57,7 +57,7 @@ def _without_first(text: str) -> str:
         return text
     closed = _CLOSED_AT_ONCE.match(after)
     assert closed is not None
-    # What is opened before the token and closed later is about the rest of the text.
+    # A mark opened before the token and closed later belongs to the rest of the text.
     opened = "" if closed[0] or not after.strip() else before.strip()
     return opened + after[closed.end() :].lstrip()
 

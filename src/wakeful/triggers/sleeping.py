@@ -73,7 +73,7 @@ class Sleeping:
         before = sleeps.get(tx, sleep.owner)
         if before is not None:
             waking.tell_woken(tx, self._bus, before, key, WokenBy.REPLACED)
-            # What waits for the end of a sleep goes on waiting, for this one's.
+            # What was parked for the old sleep waits for the end of the new one.
             sleep = replace(sleep, buffered=before.buffered, dropped=before.dropped)
         self._keep(tx, [sleep])
         shown = {name: value for name, value in asdict(sleep).items() if name in _SHOWN}

@@ -32,7 +32,7 @@ async def retrying(clock: Clock, what: str, act: Callable[[], Awaitable[T]]) -> 
             is_passing = isinstance(error, Transient)
             longest_s = LONGEST_PAUSE_S if is_passing else LONGEST_PAUSE_OF_OTHERS_S
             pause_s = min(FIRST_PAUSE_S * 2 ** min(pauses, 10), longest_s)
-            # The first one tells where, if somebody must look for it; the rest that it goes on.
+            # A traceback for the first failure only: the later ones just say that it goes on.
             log.warning("%s: failed, again in %g s: %s", what, pause_s, error, exc_info=pauses == 0)
             pauses += 1
         await clock.sleep(pause_s)

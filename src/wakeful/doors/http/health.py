@@ -120,7 +120,7 @@ class HealthRoutes:
         return Readiness(status="ready", timers_late_s=self._probe.timers_late_s)
 
     async def metrics(self, call: Call[Nothing, Nothing]) -> Response:
-        # Asked for now: a timekeeper that is dead could not tell.
+        # Read from the database: a timekeeper that died would report nothing.
         views, metrics = self._services.views, self._services.metrics
         rows = await views.store.read(timers.FIRST_DUE)
         metrics.timers_late(timers.late_s(rows[0][0], views.clock.now()))

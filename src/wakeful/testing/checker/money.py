@@ -101,7 +101,7 @@ def budgets_hold(history: History, finding: InvariantFinding) -> None:
     for (agent_id, day), rows in grouped(
         asks, lambda ask: (turns[ask.turn_id].agent_id, ask.day)
     ).items():
-        # The one that is found out of blocks the next: they never add up.
+        # After one overrun nothing more is granted, so only the largest can be above the cap.
         overrun = max(max(0, (ask.cost or 0) - ask.reserved) for ask in rows)
         cap = caps.get(agent_id)
         finding.expect(

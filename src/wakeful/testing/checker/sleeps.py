@@ -62,7 +62,7 @@ def _check_wakers(
             continue
         if not _wakes(stimulus, event) or _is_over(history, stimulus, entered.seq):
             continue
-        # Accepted while it slept: ended in that commit; waited already: in that of its beginning.
+        # What came during the sleep ends it on arrival, what waited before it at its beginning.
         cause = max(event.at, entered.at)
         finding.expect(
             ended is not None and ended.at == cause,

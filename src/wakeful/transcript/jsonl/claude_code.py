@@ -205,7 +205,7 @@ class ClaudeCode:
         name = self._made_up("aside")
         if uuid := word(line, "uuid"):
             self._names.add(uuid)
-            # What hangs below it goes on above it.
+            # The lines below it become children of its parent.
             above = word(line, "logicalParentUuid") or word(line, "parentUuid")
             self._stands_for[uuid] = self._stands_for.get(above, above) or name
         self._tokens = count(as_object(line.get("compactMetadata")), "preTokens") or self._tokens

@@ -204,7 +204,7 @@ class File:
                 self._tell(piece, str(why), KEPT)
             kind, body = opaque(line)
         except Unreadable as why:
-            # What follows it goes on where it would have been.
+            # The lines below it become children of its parent.
             self._numbers.add(name, _ROOT if parent is None else parent)
             self._place(None)
             self._tell(piece, str(why))
@@ -275,7 +275,7 @@ class File:
     def _parent(self, piece: FileLine, line: Object) -> tuple[int | None, bool]:
         """Return the number of the line above, and whether it is another than the line says."""
         is_leaf = line.get("type") == LEAF
-        # Whatever it was written below: the conversation stands at the line that it names.
+        # A leaf marker counts for the line it names, not for the line it was written below.
         name = line.get("targetId" if is_leaf else "parentId")
         if name is None:
             return None, False

@@ -301,7 +301,7 @@ class ImportWork:
         rows = await self._store.read("SELECT body FROM entries WHERE id = :id", id=entry_id)
         body = decode_body(rows[0][0])
         assert isinstance(body, CompactionBody)
-        # One that took another back, with no summary left, began no cycle.
+        # Without a summary it only undid another compaction, and began no cycle of its own.
         self._compaction = entry_id if body.summary else "", body.first_kept_depth
 
 

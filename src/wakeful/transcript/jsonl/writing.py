@@ -215,7 +215,7 @@ def _content(
 def _ours(kind: EntryKind, body: Body, their_kind: EntryKind, their_body: Body) -> Object:
     """Return what a reader of the line would not know."""
     if isinstance(body, CompactionBody) and isinstance(their_body, CompactionBody):
-        # The depth is told by the id of the first entry that is kept.
+        # A reader learns the depth from the id of the first kept entry.
         their_body = msgspec.structs.replace(their_body, first_kept_depth=body.first_kept_depth)
     ours: Object = {} if kind == their_kind else {"kind": kind}
     more = _more(msgspec.to_builtins(body), msgspec.to_builtins(their_body))
