@@ -13,6 +13,7 @@ from wakeful.timers.timers import Timer
 from wakeful.tools.tool import ToolResult, tool
 from wakeful.turns.turns import TurnState
 from wakeful.vocabulary.errors import Garbled
+from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.stimulus import Outcome
@@ -112,6 +113,32 @@ async def test_events_come_in_order_and_can_be_read_again(settings_for: Settings
 
     first = int(start.rpartition("-")[2]) + 1
     assert seen == list(range(first, end + 1))
+
+
+async def test_an_event_is_the_same_live_and_read_again(settings_for: SettingsFor):
+    async with in_memory(Scripted(lambda _: "ok"), settings=settings_for()) as runtime:
+        start = await runtime.cursor()
+        live: list[Event] = []
+        async with asyncio.TaskGroup() as group:
+            following = runtime.subscribe(topics=["stimulus.*", "turn.*"])
+
+            async def follow() -> None:
+                async for event in following:
+                    if event.seq is not None:  # what is only live cannot be read again
+                        live.append(event)
+                    if event.kind == "turn.finished":
+                        return
+
+            group.create_task(follow())
+            await runtime.wait(await runtime.send("hello"))
+        again: list[Event] = []
+        async for event in runtime.subscribe(topics=["stimulus.*", "turn.*"], since=start):
+            again.append(event)
+            if event.kind == "turn.finished":
+                break
+
+    assert live[0].kind == "stimulus.accepted"
+    assert live == again  # the time included
 
 
 async def test_an_effect_cut_off_by_a_stop_is_shown_as_unknown(lasting: SettingsFor):
