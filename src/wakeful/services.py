@@ -21,6 +21,7 @@ from wakeful.triggers.heartbeat_acts import HeartbeatActs
 from wakeful.triggers.sleep_acts import SleepActs
 from wakeful.views.agents import AgentView
 from wakeful.views.attachments import AttachmentView
+from wakeful.views.budgets import BudgetView
 from wakeful.views.deliveries import DeliveryView
 from wakeful.views.heartbeats import HeartbeatView
 from wakeful.views.lanes import LaneView
@@ -48,6 +49,7 @@ class Views:
     bindings: Bindings
     agents: AgentView
     attachments: AttachmentView
+    budgets: BudgetView
     deliveries: DeliveryView
     heartbeats: HeartbeatView
     lanes: LaneView

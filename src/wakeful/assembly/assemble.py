@@ -149,7 +149,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         reports_to=hooks.reports_to,
         proactive_of=blocks.of,
     )
-    views = views_over(store, bus, clock, chosen.bindings, chosen.cards)
+    views = views_over(store, bus, clock, chosen.bindings, chosen.cards, agents, gate.budgets.days)
     services = Services(
         views=views,
         ids=ids,

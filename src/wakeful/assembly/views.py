@@ -3,11 +3,13 @@
 from collections.abc import Callable, Mapping
 
 from wakeful.bus.bus import Bus
+from wakeful.gate.days import Days
 from wakeful.intake.bindings import Bindings
 from wakeful.services import Views
 from wakeful.store.database import Store
 from wakeful.views.agents import AgentCard, AgentView
 from wakeful.views.attachments import AttachmentView
+from wakeful.views.budgets import BudgetView
 from wakeful.views.deliveries import DeliveryView
 from wakeful.views.heartbeats import HeartbeatView
 from wakeful.views.lanes import LaneView
@@ -21,21 +23,32 @@ from wakeful.views.transcripts import TranscriptView
 from wakeful.views.turns import TurnView
 from wakeful.views.usage import UsageView
 from wakeful.views.why import WhyView
+from wakeful.vocabulary.agent import Agents
 from wakeful.vocabulary.clock import Clock
 
 Cards = Mapping[str, Callable[[], AgentCard]]  # what each agent is now, by its id
 
 
-def views_over(store: Store, bus: Bus, clock: Clock, bindings: Bindings, cards: Cards) -> Views:
+def views_over(
+    store: Store,
+    bus: Bus,
+    clock: Clock,
+    bindings: Bindings,
+    cards: Cards,
+    agents: Agents,
+    days: Days,
+) -> Views:
     """Build every view over a store: of a runtime, or of a database that is only read."""
     sessions, heartbeats = SessionView(store), HeartbeatView(store)
+    budgets = BudgetView(store, clock, agents, days)
     return Views(
         store=store,
         bus=bus,
         clock=clock,
         bindings=bindings,
-        agents=AgentView(store, cards, heartbeats),
+        agents=AgentView(store, cards, heartbeats, budgets),
         attachments=AttachmentView(store),
+        budgets=budgets,
         deliveries=DeliveryView(store),
         heartbeats=heartbeats,
         lanes=LaneView(store, clock),

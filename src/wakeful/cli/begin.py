@@ -6,7 +6,12 @@ from pathlib import Path
 
 from wakeful import __version__
 from wakeful.cli.context import CliContext
+from wakeful.settings import environment
+from wakeful.settings.places import FILE_NAME
 from wakeful.store.migrations import BINARY_VERSION, packaged
+
+# What people put into a home before the first start.
+_OURS = frozenset({FILE_NAME, environment.NAME})
 
 TEMPLATE = """\
 # Settings of wakeful. Every key has a default: this file may as well be empty.
@@ -56,8 +61,13 @@ def version(context: CliContext) -> None:
 
 
 def make_home(home: Path) -> bool:
-    """Make the home folder, private whatever the umask; False if it was there."""
+    """Make the home folder, private whatever the umask; False if it was there.
+
+    One that somebody has made for us, and has put nothing else into, is closed as well.
+    """
     if home.is_dir():
+        if home.stat().st_uid == os.getuid() and _OURS.issuperset(os.listdir(home)):
+            home.chmod(0o700)
         return False
     home.mkdir(parents=True)
     home.chmod(0o700)

@@ -1,21 +1,25 @@
 """`doctor`: what a home stands on, looked at."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from wakeful.cli import agent_lines
 from wakeful.cli.context import CliContext
 from wakeful.cli.exits import CommandFailed
 from wakeful.cli.local_models import DEMO
-from wakeful.cli.output import GREEN, RED, YELLOW
+from wakeful.cli.output import GREEN, RED, YELLOW, safe
 from wakeful.models.windows import stated_window
 from wakeful.operations.doctor import Condition, Finding, Installation, examine
 from wakeful.settings.file import ServerSettings
 from wakeful.settings.load import Loaded, load
 from wakeful.settings.problems import BadSettings
 from wakeful.settings.purpose import SettingsPurpose
+from wakeful.store.opening import is_postgres
 from wakeful.turn.agent import model_name
+from wakeful.vocabulary.errors import WakefulError
 
 COLOURS = {
     Condition.OK: GREEN,
@@ -48,6 +52,8 @@ def doctor(context: CliContext, fix: Fix = False) -> None:
     findings += examine(installation, context.clock, fix=fix)
     if server is not None:
         findings.append(_answers(is_ready=is_ready))
+    if loaded is not None and (is_ready or _has_database(context, loaded)):
+        findings += _about_agents(context)
     lines = [
         f"{context.out.styled(found.health.value.ljust(8), COLOURS[found.health])} "
         f"{found.subject.ljust(9)} {found.told}"
@@ -57,6 +63,39 @@ def doctor(context: CliContext, fix: Fix = False) -> None:
     broken = [found.subject for found in findings if found.health is Condition.BROKEN]
     if broken:
         raise CommandFailed(f"something is wrong with: {', '.join(broken)}")
+
+
+def _has_database(context: CliContext, loaded: Loaded) -> bool:
+    """Tell whether the agents can be looked at though no server answers."""
+    is_file = not is_postgres(loaded.settings.database)
+    return context.server() is None and is_file and context.database.exists()
+
+
+def _about_agents(context: CliContext) -> Iterator[Finding]:
+    """Tell who wakes when, who sleeps, what was skipped, and what is left to spend, and why."""
+    try:
+        agents: list[agent_lines.Shown] = context.reader().get("/api/agents")["items"]
+    except WakefulError:
+        return  # what keeps them from being looked at has been found already
+    for agent in agents:
+        yield _about_waking(context, agent)
+        for line in agent_lines.sleep_lines(context, agent):
+            yield Finding(subject="sleep", health=Condition.OK, told=line)
+        for line in agent_lines.skip_lines(context, agent):
+            yield Finding(subject="skipped", health=Condition.OK, told=line)
+        budget = agent["budget"]
+        health = Condition.WARNING if agent_lines.is_short(budget) else Condition.OK
+        line = agent_lines.budget_line(context, budget)
+        yield Finding(subject="budget", health=health, told=line)
+
+
+def _about_waking(context: CliContext, agent: agent_lines.Shown) -> Finding:
+    who, due = safe(agent["id"]), agent["next_wake_at"]
+    if agent["is_halted"]:
+        sentence = f"{who} is halted: nothing wakes it until `wakeful resume`"
+        return Finding(subject="wakes", health=Condition.WARNING, told=sentence)
+    sentence = f"{who} wakes next {context.how_long(due)}" if due else f"nothing is due for {who}"
+    return Finding(subject="wakes", health=Condition.OK, told=sentence)
 
 
 def _programs(context: CliContext, loaded: Loaded) -> dict[str, str]:

@@ -5,6 +5,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
+from wakeful.cli import agent_lines
 from wakeful.cli.client import segment
 from wakeful.cli.context import CliContext
 from wakeful.cli.entries import brief, said
@@ -24,7 +25,6 @@ Ids = Annotated[bool, typer.Option("--ids", help="Show the id of each entry.")]
 Every = Annotated[bool, typer.Option("--all", help="Also what was said before each reset.")]
 AgentId = Annotated[str, typer.Argument(help="For example main.")]
 LAST = "last"
-MOST_ASLEEP = 5  # sessions that `status` names
 
 
 def status(context: CliContext) -> None:
@@ -50,9 +50,9 @@ def status(context: CliContext) -> None:
     lines = [
         head,
         f"{waiting} waiting",
-        *context.out.table(_AGENT_HEAD, _agent_rows(context, found)),
-        *_rest_lines(context, found),
-        *_server_lines(found),
+        *context.out.table(agent_lines.HEAD, agent_lines.rows(context, found)),
+        *agent_lines.rest_lines(context, found),
+        *agent_lines.server_lines(found),
     ]
     context.out.data(data, lines)
 
@@ -101,7 +101,9 @@ def show_session(
 def list_agents(context: CliContext) -> None:
     """List the agents and what they are doing."""
     page = context.reader().get("/api/agents")
-    context.out.data(page, context.out.table(_AGENT_HEAD, _agent_rows(context, page["items"])))
+    found: list[dict[str, Any]] = page["items"]
+    table = context.out.table(agent_lines.HEAD, agent_lines.rows(context, found))
+    context.out.data(page, [*table, *agent_lines.rest_lines(context, found)])
 
 
 def show_agent(context: CliContext, agent: AgentId) -> None:
@@ -155,40 +157,6 @@ def _agent_lines(agent: dict[str, Any]) -> Iterator[str]:
             yield f"  {safe(brief(item), 400)}"
 
 
-_AGENT_HEAD = ["agent", "model", "state", "next wake", "spent today"]
-
-
-def _agent_rows(context: CliContext, found: list[dict[str, Any]]) -> list[list[object]]:
-    return [
-        [
-            one["id"],
-            one.get("model", ""),
-            _agent_state(one),
-            context.how_long(one.get("next_wake_at")),
-            _spent(one.get("budget")),
-        ]
-        for one in found
-    ]
-
-
-def _spent(budget: dict[str, Any] | None) -> str:
-    """Say what is spent of a day's budget, and what lets go on what waits for more."""
-    if budget is None:
-        return "–"
-    spent, cap = money(budget["money"]["spent"]), budget["money"]["cap"]
-    line = spent if cap is None else f"{spent} of {money(cap)}"
-    more = f"`wakeful budget raise 1.00 --agent {budget['agent_id']}`"
-    return f"{line}; {budget['parked']} wait: {more}" if budget["parked"] else line
-
-
-def _agent_state(agent: dict[str, Any]) -> str:
-    if agent.get("is_halted"):
-        return "halted"
-    lanes: dict[str, int] = agent.get("lanes", {})
-    parts = [f"{count} {name}" for name, count in lanes.items() if count and name != "idle"]
-    return ", ".join(parts) or ("asleep" if agent.get("sleep") else "idle")
-
-
 def _cards(get: Callable[..., Any], path: str) -> list[dict[str, Any]]:
     """Return every conversation of a session, the newest first."""
     page = get(path)
@@ -213,31 +181,6 @@ def _entry_lines(context: CliContext, entry: dict[str, Any], *, ids: bool) -> It
     at = f"{context.when(entry['at'])} {entry['id']}" if ids else context.when(entry["at"])
     yield f"{context.out.styled(safe(who), BOLD)} {context.out.styled(at, DIM)}"
     yield safe_lines(text)
-
-
-def _rest_lines(context: CliContext, found: list[dict[str, Any]]) -> Iterator[str]:
-    """Tell who sleeps, why and until when, and what came of the last heartbeat."""
-    for agent in found:
-        asleep: list[dict[str, Any]] = agent.get("sleep") or []
-        for one in asleep[:MOST_ASLEEP]:
-            why = safe(one["reason"], 200) or "no reason given"
-            who = safe(one["session_key"] or agent["id"])
-            yield f"{who} sleeps until {context.when(one['wake_at'])}: {why}"
-        if len(asleep) > MOST_ASLEEP:
-            yield f"… and {len(asleep) - MOST_ASLEEP} more sleep"
-        beat: dict[str, Any] = agent.get("heartbeat") or {}
-        if beat.get("last_outcome"):
-            at, came = context.how_long(beat["last_run_at"]), safe(beat["last_outcome"])
-            yield f"heartbeat of {safe(agent['id'])}, {at}: {came.replace(':', ', ')}"
-
-
-def _server_lines(found: list[dict[str, Any]]) -> Iterator[str]:
-    """Tell of the MCP servers that are not up, each once."""
-    servers = {server["name"]: server for agent in found for server in agent.get("mcp", [])}
-    for name, server in servers.items():
-        if server["state"] != "up":
-            why = "".join(f": {safe(problem, 200)}" for problem in server["problems"][:1])
-            yield f"MCP server {safe(name)} is {server['state']}{why}"
 
 
 def _why_lines(context: CliContext, answer: Any) -> Iterator[str]:

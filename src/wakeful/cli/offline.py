@@ -30,6 +30,7 @@ from wakeful.doors.http.table import Table
 from wakeful.doors.http.tokens import TokenEndpoints
 from wakeful.doors.http.turns import Turns
 from wakeful.doors.http.usage import UsageEndpoints
+from wakeful.gate.days import Days
 from wakeful.intake.bindings import Bindings
 from wakeful.settings.load import Loaded
 from wakeful.store.database import Lock, Row, Store, Tx, Verb
@@ -43,6 +44,7 @@ from wakeful.transcript.jsonl.exporting import export, source
 from wakeful.turn.agent import Agent, model_name
 from wakeful.views.agents import AgentCard, ServerStatus
 from wakeful.vocabulary import session_key as keys
+from wakeful.vocabulary.agent import Agents
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import StoreRefused
 from wakeful.vocabulary.ids import Ids
@@ -101,7 +103,12 @@ class Offline:
         """Return the routes that only look."""
         store: Store = onlooker
         clock, ids = self._clock, Ids(self._clock)
-        views = views_over(store, Bus(store, ids), clock, self._bindings(), self._cards())
+        loaded = self._loaded
+        agents = Agents({agent.id: agent.config for agent in loaded.agents})
+        days = Days(loaded.settings.zone)
+        views = views_over(
+            store, Bus(store, ids), clock, self._bindings(), self._cards(), agents, days
+        )
         streams = OpenStreams(Gatekeeper(store, clock), CollectorRegistry())
         subjects = (
             AgentEndpoints(views),

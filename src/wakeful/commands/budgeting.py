@@ -4,9 +4,10 @@ from functools import partial
 
 from wakeful.commands.command import Caller, Deed, Said, saying
 from wakeful.gate import budget_rows
-from wakeful.gate.budget_acts import BudgetStatus, Raise
+from wakeful.gate.budget_acts import Raise
 from wakeful.services import Services
 from wakeful.store.database import Tx
+from wakeful.views.budgets import BudgetStatus
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.errors import InvalidInput
 
@@ -16,7 +17,7 @@ USAGE = "must be nothing, or 'raise' with an amount of dollars such as 2.00"
 async def budget(services: Services, caller: Caller, rest: str) -> Deed:
     agent_id = keys.agent_of(caller.session_key)
     if not rest:
-        found = await services.budget_acts.of_agent(agent_id)
+        found = await services.views.budgets.of_agent(agent_id)
         return saying("\n".join(map(line_of, found)))
     word, _, amount = rest.partition(" ")
     if word != "raise" or not caller.principal.is_operator:

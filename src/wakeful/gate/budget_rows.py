@@ -134,6 +134,12 @@ def scopes_of(rules: BudgetRules, origin: Origin, source: str) -> list[str]:
     return [AGENT, f"origin:{origin.value}", *own]
 
 
+def limited_scopes(rules: BudgetRules) -> list[str]:
+    """Return the scopes that the settings limit, the agent's own first."""
+    origins = [f"origin:{name}" for name in sorted(rules.origins)]
+    return [AGENT, *origins, *(f"source:{name}" for name in sorted(rules.sources))]
+
+
 def limits_of(rules: BudgetRules, scope: str) -> DayLimits:
     """Return what a scope may use in a day."""
     word, _, name = scope.partition(":")

@@ -106,12 +106,17 @@ def _home(home: Path, *, fix: bool) -> Finding:
         return _broken("home", f"{home} is not a folder; set WAKEFUL_HOME")
     if home.stat().st_uid != os.getuid():
         return _broken("home", f"{home} belongs to another user; run as that user")
-    if (mode := _mode(home)) & 0o077:
-        if not fix:
-            return _broken("home", f"{home} is open to others ({mode:04o}); `doctor --fix`")
+    mode = _mode(home)
+    if not mode & 0o077:
+        return _ok("home", str(home))
+    if fix:
         home.chmod(PRIVATE_FOLDER)
         return _fixed("home", f"{home} is now 0700")
-    return _ok("home", str(home))
+    way = f"`wakeful doctor --fix`, or `chmod 700 {home}`, closes it"
+    if mode & 0o022:
+        return _broken("home", f"others can replace what lies in {home} ({mode:04o}); {way}")
+    # Each file that holds something is closed by itself, and the next finding says so if not.
+    return _warning("home", f"others can see which files lie in {home} ({mode:04o}); {way}")
 
 
 def _files(home: Path, *, fix: bool) -> Finding:
@@ -121,7 +126,9 @@ def _files(home: Path, *, fix: bool) -> Finding:
         return _ok("files", "only their owner can read them")
     names = ", ".join(file.name for file in is_open[:5])
     if not fix:
-        return _broken("files", f"{names}: others can read them; `doctor --fix`")
+        return _broken(
+            "files", f"{names}: others can read them; `wakeful doctor --fix` closes them"
+        )
     for file in is_open:
         file.chmod(PRIVATE_FILE)
     return _fixed("files", f"{names}: now 0600")

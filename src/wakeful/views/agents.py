@@ -5,12 +5,15 @@ from collections.abc import Callable, Mapping, Sequence
 from wakeful.gate import halts
 from wakeful.store.database import Store
 from wakeful.timers import timers
+from wakeful.views.budgets import BudgetStatus, BudgetView
 from wakeful.views.heartbeats import HeartbeatStatus, HeartbeatView
+from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.agent import AgentConfig
 from wakeful.vocabulary.errors import NotFound
 from wakeful.vocabulary.record import Record
 
 MOST_COUNTED = 1000  # idle lanes: nobody needs to know more exactly
+MOST_LOOKED_AT = 50  # stimuli, for what was skipped
 
 # The first three cost what runs and waits, the last a bounded look: each has a small index of its
 # own, which `|| ''` keeps the databases from leaving for the one of all lanes.
@@ -24,6 +27,15 @@ SELECT
   (SELECT MIN(ready_at) FROM lanes
     WHERE owner IS NULL AND ready_at IS NOT NULL AND agent_id || '' = :id),
   (SELECT COUNT(*) FROM (SELECT 1 FROM lanes WHERE agent_id = :id LIMIT :most) AS counted)
+"""
+
+
+# Of what came last to a session: a bounded look, whatever its history holds.
+SKIPPED = """
+SELECT kind, state_reason, COUNT(*), MAX(accepted_at) FROM
+  (SELECT kind, state, state_reason, accepted_at FROM stimuli
+    WHERE session_key = :session_key ORDER BY id DESC LIMIT :most) AS newest
+WHERE state = 'suppressed' GROUP BY kind, state_reason ORDER BY MAX(accepted_at) DESC
 """
 
 
@@ -54,6 +66,15 @@ class AsleepSession(Record):
     wake_at: int
 
 
+class SkippedWakes(Record):
+    """What did not wake an agent, why, how often and when last."""
+
+    origin: str
+    reason: str
+    count: int
+    last_at: int
+
+
 class AgentStatus(Record):
     """An agent and what it is doing now."""
 
@@ -62,6 +83,8 @@ class AgentStatus(Record):
     lanes: Mapping[str, int]  # running, waiting; idle: up to 1000
     sleeps: Sequence[AsleepSession]
     heartbeat: HeartbeatStatus
+    budget: BudgetStatus
+    skipped: Sequence[SkippedWakes]
     next_wake_at: int | None
 
 
@@ -73,9 +96,11 @@ class AgentView:
         store: Store,
         cards: Mapping[str, Callable[[], AgentCard]],
         heartbeats: HeartbeatView,
+        budgets: BudgetView,
     ) -> None:
         self._store = store
         self._heartbeats = heartbeats
+        self._budgets = budgets
         self._cards = cards
 
     def follow(self, cards: Mapping[str, Callable[[], AgentCard]]) -> None:
@@ -121,5 +146,16 @@ class AgentView:
             },
             sleeps=sleeps,
             heartbeat=await self._heartbeats.of(agent_id, card.config.heartbeat),
+            budget=await self._budgets.own(agent_id),
+            skipped=await self._skipped(agent_id),
             next_wake_at=min((at for at in (ready_at, timer_at) if at is not None), default=None),
         )
+
+    async def _skipped(self, agent_id: str) -> list[SkippedWakes]:
+        rows = await self._store.read(SKIPPED, session_key=keys.main(agent_id), most=MOST_LOOKED_AT)
+        return [
+            SkippedWakes(
+                origin=kind.partition(".")[0], reason=reason or "", count=count, last_at=last_at
+            )
+            for kind, reason, count, last_at in rows
+        ]

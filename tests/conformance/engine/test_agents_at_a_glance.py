@@ -11,6 +11,7 @@ from wakeful.timers.timers import Timer
 from wakeful.turn.agent import Agent
 from wakeful.views.agents import LANES
 from wakeful.vocabulary.agent import Limits
+from wakeful.vocabulary.heartbeat import HeartbeatRules
 
 PATIENT = Limits(first_token_s=86_400, idle_s=86_400, answer_s=86_400, wall_s=86_400)
 
@@ -54,6 +55,23 @@ async def test_lanes_are_counted_by_what_they_do(settings_for: SettingsFor):
 
     assert status.lanes == {"running": 1, "waiting": 1, "idle": 1}
     assert status.next_wake_at == later
+
+
+async def test_what_did_not_wake_an_agent_is_counted_by_its_reason(settings_for: SettingsFor):
+    clock = ManualClock()
+    agent = Agent(model=Scripted([]), heartbeat=HeartbeatRules(every="30m"))
+    async with Runtime(agents=[agent], settings=settings_for(), clock=clock) as runtime:
+        skips = runtime.subscribe(topics=["heartbeat.skipped"])
+        for _ in range(3):
+            clock.advance(1800)
+            await anext(skips)
+        status = await runtime.services.views.agents.get("main")
+
+    (skipped,) = status.skipped
+    assert (skipped.origin, skipped.reason, skipped.count) == ("heartbeat", "nothing-to-do", 3)
+    assert status.heartbeat.last_run_at is not None
+    assert skipped.last_at >= status.heartbeat.last_run_at
+    assert status.budget.turns.used == 0
 
 
 async def test_no_look_at_agents_reads_every_lane(settings_for: SettingsFor):

@@ -4,7 +4,6 @@ import json
 import os
 import socket
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
 
@@ -39,16 +38,6 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> tuple[Home, list[object]]:
     return home, while_up
 
 
-def without_budget(found: Any) -> Any:
-    """Return what was said without the day's budget, which only a server counts."""
-    if isinstance(found, list):
-        return [without_budget(one) for one in cast("list[Any]", found)]
-    if isinstance(found, dict):
-        pairs = cast("dict[str, Any]", found).items()
-        return {key: without_budget(value) for key, value in pairs if key != "budget"}
-    return found
-
-
 @pytest.mark.parametrize("number", range(len(LOOKING)), ids=map(" ".join, LOOKING))
 def test_a_verb_that_looks_says_the_same_without_a_server(
     seen: tuple[Home, list[object]], number: int
@@ -58,7 +47,7 @@ def test_a_verb_that_looks_says_the_same_without_a_server(
 
     found = home.json(*LOOKING[number])
 
-    assert without_budget(found) == without_budget(while_up[number])
+    assert found == while_up[number]
     assert snapshot(home.folder) == before
 
 
@@ -240,12 +229,12 @@ def test_a_reader_that_leaves_early_is_no_error(awake: Home):
     listing.stderr.close()
 
 
-def test_status_tells_who_sleeps_until_when_and_why(tmp_path: Path):
+def test_status_and_doctor_tell_who_sleeps_until_when_and_why(tmp_path: Path):
     home = Home(tmp_path / "home")
     with home.up() as server:
         home.ok("send", "what time is it?", "--session", "My Plans", "--wait", "10")
         slept = home.ok("sleep", "My Plans", "2h", "the", "build", "runs")
-        shown = home.ok("status")
+        shown, examined = home.ok("status"), home.ok("doctor")
         woken = home.ok("wake", "My Plans")
         off = home.ok("heartbeat", "off")
         none = home.json("agents", "show", "main")["heartbeat"]["next_due_at"]
@@ -256,5 +245,9 @@ def test_status_tells_who_sleeps_until_when_and_why(tmp_path: Path):
     assert "sleeps until" in shown
     assert woken.startswith("My Plans was woken after ")
     assert shown.count("the build runs") == 1
+    assert "the build runs" in examined
+    assert "wakes     main wakes next in" in examined
+    assert "`wakeful budget raise 1.00 --agent main` raises it" in examined
+    assert "`wakeful budget raise 1.00 --agent main` raises it" in home.ok("doctor")
     assert (off.strip(), none) == ("the heartbeat of main is off", None)
     assert "is on, every 30m" in on

@@ -315,7 +315,7 @@ def test_a_healthy_server_has_nothing_to_mend(home: Home):
 def test_a_home_that_is_open_to_others_is_closed_on_request(home: Home):
     with home.up() as server:
         server.stop()
-    os.chmod(home.folder, 0o755)
+    os.chmod(home.folder, 0o775)
     with home.up():
         home.log_line("is open to others")
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable
 
-from wakeful.gate.budget_acts import BudgetStatus
 from wakeful.models.model import Model, Reply, Request
 from wakeful.models.prices import Price, Rate
 from wakeful.models.scripted import Line, Pause, Scripted
@@ -11,6 +10,7 @@ from wakeful.runtime import Runtime
 from wakeful.settings.settings import Settings
 from wakeful.tools.tool import Tool
 from wakeful.turn.agent import Agent
+from wakeful.views.budgets import BudgetStatus
 from wakeful.vocabulary.agent import Limits
 from wakeful.vocabulary.budget import BudgetRules
 from wakeful.vocabulary.clock import Clock, ManualClock
@@ -72,7 +72,7 @@ def outsider(
 
 
 async def status(runtime: Runtime, scope: str = "agent") -> BudgetStatus:
-    found = await runtime.services.budget_acts.of_agent("main")
+    found = await runtime.services.views.budgets.of_agent("main")
     return next(one for one in found if one.scope == scope)
 
 

@@ -86,9 +86,9 @@ async def test_a_raise_lets_what_is_parked_go_on_at_once():
         await reply(runtime)
         parked = await runtime.send("more?")
         assert (await status(runtime)).parked == 1
-        raised, released = await runtime.services.budget_acts.increase(
-            Raise(agent_id="main", money=1.0), "operator"
-        )
+        wish = Raise(agent_id="main", money=1.0)
+        released = await runtime.services.budget_acts.increase(wish, "operator")
+        raised = await status(runtime)
         turn = await runtime.wait(parked)
 
     assert (released, raised.money.cap) == (1, 1.04)

@@ -8,7 +8,14 @@ from wakeful.doors.http.problems import TITLES
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "http.md").read_text(encoding="utf-8")
 
-PARTS = {"/docs/docs.js", "/docs/docs.css", "/home.js", "/home.css", "/icon.svg"}  # of pages
+PARTS = {
+    "/docs/docs.js",
+    "/docs/docs.css",
+    "/agents.js",
+    "/home.js",
+    "/home.css",
+    "/icon.svg",
+}  # of pages
 
 
 async def test_every_route_stands_in_the_reference_with_its_scope():

@@ -67,7 +67,7 @@ def test_a_missing_home_is_made_only_on_request(tmp_path: Path):
 
 
 def test_open_doors_are_found_and_closed(home: Path):
-    home.chmod(0o755)
+    home.chmod(0o775)
     (home / "wakeful.db").chmod(0o644)
 
     assert found(home, "home").health is Condition.BROKEN
@@ -76,6 +76,16 @@ def test_open_doors_are_found_and_closed(home: Path):
     assert found(home, "home", fix=True).health is Condition.FIXED
     assert found(home, "files", fix=True).health is Condition.FIXED
     assert (mode(home), mode(home / "wakeful.db")) == (0o700, 0o600)
+
+
+def test_a_home_whose_names_others_can_see_is_no_defect(home: Path):
+    home.chmod(0o755)
+
+    finding = found(home, "home")
+
+    assert finding.health is Condition.WARNING
+    assert f"`chmod 700 {home}`" in finding.told
+    assert found(home, "files").health is Condition.OK
 
 
 def test_a_home_that_is_a_file_is_told(tmp_path: Path):

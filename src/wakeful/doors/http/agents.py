@@ -7,7 +7,6 @@ from wakeful.doors.http.budgets import BudgetShape
 from wakeful.doors.http.endpoint import Call, Endpoint, Given, Nothing
 from wakeful.doors.http.heartbeats import HeartbeatShape
 from wakeful.doors.http.shapes import Page, shaped, time_or_none
-from wakeful.gate.budget_acts import BudgetActs
 from wakeful.gate.halts import EVERYTHING
 from wakeful.services import Services, Views
 from wakeful.views.agents import AgentStatus
@@ -23,6 +22,15 @@ class SleepShape(Record):
     session_key: str | None
     reason: str
     wake_at: datetime
+
+
+class SkippedShape(Record):
+    """What did not wake an agent, why, how often and when last."""
+
+    origin: str
+    reason: str
+    count: int
+    last_at: datetime
 
 
 class McpShape(Record):
@@ -49,7 +57,8 @@ class AgentShape(Record):
     lanes: Mapping[str, int]
     sleep: Sequence[SleepShape]
     heartbeat: HeartbeatShape
-    budget: BudgetShape | None  # what is left of it today; None: only a running server knows
+    budget: BudgetShape  # what is left of it today
+    skipped: Sequence[SkippedShape]  # lately, in its main session
     next_wake_at: datetime | None
 
 
@@ -70,9 +79,8 @@ class Halted(Record):
 class AgentEndpoints:
     """Who lives here."""
 
-    def __init__(self, views: Views, budgets: BudgetActs | None = None) -> None:
+    def __init__(self, views: Views) -> None:
         self._views = views
-        self._budgets = budgets
 
     def endpoints(self) -> list[Endpoint]:
         return [
@@ -95,17 +103,11 @@ class AgentEndpoints:
         ]
 
     async def page(self, call: Call[Nothing, Nothing]) -> Page[AgentShape]:
-        found = [await self._shaped(status) for status in await self._views.agents.all()]
+        found = [_shape(status) for status in await self._views.agents.all()]
         return Page(items=found, next=None)
 
     async def get(self, call: Call[Nothing, Nothing]) -> AgentShape:
-        return await self._shaped(await self._views.agents.get(call.path["id"]))
-
-    async def _shaped(self, status: AgentStatus) -> AgentShape:
-        if self._budgets is None:
-            return _shape(status, None)
-        own, *_ = await self._budgets.of_agent(status.card.config.id)
-        return _shape(status, shaped(BudgetShape, own))
+        return _shape(await self._views.agents.get(call.path["id"]))
 
 
 class Halts:
@@ -151,7 +153,7 @@ class Halts:
         return EVERYTHING if agent is None else self._services.views.agents.card(agent).config.id
 
 
-def _shape(status: AgentStatus, budget: BudgetShape | None) -> AgentShape:
+def _shape(status: AgentStatus) -> AgentShape:
     card = status.card
     return shaped(
         AgentShape,
@@ -165,6 +167,7 @@ def _shape(status: AgentStatus, budget: BudgetShape | None) -> AgentShape:
         lanes=status.lanes,
         sleep=[shaped(SleepShape, sleep) for sleep in status.sleeps],
         heartbeat=shaped(HeartbeatShape, status.heartbeat),
-        budget=budget,
+        budget=shaped(BudgetShape, status.budget),
+        skipped=[shaped(SkippedShape, one) for one in status.skipped],
         next_wake_at=time_or_none(status.next_wake_at),
     )

@@ -9,9 +9,10 @@ from wakeful.doors.http.endpoint import Call, Endpoint, Given
 from wakeful.doors.http.endpoint import Nothing as NoBody
 from wakeful.doors.http.search import Instant
 from wakeful.doors.http.shapes import Page, shaped
-from wakeful.gate.budget_acts import MOST_MONEY, MOST_TURNS, BudgetStatus, Money, Raise, TurnsSpent
+from wakeful.gate.budget_acts import MOST_MONEY, MOST_TURNS, Raise
 from wakeful.gate.budget_rows import AGENT
 from wakeful.services import Services
+from wakeful.views.budgets import Money, TurnsSpent
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import OPERATOR
 
@@ -53,6 +54,7 @@ class BudgetEndpoints:
     """What agents may spend."""
 
     def __init__(self, services: Services) -> None:
+        self._view = services.views.budgets
         self._acts = services.budget_acts
 
     def endpoints(self) -> list[Endpoint]:
@@ -79,7 +81,7 @@ class BudgetEndpoints:
 
     async def page(self, call: Call[BudgetsQuery, NoBody]) -> Page[BudgetShape]:
         agent = call.query.agent
-        found = await (self._acts.all() if agent is None else self._acts.of_agent(agent))
+        found = await (self._view.all() if agent is None else self._view.of_agent(agent))
         return Page(items=[shaped(BudgetShape, one) for one in found], next=None)
 
     async def increase(self, call: Call[NoBody, RaiseBody]) -> RaisedShape:
@@ -91,9 +93,7 @@ class BudgetEndpoints:
             until=None if body.until is None else round(body.until.timestamp() * 1000),
             scope=body.scope,
         )
-        status, released = await self._acts.increase(wish, who)
-        return _raised(status, released)
-
-
-def _raised(status: BudgetStatus, released: int) -> RaisedShape:
-    return shaped(RaisedShape, status, released=released)
+        released = await self._acts.increase(wish, who)
+        found = await self._view.of_agent(wish.agent_id)
+        raised = next(one for one in found if one.scope == wish.scope)
+        return shaped(RaisedShape, raised, released=released)

@@ -59,7 +59,7 @@ def rows(
         Aborts(services),
         Outputs(views),
         Events(views, streams),
-        AgentEndpoints(views, services.budget_acts),
+        AgentEndpoints(views),
         Halts(services),
         SleepEndpoints(services),
         HeartbeatEndpoints(services),

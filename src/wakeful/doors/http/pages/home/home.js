@@ -12,8 +12,9 @@ const KINDS = [
   ...["accepted", "claimed", "pending", "done", "merged", "failed", "cancelled", "suppressed", "expired", "parked", "held"].map((state) => "stimulus." + state),
   ...["started", "resumed", "left", "tool", "fell_back", "finished"].map((state) => "turn." + state),
   ...["queued", "sent", "retry", "acknowledged", "failed", "expired"].map((state) => "delivery." + state),
-  ...["created", "reset", "forked", "changed", "deleted", "imported", "compacted", "compaction_failed", "compaction_undone"].map((what) => "session." + what),
-  "timer.fired", "timer.failed", "sleep.woken",
+  ...["created", "reset", "forked", "changed", "labelled", "deleted", "imported", "compacted", "compaction_failed", "compaction_undone"].map((what) => "session." + what),
+  ...["warned", "exhausted", "raised", "overrun", "unpriced"].map((what) => "budget." + what),
+  "timer.fired", "timer.failed", "sleep.entered", "sleep.woken", "heartbeat.skipped", "notice.added",
   "storm.started", "loop.cut", "halt.set", "halt.lifted",
 ];
 
@@ -64,6 +65,7 @@ async function start() {
     seen();
   }
   follow();
+  watchAgents();
   at("text").focus();
 }
 
@@ -119,6 +121,7 @@ function follow() {
 }
 
 function show(kind, data) {
+  agentsChanged();
   const line = document.createElement("li");
   const when = data.at ? new Date(data.at).toLocaleTimeString() : "";
   const about = [data.session_key, data.state, data.name, data.reason].filter(Boolean).join(" · ");

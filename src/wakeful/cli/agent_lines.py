@@ -1,0 +1,104 @@
+"""Agents as people read them: what they do, who rests, what was skipped, what is left to spend."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from wakeful.cli.context import CliContext
+from wakeful.cli.output import counted, safe
+from wakeful.cli.times import money
+
+HEAD = ["agent", "model", "state", "next wake", "spent today"]
+MOST_ASLEEP = 5  # sessions that are named
+NEARLY_SPENT = 0.8  # of a cap: from there on the way to raise it is shown
+
+Shown = dict[str, Any]  # an agent, as the server shows it
+
+
+def rows(context: CliContext, agents: list[Shown]) -> list[list[object]]:
+    """Return a line of a table for each agent."""
+    return [
+        [
+            one["id"],
+            one.get("model", ""),
+            _state(one),
+            context.how_long(one.get("next_wake_at")),
+            spent(one["budget"]),
+        ]
+        for one in agents
+    ]
+
+
+def rest_lines(context: CliContext, agents: list[Shown]) -> Iterator[str]:
+    """Tell who sleeps and why, what was skipped and why, and whose money comes to its end."""
+    for agent in agents:
+        yield from sleep_lines(context, agent)
+        yield from skip_lines(context, agent)
+        if is_short(agent["budget"]):
+            yield budget_line(context, agent["budget"])
+
+
+def sleep_lines(context: CliContext, agent: Shown) -> Iterator[str]:
+    """Tell which sessions of an agent sleep, until when and why."""
+    asleep: list[Shown] = agent.get("sleep") or []
+    for one in asleep[:MOST_ASLEEP]:
+        why = safe(one["reason"], 200) or "no reason given"
+        who = safe(one["session_key"] or agent["id"])
+        yield f"{who} sleeps until {context.when(one['wake_at'])}: {why}"
+    if len(asleep) > MOST_ASLEEP:
+        yield f"… and {len(asleep) - MOST_ASLEEP} more sleep"
+
+
+def skip_lines(context: CliContext, agent: Shown) -> Iterator[str]:
+    """Tell what came of an agent's last heartbeat, and what else did not wake it, and why."""
+    who = safe(agent["id"])
+    beat: Shown = agent.get("heartbeat") or {}
+    if beat.get("last_outcome"):
+        at, came = context.how_long(beat["last_run_at"]), safe(beat["last_outcome"])
+        yield f"heartbeat of {who}, {at}: {came.replace(':', ', ')}"
+    for one in agent.get("skipped") or ():
+        if one["origin"] != "heartbeat":
+            at, times = context.how_long(one["last_at"]), counted(one["count"], "time")
+            yield f"{safe(one['origin'])} of {who}, {at}: skipped, {safe(one['reason'])} ({times})"
+
+
+def is_short(budget: Shown) -> bool:
+    """Tell whether something waits for money or turns, or soon will."""
+    amounts, turns = budget["money"], budget["turns"]
+    shares = ((amounts["spent"], amounts["cap"]), (turns["used"], turns["cap"]))
+    return budget["parked"] > 0 or any(
+        cap is not None and used >= cap * NEARLY_SPENT for used, cap in shares
+    )
+
+
+def budget_line(context: CliContext, budget: Shown) -> str:
+    """Tell what is spent of a day's budget, who waits for more, and how it is raised."""
+    who, turns = safe(budget["agent_id"]), budget["turns"]
+    used = f"{turns['used']} of {turns['cap']} turns, " if turns["cap"] is not None else ""
+    waits = f"{budget['parked']} wait; " if budget["parked"] else ""
+    return (
+        f"{who} has spent {spent(budget)} today, {used}anew {context.how_long(budget['resets_at'])}"
+        f"; {waits}`wakeful budget raise 1.00 --agent {who}` raises it"
+    )
+
+
+def spent(budget: Shown) -> str:
+    """Return what is spent of a day's money."""
+    paid, cap = money(budget["money"]["spent"]), budget["money"]["cap"]
+    return paid if cap is None else f"{paid} of {money(cap)}"
+
+
+def server_lines(agents: list[Shown]) -> Iterator[str]:
+    """Tell of the MCP servers that are not up, each once."""
+    servers = {server["name"]: server for agent in agents for server in agent.get("mcp", [])}
+    for name, server in servers.items():
+        if server["state"] != "up":
+            why = "".join(f": {safe(problem, 200)}" for problem in server["problems"][:1])
+            yield f"MCP server {safe(name)} is {server['state']}{why}"
+
+
+def _state(agent: Shown) -> str:
+    if agent.get("is_halted"):
+        return "halted"
+    lanes: dict[str, int] = agent.get("lanes", {})
+    parts = [f"{count} {name}" for name, count in lanes.items() if count and name != "idle"]
+    return ", ".join(parts) or ("asleep" if agent.get("sleep") else "idle")

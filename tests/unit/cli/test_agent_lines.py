@@ -1,0 +1,90 @@
+"""Who sleeps, what was skipped and why, what is left of the money: in words of one line."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wakeful.cli.agent_lines import Shown, is_short, rest_lines, sleep_lines
+from wakeful.cli.context import CliContext
+from wakeful.cli.output import CommandOutput
+from wakeful.vocabulary.clock import ManualClock
+
+NOW = "2026-11-16T12:00:00Z"
+NOW_MS = 1_794_830_400_000
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> CliContext:
+    output = CommandOutput(is_json=False, environ={})
+    made = CliContext({"WAKEFUL_HOME": str(tmp_path)}, output)
+    made.clock = ManualClock(NOW_MS)
+    return made
+
+
+def budget(spent: float = 0.0, *, used: int = 0, parked: int = 0, cap: float | None = 1.0) -> Shown:
+    return {
+        "agent_id": "main",
+        "resets_at": "2026-11-16T23:00:00Z",
+        "money": {"cap": cap, "spent": spent},
+        "turns": {"cap": 300, "used": used},
+        "parked": parked,
+    }
+
+
+def agent(**more: Any) -> Shown:
+    return {"id": "main", "sleep": [], "heartbeat": {}, "skipped": [], "budget": budget(), **more}
+
+
+def test_nothing_to_tell_takes_no_line(context: CliContext):
+    assert list(rest_lines(context, [agent()])) == []
+
+
+def test_what_was_skipped_is_told_with_its_reason(context: CliContext):
+    beat = {"last_outcome": "skipped:nothing-to-do", "last_run_at": "2026-11-16T11:30:00Z"}
+    skipped = [
+        {"origin": "tick", "reason": "quiet-hours", "count": 12, "last_at": "2026-11-16T11:57:00Z"},
+        {"origin": "heartbeat", "reason": "nothing-to-do", "count": 3, "last_at": NOW},
+    ]
+
+    lines = list(rest_lines(context, [agent(heartbeat=beat, skipped=skipped)]))
+
+    assert lines == [
+        "heartbeat of main, 30 min ago: skipped, nothing-to-do",
+        "tick of main, 3 min ago: skipped, quiet-hours (12 times)",
+    ]
+
+
+def test_whoever_waits_for_money_reads_the_one_command_that_raises_it(context: CliContext):
+    (line,) = rest_lines(context, [agent(budget=budget(1.0, used=7, parked=2))])
+
+    assert line == (
+        "main has spent $1.0000 of $1.0000 today, 7 of 300 turns, anew in 11 h; 2 wait; "
+        "`wakeful budget raise 1.00 --agent main` raises it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (budget(0.79), False),
+        (budget(0.8), True),
+        (budget(used=239), False),
+        (budget(used=240), True),
+        (budget(parked=1), True),
+        (budget(500.0, cap=None), False),
+    ],
+)
+def test_money_is_short_from_four_fifths_on(found: Shown, expected: bool):
+    assert is_short(found) is expected
+
+
+def test_of_many_that_sleep_only_some_are_named(context: CliContext):
+    asleep = [{"session_key": f"s{n}", "reason": "", "wake_at": NOW} for n in range(7)]
+
+    lines = list(sleep_lines(context, agent(sleep=asleep)))
+
+    assert len(lines) == 6
+    assert lines[0].startswith("s0 sleeps until ")
+    assert lines[0].endswith(": no reason given")
+    assert lines[-1] == "… and 2 more sleep"
