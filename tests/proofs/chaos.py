@@ -26,6 +26,7 @@ from tests.postgres_server import databases
 from tests.proofs.client import Client, Load
 from tests.proofs.points import failpoints
 from tests.proofs.process import Gone, Place, RigProcess, running
+from tests.proofs.rig import BUDGET, TICKS
 from tests.proofs.trial import come_to_rest, judged
 from tests.proofs.weather import Weather
 from wakeful.testing.checker.check import Report
@@ -41,6 +42,9 @@ DEATHS = (*("kill",) * 8, "term", "terms", "commit", "point", "point")
 MESSAGES_IN_WEATHER = 150
 SURVIVED_S = (2.0, 8.0)  # longer, too, than a store waits for a stranger
 ABSENT = ("", "", "", "other")  # who is missing in a life
+LEAPS_MS = (0, 0, 0, 61_000)  # of the wall clock before a life: naps end, ticks are due
+# What agents may spend in a round: more than they can, or so little that most of it is refused.
+BUDGETS = ("", '{"money_per_day": 0.4, "turns_per_day": 60, "money_per_chain": null}')
 REPORT = Path("chaos-report.json")
 
 
@@ -74,6 +78,8 @@ class Chaos:
         self._lives = lives
         self._phases = 0
         self._took = ""
+        self._env: dict[str, str] = {}
+        self._ahead_ms = 0  # of the machine's clock
         self._drowned: list[str] = []  # lives that bad weather ended, or left with work undone
         self._chance = random.Random(seed)
         self._clock = SystemClock()
@@ -100,6 +106,10 @@ class Chaos:
 
     async def _round(self, number: int) -> Report:
         place = self._place(number)
+        # On one database a later round cannot be poorer: what was spent stays spent.
+        budget = BUDGETS[number % len(BUDGETS)] if self._database == "sqlite" else ""
+        self._env = {BUDGET: budget}
+        self._ahead_ms = 0
         client = Client(place, self._seed + number)
         load = Load(client, self._seed + number, is_hard=True)
         weather = Weather(place, self._seed + number)
@@ -111,7 +121,7 @@ class Chaos:
                 lived += await self._life(place, client, load)
             changing.cancel()
         ended = self._clock.monotonic()
-        await come_to_rest(place, client, deaths=load.deaths)
+        await come_to_rest(place, client, env=self._env, deaths=load.deaths)
         await self._survive(place, client, load, weather)
         rested = self._clock.monotonic()
         report = await judged(place)
@@ -129,7 +139,7 @@ class Chaos:
         """
         load.suspects = 0.0
         try:
-            async with running(place) as rig:
+            async with running(place, env=self._env) as rig:
                 async with asyncio.TaskGroup() as group:
                     group.create_task(client.come_back(rig))
                     group.create_task(load.run(rig, MESSAGES_IN_WEATHER))
@@ -158,9 +168,12 @@ class Chaos:
             options += ["--die", f"{where}:{self._chance.randrange(2, 120)}"]
         elif death == "point":
             fail = f"{self._chance.choice(failpoints())}:kill:{self._chance.randrange(1, 30)}"
+        self._ahead_ms += self._chance.choice(LEAPS_MS)
+        place.move_clock(self._ahead_ms)
+        env = {**self._env, "WAKEFUL_FAIL": fail, TICKS: "1"}
         try:
             async with (
-                running(place, env={"WAKEFUL_FAIL": fail}, options=options) as rig,
+                running(place, env=env, options=options) as rig,
                 asyncio.TaskGroup() as group,
             ):
                 has_begun = True

@@ -187,7 +187,7 @@ class Load:
         self.suspects = SUSPECTS if is_hard else 0.0  # the share of steps that kill twice
         self.deaths = 0  # how often what was drafted kills the process that runs it
         self._chance = random.Random(seed)
-        self._sessions = [f"s{number}" for number in range(sessions)]
+        self._sessions = ["main", *(f"s{number}" for number in range(1, sessions))]
         self._sessions += [f"agent:other:o{number}" for number in range(sessions // 4)]
 
     async def run(self, rig: RigProcess, count: int, workers: int = 8) -> None:
