@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import wakeful
-from wakeful import Request
+from wakeful.models.model import Reply, Request
 from wakeful.testing.kit import Scripted, call, says
 
 HOME = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp())
@@ -24,7 +24,7 @@ def pay(amount: int) -> str:
     return "never reached"
 
 
-def answer(request: Request) -> str | wakeful.Reply:
+def answer(request: Request) -> str | Reply:
     if "outcome unknown" in request.messages[-1].text:
         return "I was cut off while paying. It may have happened: please check before I repeat it."
     return says("", call("pay", amount=10))

@@ -6,7 +6,7 @@ import signal
 import sys
 
 import wakeful
-from wakeful import McpServerSettings, RemoteEffect, RemoteTool
+from wakeful.tools.mcp.options import McpServerSettings, RemoteEffect, RemoteTool
 
 
 def serve() -> None:

@@ -1,11 +1,12 @@
 """Every snippet of the documentation is what happens: programs run, commands and keys exist."""
 
+import ast
 import re
 import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,14 @@ import typer
 
 from tests.acceptance.newcomer import Newcomer, is_shown, lines_of
 from tests.patience import patience
+from tests.public_names import public_names
 from wakeful.cli.app import tree, with_dashed_words
 from wakeful.settings.load import load
 from wakeful.settings.purpose import SettingsPurpose
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-PUBLIC = ("wakeful", "wakeful.testing")  # from where a how-to may import
+PUBLIC = {f"{module}.{name}" for module, names in public_names().items() for name in names}
 SHOWN = r"```python\n(.*?)```(?:\n\n```\n(.*?)```)?"  # a program, and what it prints
 SNIPPETS = [
     pytest.param(snippet, shown, id=f"{page.name}-{number}")
@@ -49,12 +51,35 @@ def test_a_snippet_runs_and_prints_what_is_shown(snippet: str, shown: str, tmp_p
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_snippet_imports_public_names_alone(page: Path):
-    snippets = "\n".join(re.findall(r"```python\n(.*?)```", page.read_text(), re.S))
-    modules = re.findall(r"^\s*(?:from|import) (wakeful[\w.]*)", snippets, re.M)
+    snippets = re.findall(r"```python\n(.*?)```", page.read_text(), re.S)
 
-    private = [name for name in modules if name != "wakeful" and not name.startswith(PUBLIC[1])]
+    private = {name for snippet in snippets for name in imported(snippet)} - PUBLIC
 
-    assert private == []
+    assert private == set()
+
+
+@pytest.mark.parametrize(
+    "example", sorted((ROOT / "examples").glob("*.py")), ids=lambda it: it.name
+)
+def test_an_example_imports_public_names_alone(example: Path):
+    assert set(imported(example.read_text())) - PUBLIC == set()
+
+
+def imported(program: str) -> Iterator[str]:
+    """Yield what a program uses of ours, by its address."""
+    tree = ast.parse(program)
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom(module=str(module), names=names):
+                if module.partition(".")[0] == "wakeful":
+                    yield from (f"{module}.{alias.name}" for alias in names)
+            case ast.Import(names=names):
+                inner = [alias.name for alias in names if alias.name.startswith("wakeful.")]
+                yield from inner
+            case ast.Attribute(value=ast.Name(id="wakeful"), attr=name):
+                yield f"wakeful.{name}"
+            case _:
+                pass
 
 
 def typed_on(page: Path) -> list[tuple[str, str]]:

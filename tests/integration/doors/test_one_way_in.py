@@ -9,9 +9,9 @@ import httpx2
 import pytest
 
 from tests.integration.http.serving import Frame, House, frames, house
-from wakeful import Contact
 from wakeful.access.principal import Principal
 from wakeful.doors.http.shapes import answered
+from wakeful.intake.bindings import Contact
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import Settings
 from wakeful.testing.kit import wait_for

@@ -7,6 +7,8 @@ import pytest
 
 import wakeful
 from tests.integration.cli.shell import Home
+from wakeful.doors.http.door import HttpDoor
+from wakeful.doors.http.server import HttpOptions
 from wakeful.testing.kit import Scripted, in_memory
 
 
@@ -57,7 +59,7 @@ def test_a_program_without_a_loop_asks_too(tmp_path: Path):
 
 async def test_a_server_inside_a_program_is_found_by_the_command_line(tmp_path: Path):
     home = Home(tmp_path / "home")
-    door = wakeful.HttpDoor(wakeful.HttpOptions(port=0))
+    door = HttpDoor(HttpOptions(port=0))
     async with wakeful.Runtime(home=home.folder, http=door) as runtime:
         said = await asyncio.to_thread(home.ok, "chat", "what is 3*4")
         url = (await asyncio.to_thread(home.json, "status"))["url"]
