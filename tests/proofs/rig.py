@@ -38,6 +38,7 @@ from wakeful.testing.ledger import Ledger
 from wakeful.timers import timers
 from wakeful.timers.timers import Timer
 from wakeful.turn.agent import Agent
+from wakeful.vocabulary.agent import ThrottleRules
 from wakeful.vocabulary.budget import BudgetRules
 from wakeful.vocabulary.clock import SystemClock
 from wakeful.vocabulary.compacting import CompactionRules
@@ -54,6 +55,7 @@ BUDGET = "RIG_BUDGET"  # a variable: what each agent may spend
 ENOUGH = '{"money_per_day": 1000, "turns_per_day": null, "money_per_chain": 100}'
 SOON_MS = 600_000  # what is due later than that is not waited for
 HEARTBEAT = "RIG_HEARTBEAT"  # a variable: how often the agents look after things
+THROTTLE = "RIG_THROTTLE"  # a variable: what the agents may say unasked in an hour
 TICKS = "RIG_TICKS"  # a variable: the agents wake by themselves once a minute
 TICKING = ProactiveRules(enabled=True, tick_interval_secs=60, jitter_pct=0, initial_greeting=False)
 AGENTS = ("main", "other")
@@ -264,6 +266,7 @@ async def serve(options: argparse.Namespace) -> None:
                 budget=budget,
                 proactive=TICKING if os.environ.get(TICKS) else ProactiveRules(),
                 heartbeat=HeartbeatRules(every=os.environ.get(HEARTBEAT, "30m")),
+                throttle=ThrottleRules(per_hour=int(os.environ.get(THROTTLE, "0")) or None),
             )
             for agent in present
         ],

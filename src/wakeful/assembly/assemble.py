@@ -22,6 +22,7 @@ from wakeful.bus.bus import Bus
 from wakeful.doors.sender import Sender
 from wakeful.gate import halts
 from wakeful.gate.budget_acts import BudgetActs
+from wakeful.gate.throttle import Digests
 from wakeful.gate.wakes import all_of
 from wakeful.intake.compactions import Compactions
 from wakeful.intake.deletion import BoundAutomation, Deletion
@@ -250,7 +251,7 @@ def _followers(
         ),
         turns=turns,
         beating=beating,
-        sender=Sender(store, bus, clock, chosen.doors),
+        sender=Sender(store, bus, clock, Digests(bus, deps.ids, deps.gate.budgets), chosen.doors),
         janitor=Janitor(store, bus, clock, **msgspec.structs.asdict(chosen.settings.retention)),
     )
 

@@ -33,6 +33,7 @@ def rest_lines(context: CliContext, agents: list[Shown]) -> Iterator[str]:
     for agent in agents:
         yield from sleep_lines(context, agent)
         yield from skip_lines(context, agent)
+        yield from held_lines(context, agent)
         if is_short(agent["budget"]):
             yield budget_line(context, agent["budget"])
 
@@ -59,6 +60,14 @@ def skip_lines(context: CliContext, agent: Shown) -> Iterator[str]:
         if one["origin"] != "heartbeat":
             at, times = context.how_long(one["last_at"]), counted(one["count"], "time")
             yield f"{safe(one['origin'])} of {who}, {at}: skipped, {safe(one['reason'])} ({times})"
+
+
+def held_lines(context: CliContext, agent: Shown) -> Iterator[str]:
+    """Tell what an agent said unasked, and too often, and when it leaves."""
+    held: Shown = agent.get("held") or {}
+    if held.get("messages"):
+        count, at = counted(held["messages"], "message"), context.how_long(held["leaves_at"])
+        yield f"{count} of {safe(agent['id'])} held back; a digest leaves {at}"
 
 
 def is_short(budget: Shown) -> bool:

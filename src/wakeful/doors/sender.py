@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from wakeful.bus.bus import Bus
-from wakeful.outbox import outbox
+from wakeful.gate.throttle import Digests
+from wakeful.outbox import held, outbox
 from wakeful.outbox.outbox import Delivery, DeliveryState, ReadyDelivery
 from wakeful.store.database import Store, Tx
 from wakeful.vocabulary.clock import Clock, ClockRollbacks, time_limit, wait_until
@@ -36,7 +37,10 @@ log = logging.getLogger(__name__)
 class Sender:
     """A service that sends; one dead target never delays another."""
 
-    def __init__(self, store: Store, bus: Bus, clock: Clock, doors: Mapping[str, Door]) -> None:
+    def __init__(
+        self, store: Store, bus: Bus, clock: Clock, digests: Digests, doors: Mapping[str, Door]
+    ) -> None:
+        self._digests = digests
         self._store = store
         self._bus = bus
         self._clock = clock
@@ -120,13 +124,17 @@ class Sender:
         self._changed.set()
 
     def _begin(self, tx: Tx, target: str) -> Delivery | None:
-        """Note that the first delivery of a target is about to be sent, if it is due."""
+        """Note that the first delivery of a target is about to be sent, if it is due.
+
+        What was held back leaves as a digest with this very commit: it is made once.
+        """
+        next_digest_at = self._digests.make(tx, target)
         delivery = self._first(tx, target)
-        if delivery is None:
-            return None
-        if delivery.due_at > tx.now:
-            due_at = delivery.due_at
-            tx.after_commit(lambda: self._scan_at(due_at))
+        if delivery is None or delivery.due_at > tx.now:
+            later = (next_digest_at, None if delivery is None else delivery.due_at)
+            due_at = min((at for at in later if at is not None), default=None)
+            if due_at is not None:
+                tx.after_commit(lambda: self._scan_at(due_at))
             return None
         outbox.begin(tx, delivery.id)
         self._publish(tx, "delivery.sent", delivery, None)
@@ -180,11 +188,19 @@ class Sender:
         await self._store.transact(write)
 
     def _settle(self, tx: Tx, delivery: Delivery, state: DeliveryState, error: str | None) -> None:
-        if outbox.settle(tx, delivery.id, state, error):
-            self._publish(tx, f"delivery.{state.value}", delivery, error)
+        """Write how a delivery ended; the parts of a digest end with it."""
+        if not outbox.settle(tx, delivery.id, state, error):
+            return
+        self._publish(tx, f"delivery.{state.value}", delivery, error)
+        for part in held.settle_parts(tx, delivery.id, state, error) if delivery.parts else ():
+            self._publish(tx, f"delivery.{state.value}", part, error)
 
     def _publish(self, tx: Tx, kind: str, delivery: Delivery, error: str | None) -> None:
-        data: dict[str, Any] = {"delivery_id": delivery.id, "attempts": delivery.attempts + 1}
+        data: dict[str, Any] = {"delivery_id": delivery.id}
+        if delivery.sent_with is None:
+            data["attempts"] = delivery.attempts + 1
+        else:
+            data["sent_with"] = delivery.sent_with
         if error is not None:
             data["error"] = error
         self._bus.publish(tx, kind, delivery.session_key, turn_id=delivery.turn_id, **data)

@@ -1,6 +1,7 @@
-"""May this wake, may this ask? Halts, storms, loops, budgets.
+"""May this wake, may this ask, may this leave? Halts, storms, loops, budgets, the throttle.
 
-From: intake, lanes, turn, triggers; doors, views and operations, which show it, commands, services.
-To: store, bus; access, broker, turns, notices; models, for their prices.
+From: intake, lanes, turn, triggers, tools; doors, views and operations, which show it, commands,
+services.
+To: store, bus; access, broker, turns, notices, outbox; models, for their prices.
 Never: calls a model to find out.
 """

@@ -15,13 +15,14 @@ from wakeful.models.tariffs import Tariff
 from wakeful.notices.notices import Notices
 from wakeful.store.database import Tx
 from wakeful.turns.asks import Reserved, SettledAsk
-from wakeful.vocabulary.agent import Agents
+from wakeful.vocabulary.agent import Agents, ThrottleRules
 from wakeful.vocabulary.budget import BudgetRules
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.hours import DailyHours
 from wakeful.vocabulary.kinds import Origin
 from wakeful.vocabulary.record import Record
 
+UNTHROTTLED = ThrottleRules(per_hour=None)
 NO_RULES = BudgetRules(money_per_day=None, turns_per_day=None, money_per_chain=None)
 
 
@@ -67,6 +68,10 @@ class Budgets:
     def quiet_hours(self, agent_id: str) -> DailyHours | None:
         config = self._agents.find(agent_id)
         return None if config is None else config.quiet_hours
+
+    def throttle(self, agent_id: str) -> ThrottleRules:
+        config = self._agents.find(agent_id)
+        return UNTHROTTLED if config is None else config.throttle
 
     def today(self, tx: Tx, agent_id: str) -> dict[str, BudgetRow]:
         """Return the rows of an agent as they count now."""

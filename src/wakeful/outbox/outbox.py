@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Any
 
 from msgspec import structs
 
@@ -15,10 +16,12 @@ from wakeful.vocabulary.stimulus import KeptAttachment, ReadyAttachment
 
 FILED = "delivery.filed"  # something must be sent: its target
 
-DAY_MS = 86_400_000
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
 
 
 class DeliveryState(StrEnum):
+    HELD = "held"  # nobody asked for it, and there were too many: it leaves with a digest
     QUEUED = "queued"
     SENT = "sent"  # handed over; whether it arrived is not known yet
     ACKNOWLEDGED = "acknowledged"
@@ -45,6 +48,9 @@ class Delivery(Record):
     error: str | None = None
     attachments: tuple[KeptAttachment, ...] = ()
     reply_to: str | None = None  # the message that it answers, as its door names it
+    unprompted_by: str | None = None  # the agent that sent it without being asked
+    sent_with: str | None = None  # the digest that it left with
+    parts: int = 0  # how many messages it is a digest of
 
 
 class ReadyDelivery(Delivery):
@@ -57,10 +63,12 @@ DELIVERIES = RowTable("deliveries", Delivery)
 
 
 class Along(Record):
-    """What goes along with a text."""
+    """What goes along with a text, and when that may go."""
 
     attachments: tuple[ReadyAttachment, ...] = ()
     reply_to: str | None = None
+    unprompted_by: str | None = None  # the agent that nobody asked for it
+    held_until: int | None = None  # when it leaves with a digest; None: at once
 
 
 NOTHING = Along()
@@ -76,7 +84,11 @@ def file(
     turn_id: str | None,
     along: Along = NOTHING,
 ) -> Delivery:
-    """File a message; it is sent after this transaction commits, in order per target."""
+    """File a message; it is sent after this transaction commits, in order per target.
+
+    One that is held leaves with a digest, once that is due.
+    """
+    is_held = along.held_until is not None
     delivery = Delivery(
         id=delivery_id,
         target=route.target,
@@ -84,17 +96,26 @@ def file(
         session_key=session_key,
         turn_id=turn_id,
         text=text,
-        state=DeliveryState.QUEUED,
+        state=DeliveryState.HELD if is_held else DeliveryState.QUEUED,
         attempts=0,
-        due_at=tx.now,
+        due_at=tx.now if along.held_until is None else along.held_until,
         filed_at=tx.now,
         expires_at=tx.now + DAY_MS,
         attachments=attachments.keep(tx, delivery_id, along.attachments),
         reply_to=along.reply_to,
+        unprompted_by=along.unprompted_by,
     )
     tx.run(DELIVERIES.insert, **DELIVERIES.params(delivery))
     tx.notify(FILED, delivery.target)
     return delivery
+
+
+def filed_event(delivery: Delivery) -> tuple[str, dict[str, Any]]:
+    """Return the kind and the data of the event that tells of a message that was filed."""
+    data: dict[str, Any] = {"delivery_id": delivery.id}
+    if delivery.state is DeliveryState.HELD:
+        data["held_until"] = delivery.due_at
+    return f"delivery.{delivery.state.value}", data
 
 
 def was_sent_in_turn(tx: Tx, turn_id: str, target: str, text: str) -> bool:
@@ -117,11 +138,13 @@ def has_sent(tx: Tx, turn_id: str) -> bool:
     return row is not None
 
 
-# Every target that something waits for, and when its first delivery is due.
+# What is sent itself, and not with a digest.
+_OPEN = "state IN ('queued', 'sent') AND sent_with IS NULL"
+# Every target that something waits for, and when its first delivery, or its digest, is due.
 OPEN_TARGETS = (
-    "SELECT deliveries.target, deliveries.due_at FROM (SELECT MIN(id) AS id FROM deliveries "
-    "WHERE state IN ('queued', 'sent') GROUP BY target) first "
-    "JOIN deliveries ON deliveries.id = first.id"
+    "SELECT deliveries.target, deliveries.due_at FROM (SELECT MIN(id) AS id FROM deliveries "  # noqa: S608
+    f"WHERE {_OPEN} GROUP BY target) first JOIN deliveries ON deliveries.id = first.id "
+    "UNION ALL SELECT target, MIN(due_at) FROM deliveries WHERE state = 'held' GROUP BY target"
 )
 
 
@@ -130,9 +153,7 @@ async def newest_id(store: Store) -> str | None:
     return (await store.read("SELECT MAX(id) FROM deliveries"))[0][0]
 
 
-_FIRST = DELIVERIES.select(
-    "WHERE target = :target AND state IN ('queued', 'sent') ORDER BY id LIMIT 1"
-)
+_FIRST = DELIVERIES.select(f"WHERE target = :target AND {_OPEN} ORDER BY id LIMIT 1")
 
 
 def first_of(tx: Tx, target: str) -> Delivery | None:
@@ -168,11 +189,18 @@ def again(tx: Tx, delivery_id: str, due_at: int, error: str) -> None:
 
 
 def bring_forward(tx: Tx) -> None:
-    """Make due what was filed in the future: the clock was moved back since."""
+    """Make due what was filed in the future: the clock was moved back since.
+
+    What is held waits as long as if it had come only now.
+    """
     tx.run(
         "UPDATE deliveries SET due_at = :now WHERE state IN ('queued', 'sent') "
         "AND due_at > :now AND filed_at > :now",
         now=tx.now,
+    )
+    tx.run(
+        "UPDATE deliveries SET due_at = :latest WHERE state = 'held' AND due_at > :latest",
+        latest=tx.now + HOUR_MS,
     )
 
 

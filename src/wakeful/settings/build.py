@@ -138,6 +138,7 @@ class AgentBuilder:
                 heartbeat=given.heartbeat,
                 budget=given.budget,
                 quiet_hours=given.quiet_hours,
+                throttle=given.throttle,
                 routes=given.routes,
             )
         except InvalidInput as error:

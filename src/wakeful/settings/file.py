@@ -14,7 +14,7 @@ from wakeful.settings.settings import (
     StormSettings,
 )
 from wakeful.tools.mcp.options import McpServerSettings
-from wakeful.vocabulary.agent import Limits, ThinkingLevel
+from wakeful.vocabulary.agent import Limits, ThinkingLevel, ThrottleRules
 from wakeful.vocabulary.budget import BudgetRules
 from wakeful.vocabulary.compacting import CompactionRules
 from wakeful.vocabulary.heartbeat import HeartbeatRules
@@ -58,6 +58,7 @@ class AgentSettings(Record):
     heartbeat: HeartbeatRules = HeartbeatRules()
     budget: BudgetRules = BudgetRules()
     quiet_hours: DailyHours | None = None
+    throttle: ThrottleRules = ThrottleRules()
     routes: tuple[Route, ...] = ()
 
 

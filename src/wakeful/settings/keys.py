@@ -128,6 +128,12 @@ _AGENT = {
         "The hours in which only people and what is urgent wake it; default: none."
     ),
     **{f"quiet_hours.{name}": key for name, key in _HOURS.items()},
+    "throttle.per_hour": _key(
+        "Messages in an hour that it may send somebody who did not ask; more leave as one digest."
+        " null: any number.",
+        1,
+        10_000,
+    ),
 }
 
 KEYS: dict[str, Key] = {

@@ -6,13 +6,15 @@ from typing import Any
 import msgspec
 
 from wakeful.broker import stimuli
+from wakeful.gate import throttle
 from wakeful.outbox import outbox
-from wakeful.outbox.outbox import Along
+from wakeful.outbox.outbox import Along, Delivery, DeliveryState
 from wakeful.tools.outward_files import read_files
 from wakeful.tools.tool import Effect, LedgerContext, Tool, ToolContext, ToolResult, tool
 from wakeful.transcript import sessions
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.route import Route
+from wakeful.vocabulary.spans import format_span
 from wakeful.vocabulary.text import clean, is_plain
 
 LONGEST_TEXT = 100_000  # characters
@@ -56,6 +58,7 @@ def send_message(  # noqa: PLR0913, PLR0917
         raise InvalidInput("door", "nothing may be sent from this conversation")
     if not route.is_sent_to:
         return _shown(context, route)
+    along = Along(attachments=context.attachments, reply_to=reply_to or _answered(context, route))
     delivery = outbox.file(
         context.tx,
         context.ids.new("dl"),
@@ -63,12 +66,12 @@ def send_message(  # noqa: PLR0913, PLR0917
         said,
         session_key=context.turn.session_key,
         turn_id=context.turn.id,
-        along=Along(
-            attachments=context.attachments, reply_to=reply_to or _answered(context, route)
-        ),
+        along=throttle.paced(context.tx, context.agent.throttle, context.turn, route.target, along),
     )
-    context.publish("delivery.queued", delivery_id=delivery.id)
-    return f"filed as {delivery.id} for {_described(route)}{_along(context)}"
+    kind, data = outbox.filed_event(delivery)
+    context.publish(kind, **data)
+    where = f"{_described(route)}{_along(context)}"
+    return f"filed as {delivery.id} for {where}{_held(context, delivery)}"
 
 
 def _checked(text: str, reply_to: str, *, has_files: bool) -> str:
@@ -107,6 +110,16 @@ def _answered(context: LedgerContext, route: Route) -> str | None:
 def _along(context: LedgerContext) -> str:
     names = ", ".join(repr(one.name[:80]) for one in context.attachments)
     return f" with {names}" if names else ""
+
+
+def _held(context: LedgerContext, delivery: Delivery) -> str:
+    """Tell that a message waits, and why: more of the same would only wait with it."""
+    if delivery.state is not DeliveryState.HELD:
+        return ""
+    return (
+        "; nobody there asked, and you have sent as many messages as you may in an hour: it leaves "
+        f"in {format_span(delivery.due_at - context.tx.now)}, with whatever else waits by then"
+    )
 
 
 def _own(context: LedgerContext) -> Sequence[Route]:

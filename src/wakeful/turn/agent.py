@@ -17,7 +17,14 @@ from wakeful.prompts.system import system_prompt
 from wakeful.tools.tool import Tool
 from wakeful.tools.toolbox import Toolbox
 from wakeful.vocabulary import compacting, hours, queueing
-from wakeful.vocabulary.agent import AgentConfig, Limits, ThinkingLevel, parse_thinking
+from wakeful.vocabulary.agent import (
+    AgentConfig,
+    Limits,
+    ThinkingLevel,
+    ThrottleRules,
+    checked_throttle,
+    parse_thinking,
+)
 from wakeful.vocabulary.budget import BudgetRules
 from wakeful.vocabulary.budget import checked as checked_budget
 from wakeful.vocabulary.compacting import CompactionRules
@@ -37,6 +44,7 @@ DEFAULT_COMPACTION = CompactionRules()
 DEFAULT_PROACTIVE = ProactiveRules()
 DEFAULT_HEARTBEAT = HeartbeatRules()
 DEFAULT_BUDGET = BudgetRules()
+DEFAULT_THROTTLE = ThrottleRules()
 
 
 class Agent:
@@ -63,6 +71,7 @@ class Agent:
         heartbeat: HeartbeatRules = DEFAULT_HEARTBEAT,
         budget: BudgetRules = DEFAULT_BUDGET,
         quiet_hours: DailyHours | None = None,
+        throttle: ThrottleRules = DEFAULT_THROTTLE,
         routes: Sequence[Route] = (),
     ) -> None:
         self.id = checked_agent_id(id, "id")
@@ -83,6 +92,7 @@ class Agent:
             heartbeat=checked_heartbeat(heartbeat, self.id),
             budget=checked_budget(budget),
             quiet_hours=None if quiet_hours is None else hours.checked(quiet_hours, "quiet_hours"),
+            throttle=checked_throttle(throttle),
             routes=tuple(routes),
             thinking=None if thinking is None else parse_thinking(thinking),
         )

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from wakeful.broker import lane_rows, stimuli
 from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
+from wakeful.gate import throttle
 from wakeful.gate.budgets import Budgets
 from wakeful.gate.money import dollars
 from wakeful.outbox import outbox
@@ -111,6 +112,7 @@ class Ending:
             return
         if outbox.was_sent_in_turn(tx, turn.id, route.target, said.text):
             return
+        rules, along = self._budgets.throttle(turn.agent_id), Along(reply_to=_answered(tx, turn))
         delivery = outbox.file(
             tx,
             self._ids.new("dl"),
@@ -118,11 +120,10 @@ class Ending:
             said.text,
             session_key=turn.session_key,
             turn_id=turn.id,
-            along=Along(reply_to=_answered(tx, turn)),
+            along=throttle.paced(tx, rules, turn, route.target, along, is_reply=True),
         )
-        self._bus.publish(
-            tx, "delivery.queued", turn.session_key, turn_id=turn.id, delivery_id=delivery.id
-        )
+        kind, data = outbox.filed_event(delivery)
+        self._bus.publish(tx, kind, turn.session_key, turn_id=turn.id, **data)
 
 
 def fail_asks(tx: Tx, budgets: Budgets, turn: Turn, how: AskEnd, step: int | None = None) -> Turn:

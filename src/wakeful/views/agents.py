@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from wakeful.gate import halts
+from wakeful.outbox import held
 from wakeful.store.database import Store
 from wakeful.timers import timers
 from wakeful.views.budgets import BudgetStatus, BudgetView
@@ -75,6 +76,13 @@ class SkippedWakes(Record):
     last_at: int
 
 
+class HeldMessages(Record):
+    """What an agent said without being asked, and too often: it leaves as a digest."""
+
+    messages: int = 0
+    leaves_at: int | None = None  # the first of it
+
+
 class AgentStatus(Record):
     """An agent and what it is doing now."""
 
@@ -85,6 +93,7 @@ class AgentStatus(Record):
     heartbeat: HeartbeatStatus
     budget: BudgetStatus
     skipped: Sequence[SkippedWakes]
+    held: HeldMessages
     next_wake_at: int | None
 
 
@@ -135,6 +144,7 @@ class AgentView:
             LANES, id=agent_id, most=MOST_COUNTED
         )
         ((timer_at,),) = await self._store.read(timers.NEXT_OF_AGENT, agent_id=agent_id)
+        ((held_back, leaves_at),) = await self._store.read(held.OF_AGENT, id=agent_id)
         waiting = due + stalled
         return AgentStatus(
             card=card,
@@ -148,6 +158,7 @@ class AgentView:
             heartbeat=await self._heartbeats.of(agent_id, card.config.heartbeat),
             budget=await self._budgets.own(agent_id),
             skipped=await self._skipped(agent_id),
+            held=HeldMessages(messages=held_back, leaves_at=leaves_at),
             next_wake_at=min((at for at in (ready_at, timer_at) if at is not None), default=None),
         )
 

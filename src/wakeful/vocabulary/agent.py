@@ -40,6 +40,12 @@ class Limits(Record):
     answer_s: int = 600  # for one whole answer
 
 
+class ThrottleRules(Record):
+    """How often an agent may speak to somebody who did not ask; None: as often as it likes."""
+
+    per_hour: int | None = 6  # messages per route; more leave together, as one digest
+
+
 # A provider keeps a prompt for five minutes: whoever wakes just after that pays for all of it, and
 # might as well have slept for much longer.
 CACHE_EDGES_MS = (270_000, 1_200_000)
@@ -57,8 +63,17 @@ class AgentConfig(Record):
     proactive: ProactiveRules = ProactiveRules()
     budget: BudgetRules = BudgetRules()
     quiet_hours: DailyHours | None = None  # only people, and what is urgent, wake it then
+    throttle: ThrottleRules = ThrottleRules()
     cache_edges_ms: tuple[int, int] = CACHE_EDGES_MS  # of its model: no pause ends between them
     heartbeat: HeartbeatRules = HeartbeatRules()
+
+
+def checked_throttle(rules: ThrottleRules, field: str = "throttle") -> ThrottleRules:
+    """Return the rules, or refuse a number with which nothing would ever leave."""
+    if rules.per_hour is not None and rules.per_hour < 1:
+        rule = f"must be at least 1, or null for any number, not {rules.per_hour}"
+        raise InvalidInput(f"{field}.per_hour", rule)
+    return rules
 
 
 def parse_thinking(word: str, field: str = "thinking") -> ThinkingLevel:

@@ -173,6 +173,8 @@ class KindRule(Record):
     is_of_its_own: bool = False  # an agent woke itself: it may do so only so often in a day
     acknowledges: bool = False  # its answer may be that nothing is wrong, which nobody must hear
     passes_quiet_hours: bool = False  # people, or an agent that waits for an answer
+    prompts: bool = False  # whoever is at its door expects what comes of it
+    is_throttled: bool = True  # its reply is held back if there were too many without a question
     is_remembered: bool = True  # a long conversation is worth memories before it is compacted
 
     @property
@@ -197,6 +199,7 @@ RULES: dict[Kind, KindRule] = {
         asleep=Asleep.WAKES,
         answer=Answer.ROUTE,
         passes_quiet_hours=True,
+        prompts=True,
     ),
     Kind.HUB: KindRule(
         joins=Joins.BY_MODE,
@@ -207,6 +210,7 @@ RULES: dict[Kind, KindRule] = {
         asleep=Asleep.WAKES,
         obeys_markers=True,
         answer=Answer.ROUTE,
+        prompts=True,
     ),
     Kind.A2A: KindRule(
         joins=Joins.BY_MODE,
@@ -216,8 +220,11 @@ RULES: dict[Kind, KindRule] = {
         asleep=Asleep.WAKES,
         answer=Answer.TASK,
         passes_quiet_hours=True,
+        prompts=True,
     ),
-    Kind.A2A_REPLY: KindRule(joins=Joins.BY_MODE, asleep=Asleep.WAKES, passes_quiet_hours=True),
+    Kind.A2A_REPLY: KindRule(
+        joins=Joins.BY_MODE, asleep=Asleep.WAKES, passes_quiet_hours=True, prompts=True
+    ),
     Kind.INBOX: KindRule(
         preempts=True,
         is_guarded=True,
@@ -248,7 +255,7 @@ RULES: dict[Kind, KindRule] = {
         supersedes=False,
     ),
     Kind.CALLBACK: KindRule(answer=Answer.ROUTE, obeys_markers=True, is_inner=True),
-    Kind.AUTOMATION: KindRule(limit=Limit.JOB, is_inner=True),
+    Kind.AUTOMATION: KindRule(limit=Limit.JOB, is_inner=True, is_throttled=False),
     Kind.ISOLATED_AUTOMATION: KindRule(
         answer=Answer.POST,
         view=View.FRESH,
@@ -288,7 +295,11 @@ RULES: dict[Kind, KindRule] = {
     Kind.DIGEST: KindRule(answer=Answer.ACTIVITY, is_inner=True, is_joinable=False),
     Kind.POST: KindRule(refused=Refused.NEVER, work=Work.NOTHING, is_inner=True, is_joinable=False),
     Kind.COMPACTION: KindRule(
-        answer=Answer.ASKER, work=Work.COMPACT, is_inner=True, is_joinable=False
+        answer=Answer.ASKER,
+        work=Work.COMPACT,
+        is_inner=True,
+        is_joinable=False,
+        is_throttled=False,
     ),
     Kind.MEMORY_FLUSH: KindRule(
         answer=Answer.NOBODY,

@@ -3,6 +3,8 @@
 import json
 import os
 import socket
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -240,6 +242,8 @@ def test_status_and_doctor_tell_who_sleeps_until_when_and_why(tmp_path: Path):
         none = home.json("agents", "show", "main")["heartbeat"]["next_due_at"]
         on = home.ok("heartbeat", "on")
         assert server.stop() == 0
+    hold_back(home)
+    later = home.ok("status")
 
     assert slept.startswith("My Plans sleeps for 2h, until ")
     assert "sleeps until" in shown
@@ -251,3 +255,14 @@ def test_status_and_doctor_tell_who_sleeps_until_when_and_why(tmp_path: Path):
     assert "`wakeful budget raise 1.00 --agent main` raises it" in home.ok("doctor")
     assert (off.strip(), none) == ("the heartbeat of main is off", None)
     assert "is on, every 30m" in on
+    assert "1 message of main held back; a digest leaves" in later
+
+
+def hold_back(home: Home) -> None:
+    """Leave a message in the outbox as the throttle does."""
+    with closing(sqlite3.connect(home.folder / "wakeful.db")) as database, database:
+        database.execute(
+            "INSERT INTO deliveries (id, target, route, session_key, text, state, attempts, "
+            "due_at, filed_at, expires_at, unprompted_by) VALUES ('dl_1', 't', '{}', 's', 'hi', "
+            "'held', 0, 1, 1, 1, 'main')"
+        )

@@ -89,7 +89,7 @@ def test_every_key_arrives_where_it_belongs():
             ":3: agents.main.modle: unknown key; did you mean 'model'? valid: model, "
             "fallback_models, thinking, instructions, instructions_file, workspace, "
             "shared_files, tools, mcp, queue, limits, compaction, proactive, heartbeat, budget, "
-            "quiet_hours, routes",
+            "quiet_hours, throttle, routes",
         ),
         (
             "hooks: {}",
@@ -170,6 +170,18 @@ def test_every_key_arrives_where_it_belongs():
             "agents: {main: {proactive: {tick_interval_secs: 10}}}",
             ":1: agents.main.proactive.tick_interval_secs: must be at least 60, not 10; "
             "'allow_short_intervals: true' permits it",
+        ),
+        (
+            "agents:\n  main:\n    throttle: {per_hour: 0}",
+            ":3: agents.main.throttle.per_hour: must be from 1 to 10000, not 0",
+        ),
+        (
+            "agents: {main: {throttle: {per_hour: lots}}}",
+            ":1: agents.main.throttle.per_hour: must be",
+        ),
+        (
+            "agents: {main: {throttle: {hourly: 6}}}",
+            ":1: agents.main.throttle.hourly: unknown key; valid: per_hour",
         ),
         ("agents: {main: {limits: {steps: 0}}}", ":1: agents.main.limits.steps: must be from 1"),
         (

@@ -10,7 +10,7 @@ from wakeful.doors.http.shapes import Page, shaped, time_or_none
 from wakeful.gate.halts import EVERYTHING
 from wakeful.services import Services, Views
 from wakeful.views.agents import AgentStatus
-from wakeful.vocabulary.agent import Limits, ThinkingLevel
+from wakeful.vocabulary.agent import Limits, ThinkingLevel, ThrottleRules
 from wakeful.vocabulary.queueing import QueueOverrides
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import OPERATOR
@@ -42,6 +42,13 @@ class McpShape(Record):
     problems: Sequence[str]
 
 
+class HeldShape(Record):
+    """Messages that nobody asked for and that were too many: they leave as a digest."""
+
+    messages: int
+    leaves_at: datetime | None
+
+
 class AgentShape(Record):
     """An agent."""
 
@@ -57,6 +64,8 @@ class AgentShape(Record):
     lanes: Mapping[str, int]
     sleep: Sequence[SleepShape]
     heartbeat: HeartbeatShape
+    throttle: ThrottleRules
+    held: HeldShape
     budget: BudgetShape  # what is left of it today
     skipped: Sequence[SkippedShape]  # lately, in its main session
     next_wake_at: datetime | None
@@ -167,6 +176,8 @@ def _shape(status: AgentStatus) -> AgentShape:
         lanes=status.lanes,
         sleep=[shaped(SleepShape, sleep) for sleep in status.sleeps],
         heartbeat=shaped(HeartbeatShape, status.heartbeat),
+        throttle=card.config.throttle,
+        held=shaped(HeldShape, status.held),
         budget=shaped(BudgetShape, status.budget),
         skipped=[shaped(SkippedShape, one) for one in status.skipped],
         next_wake_at=time_or_none(status.next_wake_at),

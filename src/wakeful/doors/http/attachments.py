@@ -34,7 +34,10 @@ class DeliveryShape(Record):
     attempts: int
     error: str | None
     filed_at: datetime
+    due_at: datetime
     settled_at: datetime | None
+    sent_with: str | None
+    parts: int
 
 
 class AttachmentShape(Record):
