@@ -23,7 +23,7 @@ Out = TypeVar("Out")
 
 READ_TIMEOUT_S = 5.0  # a read that takes longer is interrupted
 GROUP_LIMIT = 1000  # callers that share one commit
-YIELDING_LIMIT = 40  # rows of verbs that yield that share one: some 10 to 20 ms
+YIELDING_LIMIT = 40  # rows of verbs that yield that share one commit: some 10 to 20 ms
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,6 +19,7 @@ from wakeful.vocabulary.errors import Overloaded, StoreDamaged, StoreFailed, Sto
 
 WAITING_LIMIT = 100_000  # writes that wait for the writer; beyond it callers are refused
 LONGEST_GATHERING_S = 0.01  # from the first call on
+GOES_FIRST = 3  # groups of others in a row, before those that yield join one
 IDLE_S = 1.0  # quiet time after which the database is tidied up
 
 
@@ -70,7 +71,7 @@ class Writer:
         self._loop = asyncio.get_running_loop()
         self._calls: deque[WriteCall | ReadCall] = deque()
         self._yielding: deque[WriteCall] = deque()  # of verbs that let others go first
-        self._has_let_go = False  # the last group was one of others alone, while these waited
+        self._let_go = 0  # groups of others alone, one after the other, while these waited
         self._is_gathering = False  # for the event loop alone
         self._is_due = False  # what gathered may be written; lowered by whoever writes it
         self._is_closing = False
@@ -214,9 +215,12 @@ class Writer:
         return reads
 
     def _yielding_part(self, *, is_alone: bool) -> list[WriteCall]:
-        """Return what of those that yield joins this group: a few, in every other one."""
-        is_let_go = bool(self._yielding) and not is_alone and not self._has_let_go
-        self._has_let_go = is_let_go
+        """Return what of those that yield joins this group: a few, while nobody else writes.
+
+        Where somebody always does, they join one group after so many that went first.
+        """
+        is_let_go = bool(self._yielding) and not is_alone and self._let_go < GOES_FIRST
+        self._let_go = self._let_go + 1 if is_let_go else 0
         count = 0 if is_let_go else min(len(self._yielding), YIELDING_LIMIT)
         return [self._yielding.popleft() for _ in range(count)]
 

@@ -14,7 +14,8 @@ from tests.conformance.store.tables import (
     names_of,
     together,
 )
-from wakeful.store.database import YIELDING_LIMIT, Lock, Store, Tx, Verb
+from wakeful.store.database import GROUP_LIMIT, YIELDING_LIMIT, Lock, Store, Tx, Verb
+from wakeful.store.writer import GOES_FIRST
 from wakeful.vocabulary.errors import Invariant
 
 
@@ -58,6 +59,24 @@ async def test_rows_that_yield_let_others_go_first_and_are_all_done(
     assert results[:-1] == numbers
     assert log == ["other", "yields", "yields", "yields"]
     assert sizes == [YIELDING_LIMIT] * 3
+
+
+async def test_rows_that_yield_join_the_others_where_these_never_end(store: Store) -> None:
+    log: list[str] = []
+
+    def run(tx: Tx, rows: Sequence[int]) -> Sequence[int]:
+        tx.after_commit(lambda: log.append("yields"))
+        return rows
+
+    def speak(tx: Tx) -> None:
+        tx.after_commit(lambda: log.append("other"))
+
+    groups = GOES_FIRST + 2
+    others = [store.transact(speak) for _ in range(groups * GROUP_LIMIT)]
+    await together(store, store.batch(Verb("yields", run, yields=True), 1), *others)
+
+    assert log.count("other") == groups * GROUP_LIMIT
+    assert GOES_FIRST * GROUP_LIMIT <= log.index("yields") <= (GOES_FIRST + 1) * GROUP_LIMIT
 
 
 async def test_each_caller_gets_the_result_of_its_own_row(store: Store) -> None:
