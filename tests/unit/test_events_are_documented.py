@@ -21,7 +21,7 @@ STATES = {
         "parked",
         "held",
     ],
-    "delivery": ["acknowledged", "failed", "expired"],
+    "delivery": ["acknowledged", "failed", "expired", "held"],
 }
 NOTIFICATIONS = {
     "turn.interrupt",
