@@ -307,6 +307,17 @@ def next_acknowledged(tx: Tx, session_key: str) -> int | None:
     return None if row is None else row[0]
 
 
+def taken_up_again(tx: Tx, turn_id: str) -> list[Stimulus]:
+    """Return what a turn works on that an earlier one was interrupted in, in lane order."""
+    rows = tx.all(
+        STIMULI.select(
+            "WHERE turn_id = :turn_id AND state = 'claimed' AND preemptions > 0 ORDER BY seq"
+        ),
+        turn_id=turn_id,
+    )
+    return [STIMULI.read(row) for row in rows]
+
+
 def give_back(tx: Tx, turn_id: str) -> list[str]:
     """Return a preempted turn's stimuli to the lane, ahead of whatever else waits there."""
     rows = tx.all(

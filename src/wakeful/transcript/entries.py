@@ -165,8 +165,4 @@ def shown(tx: Tx, session: Session, stimulus_ids: Sequence[str]) -> dict[str, bo
     rows = tx.all(ENTRIES.select("WHERE stimulus_id IN :ids"), ids=list(stimulus_ids))
     found = [ENTRIES.read(row) for row in rows]
     path = segments_of(tx, session, session.context_from - 1) if found else []
-    seen: dict[str, bool] = {}
-    for entry in found:  # what a model saw no more has another entry, further down
-        if entry.stimulus_id:
-            seen[entry.stimulus_id] = seen.get(entry.stimulus_id, False) or is_on(entry, path)
-    return seen
+    return {entry.stimulus_id: is_on(entry, path) for entry in found if entry.stimulus_id}

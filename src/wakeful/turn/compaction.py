@@ -10,7 +10,7 @@ from wakeful.prompts.fence import fenced
 from wakeful.turn.context import OF_OUTSIDERS, SPOKEN, as_edited, last_compaction, message_of
 from wakeful.vocabulary.compacting import CompactionRules
 from wakeful.vocabulary.entry import CompactionBody, Entry, is_external
-from wakeful.vocabulary.message import AssistantMessage, Message, ToolMessage
+from wakeful.vocabulary.message import AssistantMessage, Message, ToolMessage, UserMessage
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.tokens import CHARACTERS_PER_TOKEN, tokens_of
 
@@ -106,6 +106,8 @@ def plan(
     longest = _longest(lines, room, most)
     cuts = _cuts(lines)
     wanted = _cut(lines, cuts, keep)
+    if not is_needed:
+        wanted = min(wanted, _first_unread(lines, open_turn_id))
     if wanted == 0 and is_needed and (rescues > 0 or total + known > room.window):
         wanted = len(lines)  # one message is all there is: it is cut, and summed up, too
     cut = min(wanted, _largest_cut(lines, cuts, longest, most)) if is_asked else wanted
@@ -196,6 +198,16 @@ def _cut(lines: Sequence[SeenEntry], cuts: Sequence[int], keep: int) -> int:
         return cut
     # One large message holds nearly everything: compact it, and keep what came after it.
     return next((cut for cut in cuts if 0 < cut < len(lines)), 0)
+
+
+def _first_unread(lines: Sequence[SeenEntry], open_turn_id: str | None) -> int:
+    """Return where that begins which no model was shown yet: all that the open turn ends in."""
+    start = len(lines)
+    while start > 0 and isinstance(lines[start - 1].message, UserMessage):
+        if lines[start - 1].entry.turn_id != open_turn_id:
+            break
+        start -= 1
+    return start
 
 
 def _kept(room: Room, total: int, rescues: int) -> int:

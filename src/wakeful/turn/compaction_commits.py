@@ -5,6 +5,7 @@ settled in the commit that asks the next, smaller one; a summary is written in t
 on. A kill between any two of them leaves the old view or the new one, and a question to ask again.
 """
 
+from wakeful.broker import stimuli
 from wakeful.prompts import compaction as template
 from wakeful.transcript import entries, sessions
 from wakeful.turn.attempt import Next
@@ -27,7 +28,7 @@ from wakeful.turns.turns import End, Interrupt, Turn, TurnState
 from wakeful.vocabulary.entry import CompactionBody, EntryKind
 from wakeful.vocabulary.kinds import View
 from wakeful.vocabulary.message import AssistantMessage, Usage
-from wakeful.vocabulary.stimulus import Trust
+from wakeful.vocabulary.stimulus import Stimulus, Trust
 from wakeful.vocabulary.tokens import CHARACTERS_PER_TOKEN
 
 TOO_LONG = "This conversation is too long for the model, and could not be made shorter: {why}."
@@ -73,6 +74,7 @@ def _write(
 ) -> Next:
     tx, turn = commit.tx, commit.turn
     tokens_before = commit.tokens()
+    named = _named_only(commit) if purpose is not Purpose.RESCUE else []
     path = entries.path(tx, commit.session, commit.session.context_from - 1)
     counted = last_compaction(path)
     body = CompactionBody(
@@ -104,6 +106,10 @@ def _write(
     session = sessions.get(tx, turn.session_key)
     assert session is not None
     commit.session = session
+    still_named = {stimulus.id for stimulus in _named_only(commit)} if named else set[str]()
+    for stimulus in named:  # what is still to do must not be known by its summary alone
+        if stimulus.id not in still_named:
+            commit.add_stimulus(stimulus, is_again=True)
     commit.publish(
         "session.compacted",
         entry_id=entry.id,
@@ -113,6 +119,15 @@ def _write(
         because=purpose.value,
     )
     return _go_on(commit, f"Compacted: about {tokens_before} tokens became {commit.tokens()}.")
+
+
+def _named_only(commit: TurnCommit) -> list[Stimulus]:
+    """Return what the turn took up again and did not show again: the model sees it further up."""
+    taken_up = stimuli.taken_up_again(commit.tx, commit.turn.id)
+    if not taken_up:
+        return []
+    seen = entries.shown(commit.tx, commit.session, [stimulus.id for stimulus in taken_up])
+    return [stimulus for stimulus in taken_up if seen.get(stimulus.id)]
 
 
 def question_refused(commit: TurnCommit, refusal: str, purpose: Purpose) -> Next:

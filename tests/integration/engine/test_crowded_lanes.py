@@ -14,7 +14,7 @@ from wakeful.testing.kit import ManualClock, Pause, Scripted, in_memory, operato
 from wakeful.vocabulary.errors import Overloaded
 from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.queueing import Mode, QueueOverrides
-from wakeful.vocabulary.stimulus import Outcome
+from wakeful.vocabulary.stimulus import OPERATOR, Draft, Outcome, Trust
 
 MAIN = "agent:main:main"
 MANY = 1_300  # more than one write cancels, twice over
@@ -93,6 +93,31 @@ async def test_a_message_that_was_folded_away_while_it_waited_is_shown_again():
 
     assert compacted[0][0] > 0
     assert "water the garden" in "\n".join(shown(model.requests[-1]))
+
+
+async def test_a_message_that_its_own_turn_folds_away_is_shown_again():
+    """A turn that takes up interrupted work only names it, and text from outside not even that."""
+    urgent = Pause("busy with the first")
+    model = Small([urgent, LONG * 3, "first done"])
+    outside = Draft(
+        session_key=MAIN,
+        owner=OPERATOR,
+        text="water the garden",
+        trust=Trust.EXTERNAL,
+        source="them",
+    )
+    async with runtime_with(model) as runtime:
+        first = await runtime.accept(outside)
+        await urgent.reached.wait()
+        second = await runtime.send("quickly", priority="now")
+        urgent.go_on.set()
+        await turn_of(runtime, second)
+        turn = await turn_of(runtime, first)
+
+    assert turn.reply == "first done"
+    assert model.summed_up
+    (_, _, last) = model.replies_asked()
+    assert "water the garden" in "\n".join(shown(last))
 
 
 async def test_what_is_due_is_not_hidden_by_what_waits_for_a_window_and_nothing_spins():

@@ -53,6 +53,20 @@ def test_the_recent_part_is_kept_word_for_word():
     assert made.turn == ()
 
 
+def test_what_no_model_was_shown_yet_is_not_summed_up():
+    """Messages that open a turn together are all read, however long the last of them is."""
+    told = [_person("first"), _person("x" * 1_000)]
+    path = _path([_person("old"), _agent("y" * 2_000), *told], [2, 2])
+
+    made = plan(path, ROOM, open_turn_id="t1")
+    needed = plan(path, ROOM, open_turn_id="t1", is_needed=True)
+
+    assert made is not None
+    assert made.first_kept_depth == 2
+    assert needed is not None
+    assert needed.first_kept_depth == 3  # the model itself said that this is too much
+
+
 def test_a_giant_last_result_does_not_stand_in_the_way():
     path = _path([_person("look"), _agent("", "c1"), _result("c1", "x" * 100_000)])
 
