@@ -31,8 +31,7 @@ class Hearer:
 
 
 def runtime_of(model: Scripted, hearer: Hearer, settings: Settings | None = None) -> Runtime:
-    doors = {"out": hearer.take}
-    return in_memory(model, clock=ManualClock(), doors=doors, settings=settings)
+    return in_memory(model, clock=ManualClock(), doors={"out": hearer.take}, settings=settings)
 
 
 async def said(runtime: Runtime, text: str) -> str | None:
