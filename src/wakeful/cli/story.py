@@ -131,6 +131,8 @@ class Story:
         else:
             self._words = reply
         pieces += self._flush()
+        if data.get("usage_line"):
+            pieces.append(note(str(data["usage_line"])))
         if state not in FINE:
             error: dict[str, Any] = data.get("error") or {}
             pieces.append(note(str(error.get("message") or state)))

@@ -65,6 +65,7 @@ def send(  # noqa: PLR0913, PLR0917
     lines = [safe_lines(receipt["reply"]) if is_command else _receipt_line(receipt)]
     if turn is not None:
         lines.append(safe_lines(turn.get("reply") or f"({turn.get('state')})"))
+        lines += [safe(turn["usage_line"], 300)] if turn.get("usage_line") else []
     context.out.data(receipt, lines)
     if wait and turn is None and receipt.get("stimulus_id"):
         raise CommandFailed(
@@ -243,6 +244,8 @@ class ShownAnswer:
             self._write(str(reply))
         if self.is_inside_line:
             self._write("\n")
+        if turn.get("usage_line"):
+            self._note(str(turn["usage_line"]))
         if self.state not in FINE:
             self._note(str(turn.get("error") or self.state))
 

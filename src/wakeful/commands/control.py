@@ -1,17 +1,26 @@
-"""Commands of the operator: halt and resume, another model, another depth of thought."""
+"""Commands that choose: halt and resume, another model or depth of thought, a line of usage."""
 
 from functools import partial
+from typing import cast, get_args
 
 from wakeful.commands.command import Caller, Deed, Said, saying
-from wakeful.commands.looking import session_of
+from wakeful.commands.looking import session_of, used
 from wakeful.gate import halts
 from wakeful.intake.sessions import Changes
 from wakeful.services import Services
 from wakeful.store.database import Tx
+from wakeful.transcript.sessions import ResponseUsage
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.agent import ThinkingLevel
+from wakeful.vocabulary.errors import InvalidInput
 
 DEFAULT = "default"
+USAGE_WORDS = "off | tokens | full"
+_ENDINGS = {
+    "off": "Replies end without a line of usage",
+    "tokens": "Replies end with the tokens they took",
+    "full": "Replies end with tokens, money, time and model",
+}
 
 
 async def halt(services: Services, caller: Caller, rest: str) -> Deed:
@@ -54,6 +63,21 @@ async def think(services: Services, caller: Caller, rest: str) -> Deed:
     session = await session_of(services, caller)
     level = None if session is None else session.overrides.thinking
     return saying(f"{level or DEFAULT} (levels: {', '.join(ThinkingLevel)}, {DEFAULT}).")
+
+
+async def usage(services: Services, caller: Caller, rest: str) -> Deed:
+    if rest:
+        wanted = "tokens" if rest.lower() == "on" else rest.lower()
+        if wanted not in get_args(ResponseUsage):
+            known = ", ".join(get_args(ResponseUsage))
+            raise InvalidInput("usage", f"must be one of {known}, not {rest[:40]!r}")
+        changes = Changes(response_usage=cast("ResponseUsage", wanted))
+        return _choosing(services, caller, changes, f"{_ENDINGS[wanted]}.")
+    session = await session_of(services, caller)
+    if session is None:
+        return saying("Nothing was used yet.")
+    ending = _ENDINGS[session.overrides.response_usage or "off"]
+    return saying(f"{await used(services, session)}\n{ending} (/usage {USAGE_WORDS})")
 
 
 def _choosing(services: Services, caller: Caller, changes: Changes, text: str) -> Deed:

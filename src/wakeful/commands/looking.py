@@ -13,6 +13,12 @@ from wakeful.vocabulary.errors import NotFound
 from wakeful.vocabulary.text import one_line
 
 MOST_SESSIONS = 10
+MOST_TURNS = 1000  # that are looked through for answers of unknown price, the newest
+_UNPRICED = (
+    "SELECT COUNT(*) FROM asks JOIN (SELECT id FROM turns WHERE session_key = :key "
+    "ORDER BY id DESC LIMIT :most) newest ON newest.id = asks.turn_id "
+    "WHERE asks.asked_at >= :since AND asks.state = 'answered' AND asks.cost IS NULL"
+)
 LONGEST_TRIGGER = 80  # characters shown of what woke a turn
 
 
@@ -34,13 +40,8 @@ async def status(services: Services, caller: Caller, _rest: str) -> Deed:
         lines.append(
             f"context about {session.context_tokens} tokens, compacted {session.compactions} times"
         )
-        lines.append(_used(session))
+        lines.append(await used(services, session))
     return saying("\n".join(lines))
-
-
-async def usage(services: Services, caller: Caller, _rest: str) -> Deed:
-    session = await session_of(services, caller)
-    return saying("Nothing was used yet." if session is None else _used(session))
 
 
 async def sessions(services: Services, caller: Caller, _rest: str) -> Deed:
@@ -115,11 +116,18 @@ def _until(lane: LaneStatus) -> str:
     return f" until {until:%Y-%m-%d %H:%M:%S} UTC: {lane.failure}"
 
 
-def _used(session: Session) -> str:
-    return (
+async def used(services: Services, session: Session) -> str:
+    """Tell what a conversation has used; a price that nobody knows is told as such."""
+    ((unpriced,),) = await services.views.store.read(
+        _UNPRICED, key=session.key, since=session.started_at, most=MOST_TURNS
+    )
+    line = (
         f"{session.input_tokens} tokens read, {session.output_tokens} written, "
         f"${session.cost:.4f} spent in this conversation"
     )
+    if not unpriced:
+        return line
+    return f"{line}, and {unpriced} {'answer' if unpriced == 1 else 'answers'} of unknown price"
 
 
 def _link_line(link: ChainLink) -> str:

@@ -107,7 +107,12 @@ _COMMANDS = (
         who=Who.OPERATOR,
         plan=control.think,
     ),
-    Command(name="usage", help="Tokens and money of this conversation.", plan=looking.usage),
+    Command(
+        name="usage",
+        arguments=f"[{control.USAGE_WORDS}]",
+        help="Tokens and money of this conversation, or whether replies end with what they took.",
+        plan=control.usage,
+    ),
     Command(name="sessions", help="The sessions written to last.", plan=looking.sessions),
     Command(
         name="why",

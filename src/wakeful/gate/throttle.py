@@ -123,13 +123,13 @@ def fitting(waiting: Sequence[Delivery]) -> Sequence[Delivery]:
 def digest_text(parts: Sequence[Delivery], now: int, zone: tzinfo | None) -> str:
     """Return what a digest says: each message with the time at which it was meant to leave."""
     if len(parts) == 1:
-        return parts[0].text
+        return parts[0].whole_text
     said = [f"[{_time(part.filed_at, now, zone)}] {_said(part)}" for part in parts]
     return "\n\n".join((f"{len(parts)} messages that waited, so as not to disturb you:", *said))
 
 
 def _said(part: Delivery) -> str:
-    return part.text or ", ".join(one.name for one in part.attachments)
+    return part.whole_text or ", ".join(one.name for one in part.attachments)
 
 
 def _time(at: int, now: int, zone: tzinfo | None) -> str:

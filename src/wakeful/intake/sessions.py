@@ -12,7 +12,7 @@ from wakeful.bus.bus import Bus
 from wakeful.store.database import Store, Tx
 from wakeful.transcript import entries, forks, resets, sessions
 from wakeful.transcript.entries import NewEntry
-from wakeful.transcript.sessions import Overrides, Reset, Session
+from wakeful.transcript.sessions import Overrides, Reset, ResponseUsage, Session
 from wakeful.vocabulary import queueing
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.agent import parse_thinking
@@ -43,6 +43,7 @@ class Changes(Record):
     thinking: str | UnsetType | None = UNSET
     send_policy: Literal["allow", "deny"] | UnsetType | None = UNSET
     activation: Literal["mention", "always"] | UnsetType | None = UNSET
+    response_usage: ResponseUsage | Literal["on"] | UnsetType | None = UNSET  # on: tokens
 
 
 class ResetDone(Record):
@@ -278,6 +279,8 @@ def _checked(changes: Changes) -> Changes:
             raise InvalidInput("model", f"must be 1 to {LONGEST_MODEL} plain characters")
     if isinstance(changes.label, str):
         _checked_label(changes.label)
+    if changes.response_usage == "on":
+        changes = replace(changes, response_usage="tokens")
     return changes
 
 

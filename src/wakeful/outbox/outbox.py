@@ -51,6 +51,12 @@ class Delivery(Record):
     unprompted_by: str | None = None  # the agent that sent it without being asked
     sent_with: str | None = None  # the digest that it left with
     parts: int = 0  # how many messages it is a digest of
+    usage_line: str | None = None  # with which it ends
+
+    @property
+    def whole_text(self) -> str:
+        """What is sent: the text, and the line that says what it took."""
+        return self.text if self.usage_line is None else f"{self.text}\n{self.usage_line}"
 
 
 class ReadyDelivery(Delivery):
@@ -69,6 +75,7 @@ class Along(Record):
     reply_to: str | None = None
     unprompted_by: str | None = None  # the agent that nobody asked for it
     held_until: int | None = None  # when it leaves with a digest; None: at once
+    usage_line: str | None = None  # with which it ends where it is received
 
 
 NOTHING = Along()
@@ -104,6 +111,7 @@ def file(
         attachments=attachments.keep(tx, delivery_id, along.attachments),
         reply_to=along.reply_to,
         unprompted_by=along.unprompted_by,
+        usage_line=along.usage_line,
     )
     tx.run(DELIVERIES.insert, **DELIVERIES.params(delivery))
     tx.notify(FILED, delivery.target)
@@ -236,7 +244,8 @@ async def made_ready(store: Store, delivery: Delivery) -> ReadyDelivery:
     files = tuple(
         ReadyAttachment(**structs.asdict(one), data=found[one.hash]) for one in delivery.attachments
     )
-    return ReadyDelivery(**structs.asdict(delivery), files=files)
+    whole = structs.replace(delivery, text=delivery.whole_text, usage_line=None)
+    return ReadyDelivery(**structs.asdict(whole), files=files)
 
 
 def prune(tx: Tx, after: str, before: int, limit: int) -> str | None:

@@ -13,6 +13,8 @@ from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.stimulus import OPERATOR
 
+ResponseUsage = Literal["off", "tokens", "full"]
+
 
 class Reset(Record):
     """A new transcript begins with whatever was accepted from a number of the lane on."""
@@ -43,6 +45,7 @@ class Overrides(Record):
     thinking: str | None = None
     send_policy: Literal["allow", "deny"] | None = None  # deny: nothing is sent from here
     activation: Literal["mention", "always"] | None = None  # which messages of a room count
+    response_usage: ResponseUsage | None = None  # with which replies end that are delivered
 
 
 NOTHING_CHOSEN = Overrides()
@@ -55,6 +58,7 @@ KEPT_BY_RESET: dict[str, bool] = {
     "thinking": False,  # chosen for the question at hand
     "send_policy": True,
     "activation": True,
+    "response_usage": True,
 }
 
 

@@ -121,6 +121,7 @@ class TurnCommit:
         self.step = attempt.step.copy()
         self.used_s = attempt.used_s
         self.prepared = attempt.prepared
+        self.answered_by: str | None = None  # another model than the first
         self.ledger_failures = ledger_failures  # call id → what its ledger tool raised
         self.written: list[Entry] = []
         self._lines: list[NewEntry] = []
@@ -216,6 +217,7 @@ class TurnCommit:
         self._settle(how, answer.model)
         usage = replace(usage, cost=(usage.cost or 0.0) + lost)
         if answer.failures:
+            self.answered_by = f"{answer.provider}:{answer.model}".removeprefix(":")
             self.publish("turn.fell_back", model=answer.model, failures=list(answer.failures))
         turns.note_usage(self.tx, turn.id, usage)
         self.turn = replace(

@@ -72,7 +72,7 @@ class Ending:
             self._bus.publish(tx, "turn.tool", turn.session_key, turn_id=turn.id, **lost)
         settled = self._settle(tx, turn, how)
         if how.reply:
-            self._deliver(tx, turn, how.reply)
+            self._deliver(tx, turn, how.reply, how.usage_line)
         lane_rows.release(tx, turn.session_key, resume_at=None, keeps_turn=False)
         data: dict[str, Any] = {
             "state": how.state.value,
@@ -80,6 +80,8 @@ class Ending:
             "epoch": epoch,
             "stimuli": settled,
         }
+        if how.usage_line is not None:
+            data["usage_line"] = how.usage_line
         if how.error_kind is not None:
             data["error"] = {"kind": how.error_kind, "message": how.error}
         self._bus.publish(tx, "turn.finished", turn.session_key, turn_id=turn.id, **data)
@@ -103,7 +105,7 @@ class Ending:
         reason = how.reason or reason or how.error_kind
         return self._settlement.settle_turn(tx, turn.id, turn.opened_by, state, reason)
 
-    def _deliver(self, tx: Tx, turn: Turn, reply: str) -> None:
+    def _deliver(self, tx: Tx, turn: Turn, reply: str, usage_line: str | None) -> None:
         """File the reply for its route, unless it is silence or was sent in this turn already."""
         route, said = turn.route, spoken(reply)
         if route is None or not route.is_sent_to or said.is_silent or is_unheard(turn):
@@ -112,7 +114,8 @@ class Ending:
             return
         if outbox.was_sent_in_turn(tx, turn.id, route.target, said.text):
             return
-        rules, along = self._budgets.throttle(turn.agent_id), Along(reply_to=_answered(tx, turn))
+        rules = self._budgets.throttle(turn.agent_id)
+        along = Along(reply_to=_answered(tx, turn), usage_line=usage_line)
         delivery = outbox.file(
             tx,
             self._ids.new("dl"),

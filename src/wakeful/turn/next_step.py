@@ -31,6 +31,7 @@ from wakeful.turn.attempt import (
 )
 from wakeful.turn.commit import TurnCommit
 from wakeful.turn.sizing import cycle_of, due_after, is_compaction, is_flush
+from wakeful.turn.usage_line import usage_line
 from wakeful.turns import asks, turns
 from wakeful.turns.asks import AskState, Purpose, Reserved
 from wakeful.turns.turns import ENDS, End, Interrupt, Phase, TurnState
@@ -172,6 +173,8 @@ def end(commit: TurnCommit, how: End) -> Ended:
     if how.reply is not None and how.error_kind is not None and not is_compaction(commit.turn):
         commit.say(how.reply, "limit" if how.error_kind == "limit" else "error")
     commit.flush()
+    if how.reply is not None:
+        how = replace(how, usage_line=usage_line(commit, how.reply))
     if how.state is TurnState.DONE:
         _file_what_is_due(commit)
     commit.deps.ending.end_turn(commit.tx, commit.turn, how, commit.epoch)

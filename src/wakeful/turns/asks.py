@@ -138,6 +138,16 @@ def settle(tx: Tx, turn_id: str, step: int | None, how: AskEnd) -> list[SettledA
     return [_settled(row) for row in rows]
 
 
+def is_unpriced(tx: Tx, turn_id: str) -> bool:
+    """Tell whether nobody knows what an answer of a turn cost."""
+    row = tx.one(
+        "SELECT 1 FROM asks WHERE turn_id = :turn_id AND state = 'answered' AND cost IS NULL "
+        "LIMIT 1",
+        turn_id=turn_id,
+    )
+    return row is not None
+
+
 def was_garbled(tx: Tx, turn_id: str, step: int) -> bool:
     """Tell whether a step has been asked once more because of an answer that nobody could use."""
     row = tx.one(

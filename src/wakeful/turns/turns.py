@@ -91,6 +91,7 @@ class Turn(Record):
     sleep: SleepIntent | None = None  # what it wants once it has ended well
     for_people: bool = True  # a person said or caused what it is about
     reserved: int = 0  # what its open question may cost, in billionths of a dollar
+    usage_line: str | None = None  # with which its reply ends where it is delivered
 
     @property
     def origin(self) -> Origin:
@@ -232,13 +233,14 @@ class End(Record):
     error_kind: str | None = None
     error: str | None = None
     reason: str | None = None  # for its stimuli
+    usage_line: str | None = None  # what it used, for those who hear the reply
 
 
 def end(tx: Tx, turn: Turn, how: End) -> bool:
     """Write the terminal state; False if the turn had ended already."""
     changed = tx.run(
         "UPDATE turns SET state = :state, phase = 'ended', reply = :reply, "
-        "error_kind = :error_kind, error = :error, ended_at = :now, "
+        "error_kind = :error_kind, error = :error, ended_at = :now, usage_line = :usage_line, "
         "used_ms = used_ms + CASE WHEN :now > claimed_at THEN :now - claimed_at ELSE 0 END "
         "WHERE id = :id AND state = 'open'",
         id=turn.id,
@@ -246,6 +248,7 @@ def end(tx: Tx, turn: Turn, how: End) -> bool:
         reply=how.reply,
         error_kind=how.error_kind,
         error=how.error,
+        usage_line=how.usage_line,
         now=tx.now,
     )
     return changed == 1

@@ -366,3 +366,23 @@ async def test_a_conversation_is_folded_and_unfolded_over_http():
     assert answer["turn"]["reply"].startswith("There is nothing to compact yet: this")
     assert undone.status_code == 422
     assert "no compaction" in undone.json()["detail"]
+
+
+async def test_a_line_of_usage_comes_with_the_end_of_the_turn_at_a_door_that_is_read():
+    model = Scripted(lambda _: "hi")
+    async with house(model) as home, home.client(home.operator) as client:
+        plain = await said(client, "hello")
+        chosen = await client.patch("/api/sessions/main", json={"response_usage": "on"})
+        waited = await said(client, "hello")
+        again = {"text": "again"}
+        async with client.stream("POST", "/api/sessions/main/stream", json=again) as response:
+            told = [frame async for frame in frames(response) if isinstance(frame, Frame)]
+        refused = await client.patch("/api/sessions/main", json={"response_usage": "loud"})
+
+    end = next(frame for frame in told if frame.kind == "turn")
+    assert "usage_line" not in plain["turn"]
+    assert chosen.json()["overrides"]["response_usage"] == "tokens"
+    assert waited["turn"]["reply"] == "hi"
+    assert waited["turn"]["usage_line"].startswith("tokens ")
+    assert end.data["usage_line"].startswith("tokens ")
+    assert refused.status_code == 422

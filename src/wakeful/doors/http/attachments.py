@@ -28,6 +28,7 @@ class DeliveryShape(Record):
     turn_id: str | None
     route: Route
     text: str
+    usage_line: str | None
     attachments: Sequence[KeptAttachment]
     reply_to: str | None
     state: DeliveryState

@@ -43,12 +43,13 @@ class ReceiptShape(Record, omit_defaults=True):
     first_reason: str | None = None
 
 
-class TurnEnd(Record):
-    """How a turn ended."""
+class TurnEnd(Record, omit_defaults=True):
+    """How a turn ended; where the session wants it, with a line that says what it used."""
 
     id: str
     state: TurnState
     reply: str | None
+    usage_line: str | None = None
 
 
 class Answered(Record, omit_defaults=True):
@@ -118,6 +119,7 @@ class TurnShape(Record):
     usage: UsageShape
     cost: float
     reply: str | None
+    usage_line: str | None
     error: ErrorShape | None
     started_at: datetime
     ended_at: datetime | None

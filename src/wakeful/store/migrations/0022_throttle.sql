@@ -8,3 +8,7 @@ CREATE INDEX deliveries_unprompted ON deliveries (unprompted_by, target, filed_a
     WHERE unprompted_by IS NOT NULL AND sent_with IS NULL;
 CREATE INDEX deliveries_held ON deliveries (target, unprompted_by, id) WHERE state = 'held';
 CREATE INDEX deliveries_sent_with ON deliveries (sent_with) WHERE sent_with IS NOT NULL;
+
+-- What a turn used, as a line that ends its reply where the session wants it; no part of the reply.
+ALTER TABLE turns ADD COLUMN usage_line TEXT;
+ALTER TABLE deliveries ADD COLUMN usage_line TEXT;

@@ -46,8 +46,8 @@ def _check_delivery(
 def _has_text(received: str, delivery: Delivery) -> bool:
     """Tell whether a text was received, as it was filed or within its digest."""
     if delivery.sent_with is None:
-        return received == delivery.text
-    return delivery.text in received
+        return received == delivery.whole_text
+    return delivery.whole_text in received
 
 
 def _check_order(history: History, received: list[Line], finding: InvariantFinding) -> None:

@@ -192,7 +192,8 @@ async function answered(line, text) {
   const rest = isBegun ? line.textContent + "\n(it ended here)" : "(no answer)";
   const words = told.turn ? told.turn.reply || rest : told.reply;
   line.className = words ? "" : "waiting";
-  paint(line, words || "It is still at work; look at the events.");
+  const used = told.turn && told.turn.usage_line ? "\n" + told.turn.usage_line : "";
+  paint(line, words ? words + used : "It is still at work; look at the events.");
 }
 
 function press(event) {
