@@ -31,6 +31,7 @@ async def run(services: Services, caller: Caller) -> Receipt | None:
     if found is None:
         return None
     command, rest = found
+    caller = replace(caller, draft=services.intake.checked(caller.draft))
     try:
         deed = await _planned(services, caller, command, rest)
         receipt = await _done(services, caller, deed)
