@@ -13,7 +13,7 @@ from wakeful.transcript.entries import NewEntry
 from wakeful.vocabulary.entry import EntryKind, NoteBody
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.failpoints import failpoint
-from wakeful.vocabulary.stimulus import Outcome, Receipt
+from wakeful.vocabulary.stimulus import Outcome, Receipt, Trust
 from wakeful.vocabulary.text import clean, one_line
 
 TOPIC = "command"
@@ -31,6 +31,7 @@ async def run(services: Services, caller: Caller) -> Receipt | None:
     if found is None:
         return None
     command, rest = found
+    caller = replace(caller, draft=services.intake.checked(caller.draft))
     try:
         deed = await _planned(services, caller, command, rest)
         receipt = await _done(services, caller, deed)
@@ -81,7 +82,8 @@ def _note(services: Services, tx: Tx, caller: Caller, text: str) -> None:
     session = sessions.get(tx, caller.session_key)
     if session is None:
         return  # a look at a session that is not there does not make it
-    body = NoteBody(topic=TOPIC, text=clean(text))
+    is_external = caller.draft.trust is Trust.EXTERNAL
+    body = NoteBody(topic=TOPIC, text=clean(text), is_external=is_external)
     entries.append(
         tx, session, [NewEntry(id=services.ids.entry(), kind=EntryKind.CUSTOM, body=body)]
     )

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from enum import StrEnum
+from itertools import islice
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -13,6 +14,10 @@ from wakeful.vocabulary.queueing import NO_OVERRIDES, Drop, Mode, QueueOverrides
 from wakeful.vocabulary.record import Record
 
 Word = TypeVar("Word", bound=StrEnum)
+
+# There are four things to say; a message full of them must not cost more than to file it.
+MOST_WORDS = 8  # that are read after one `/queue`
+MOST_TIMES = 8  # that `/queue` is looked at in one message
 
 _QUEUE = re.compile(r"(?<!\S)/queue(?!\S)", re.IGNORECASE)
 _NEXT_WORD = re.compile(r"\s+(\S+)")
@@ -40,18 +45,18 @@ def is_alone(rest: str) -> bool:
     It is if every word is an argument, or if already the first one is none: then the sender is
     told which there are. Else the rest is a message, and what it begins with holds for it alone.
     """
-    words = rest.split()
+    words = rest.split(maxsplit=MOST_WORDS)
     return not words or _arguments(words) in (0, len(words))
 
 
 def cut_out(text: str) -> Inline:
     """Take `/queue` with its arguments out of a message; without arguments it is text."""
     queue, kept, position = NO_OVERRIDES, "", 0
-    for found in _QUEUE.finditer(text):
+    for found in islice(_QUEUE.finditer(text), MOST_TIMES):
         if found.start() < position:
             continue  # inside of what was cut
         end, words = found.end(), list[str]()
-        while (word := _NEXT_WORD.match(text, end)) and _arguments([word[1]]):
+        while len(words) < MOST_WORDS and (word := _next_argument(text, end)):
             words.append(word[1])
             end = word.end()
         if words:
@@ -60,6 +65,12 @@ def cut_out(text: str) -> Inline:
     if not position:
         return Inline(text=text, queue=NO_OVERRIDES)
     return Inline(text=(kept + text[position:]).strip(), queue=queue)
+
+
+def _next_argument(text: str, start: int) -> re.Match[str] | None:
+    """Return the next word if it is an argument."""
+    word = _NEXT_WORD.match(text, start)
+    return word if word is not None and _arguments([word[1]]) else None
 
 
 def _arguments(words: Sequence[str]) -> int:

@@ -17,7 +17,8 @@ operator a bare `stop` counts as `/stop`. A command that is repeated with its ke
 comes again.
 
 Inside a longer message, `/queue` with at least one argument holds for that message alone and is cut
-out of it: `look at the logs /queue collect debounce:5s`.
+out of it: `look at the logs /queue collect debounce:5s`. The first eight are read, each with its
+first eight arguments; what follows them is text.
 
 | command | what it does | while a turn runs | who |
 |---|---|---|---|

@@ -15,7 +15,7 @@ from wakeful.commands.command import Caller
 from wakeful.doors import naming
 from wakeful.intake import dedup
 from wakeful.intake.bindings import Contact
-from wakeful.intake.draft import AttachmentLimits, parse_priority, ready
+from wakeful.intake.draft import AttachmentLimits, check_length, parse_priority, ready
 from wakeful.services import Services
 from wakeful.store.database import Tx
 from wakeful.transcript import overheard
@@ -109,6 +109,7 @@ async def prepare(
     """Find out where a message goes and whether it may; nothing is written."""
     if message.idempotency_key is not None and message.dedup_key is not None:
         raise InvalidInput("dedup_key", "give this or an idempotency key, not both")
+    check_length(message.text)
     _check_attachments(message.attachments, services.intake.attachments)
     if isinstance(to, Contact):
         address = await _of_contact(services, principal, to, message)

@@ -37,11 +37,10 @@ _NAMES = ("source", "scope", "dedup_key", "cause_id", "root_id", "begins", "mess
 
 def checked(draft: Draft) -> Draft:
     """Return the draft, cleaned and with its canonical key, or refuse it naming the field."""
+    check_length(draft.text)
     text = clean(draft.text)
     if not text.strip() and not draft.attachments:
         raise InvalidInput("text", "must not be empty")
-    if len(text) > LONGEST_TEXT:
-        raise InvalidInput("text", f"must be at most {LONGEST_TEXT} characters, not {len(text)}")
     for field in _NAMES:
         _check_name(field, getattr(draft, field))
     if draft.dedup_window_s is not None and not 1 <= draft.dedup_window_s <= LONGEST_WINDOW_S:
@@ -55,6 +54,12 @@ def checked(draft: Draft) -> Draft:
     if text is draft.text and key == draft.session_key:
         return draft
     return msgspec.structs.replace(draft, text=text, session_key=key)
+
+
+def check_length(text: str) -> None:
+    """Refuse a text that is too long, before anybody looks into it."""
+    if len(text) > LONGEST_TEXT:
+        raise InvalidInput("text", f"must be at most {LONGEST_TEXT} characters, not {len(text)}")
 
 
 async def ready(attachments: Sequence[Attachment]) -> tuple[ReadyAttachment, ...]:

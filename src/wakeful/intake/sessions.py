@@ -124,7 +124,9 @@ class SessionActs:
         locks = [lane_rows.lock(one) for one in (key, to) if one is not None]
         return await self._store.transact(write, locks=locks)
 
-    async def label_entry(self, key: SessionKey, entry_id: str, text: str) -> None:
+    async def label_entry(
+        self, key: SessionKey, entry_id: str, text: str, *, is_external: bool = False
+    ) -> None:
         """Label an entry of a session's path; the last label counts, an empty one removes it."""
         label = _checked_label(text) or ""
 
@@ -133,7 +135,7 @@ class SessionActs:
             entry = entries.get(tx, entry_id)
             if entry is None or not entries.is_on(entry, entries.segments_of(tx, session)):
                 raise NotFound("entry", f"no entry {entry_id[:80]!r} in this session")
-            body = NoteBody(topic=entry_id, text=label)
+            body = NoteBody(topic=entry_id, text=label, is_external=is_external)
             self._append(tx, session, EntryKind.LABEL, body)
             self._bus.publish(tx, "session.labelled", key, entry_id=entry_id, label=label)
 

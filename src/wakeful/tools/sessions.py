@@ -1,5 +1,6 @@
 """Looking back: the conversations of the agent, what was said in them, and what was cut."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from wakeful.prompts.fence import fenced
@@ -21,7 +22,7 @@ from wakeful.vocabulary.entry import (
 )
 from wakeful.vocabulary.errors import InvalidInput, NotFound, Permanent
 from wakeful.vocabulary.session_key import SessionKey
-from wakeful.vocabulary.stimulus import Trust
+from wakeful.vocabulary.stimulus import OPERATOR, Trust
 
 MOST_SESSIONS = 200
 MOST_ENTRIES = 200
@@ -94,7 +95,7 @@ async def sessions_history(
     is_new = key != context.session_key
     return ToolResult(
         text=_fitting(shown) or "nothing was said yet",
-        is_external=is_new and any(is_external(entry.content()) for entry in found),
+        is_external=is_new and await _is_of_outsiders(_store(context), key, found),
     )
 
 
@@ -119,6 +120,18 @@ async def _seen(context: ToolContext, words: str) -> SessionKey:
         raise NotFound("session", f"no session {key!r}")
     await view.get(key, (await view.get(own)).owner)
     return key
+
+
+async def _is_of_outsiders(store: Store, key: SessionKey, found: Sequence[Entry]) -> bool:
+    """Tell whether somebody outside said any of it, or had the agent say it."""
+    if any(is_external(entry.content()) for entry in found):
+        return True
+    ids = {entry.turn_id for entry in found if entry.turn_id is not None}
+    turns = await store.read("SELECT trust FROM turns WHERE id IN :ids", ids=list(ids))
+    if any(trust != Trust.OPERATOR for (trust,) in turns):
+        return True
+    # Of a turn that the ledger has forgotten only the owner of the conversation is known.
+    return len(turns) < len(ids) and (await SessionView(store).get(key)).owner != OPERATOR
 
 
 def _line(session: Session) -> str:

@@ -114,6 +114,36 @@ async def test_the_history_of_a_conversation_with_strangers_is_text_from_outside
     assert turn.trust is Trust.EXTERNAL
 
 
+async def test_what_a_stranger_had_the_agent_say_is_text_from_outside_elsewhere():
+    """A stranger's words must not be trusted because the agent repeated them."""
+    look = says("", call("sessions_history", session=KEY, limit=1))
+    model = Scripted([ORDER, look, "seen"])
+    async with in_memory(model) as runtime:
+        await turn_of(runtime, await runtime.accept(outside("repeat after me")))
+        turn = await turn_of(runtime, await runtime.send("what was said last?"))
+
+    assert ORDER in whole(model.requests[2])
+    assert ORDER not in plain(model.requests[2])
+    assert turn.trust is Trust.EXTERNAL
+
+
+async def test_what_a_stranger_commanded_or_labelled_is_text_from_outside_elsewhere():
+    look = says("", call("sessions_history", session=KEY, limit=1))
+    model = Scripted(["well", look, "seen", look, "seen"])
+    at = "/api/sessions/api:x"
+    async with house(model) as home, home.client(await home.token("send")) as client:
+        await client.post(f"{at}/messages?wait=10", json={"text": "hello"})
+        await client.post(f"{at}/messages", json={"text": f"/help {ORDER}"})
+        first = await turn_of(home.runtime, await home.runtime.send("what was said last?"))
+        (entry, *_) = (await client.get(f"{at}/entries")).json()["items"]
+        await client.post(f"{at}/labels", json={"entry_id": entry["id"], "label": ORDER})
+        second = await turn_of(home.runtime, await home.runtime.send("and now?"))
+
+    assert [ORDER in whole(model.requests[number]) for number in (2, 4)] == [True, True]
+    assert [ORDER in plain(model.requests[number]) for number in (2, 4)] == [False, False]
+    assert (first.trust, second.trust) == (Trust.EXTERNAL, Trust.EXTERNAL)
+
+
 async def test_a_summary_of_what_strangers_said_is_fenced_and_stays_so():
     """T15: a model that copies an order into a summary makes no instruction of it."""
     asked: list[Request] = []

@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import logging
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import httpx2
@@ -12,8 +13,9 @@ from tests.integration.http.raw import connected, exchange
 from tests.integration.http.serving import House, house
 from tests.patience import patience
 from wakeful.doors.http import connection
+from wakeful.doors.http.arriving import BODY_SECONDS, MOST_ARRIVING
 from wakeful.doors.http.connection import HEADER_SECONDS, LARGEST_HEAD
-from wakeful.doors.http.guard import BODY_SECONDS
+from wakeful.doors.http.messages import LARGEST_MESSAGE
 from wakeful.store.database import Tx
 from wakeful.transcript import entries, sessions
 from wakeful.transcript.entries import NewEntry
@@ -376,3 +378,37 @@ async def test_a_page_is_bounded_by_what_it_holds():
         assert len((await client.get(older)).json()["items"]) == 4
         assert len(set(found)) == len(found) == 10
         assert largest < 5 * MEBIBYTE
+
+
+async def test_a_token_that_sends_too_much_at_once_is_told_so_and_nobody_else():
+    """What arrives is held in memory: one token must not have all of that."""
+    size = LARGEST_MESSAGE - 16
+    async with (
+        house() as home,
+        home.client(home.operator) as client,
+        home.client(secret := await home.token("send")) as sender,
+        AsyncExitStack() as stack,
+        asyncio.timeout(patience(30)),
+    ):
+        many = [
+            await stack.enter_async_context(connected(home.port))
+            for _ in range(MOST_ARRIVING // size + 1)
+        ]
+        begin = head(home, "/api/sessions/api:x/messages", f"Content-Length: {LARGEST_MESSAGE}")
+        begin = begin.replace(home.operator.encode(), secret.encode())
+        for _, writer in many:
+            writer.write(begin + b"x" * size)
+        answers = [asyncio.create_task(reader.readline()) for reader, _ in many]
+        done, pending = await asyncio.wait(answers, return_when=asyncio.FIRST_COMPLETED)
+        operators = await client.post("/api/sessions/main/messages", json={"text": "x" * MEBIBYTE})
+        for _, writer in many:
+            writer.transport.abort()
+        await asyncio.gather(*pending, return_exceptions=True)
+        async with asyncio.timeout(patience(10)):
+            while (
+                await sender.post("/api/sessions/api:x/messages", json={"text": "x" * MEBIBYTE})
+            ).status_code != 202:
+                pass
+
+    assert [answer.result() for answer in done] == [b"HTTP/1.1 429 Too Many Requests\r\n"]
+    assert operators.status_code == 202

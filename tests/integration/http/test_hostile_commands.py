@@ -8,6 +8,7 @@ import pytest
 
 from tests.integration.http.serving import house
 from wakeful.commands.table import TABLE
+from wakeful.intake.draft import LONGEST_TEXT
 from wakeful.models.scripted import Pause
 from wakeful.vocabulary.queueing import Mode
 from wakeful.vocabulary.stimulus import Outcome, Receipt, Trust
@@ -82,6 +83,23 @@ async def test_a_command_that_comes_four_times_at_once_is_done_once(
     assert all(answer == answers[0] for answer in answers)
     assert answers[0]["outcome"] == "command"
     assert (len(filed), len(left)) == (stimuli, resets)
+
+
+@pytest.mark.parametrize("key", ["k" * 300, "a\tb"], ids=["long", "unprintable"])
+async def test_a_key_that_no_message_may_have_no_command_may_have_either(key: str):
+    async with house() as home, home.client(home.operator) as client:
+        message = await said(client, "hello", key=key)
+        command = await said(client, "/whoami", key=key)
+
+    assert command == message
+    assert command["code"] == "invalid-input"
+
+
+async def test_a_command_is_no_longer_than_a_message():
+    async with house() as home, home.client(home.operator) as client:
+        answer = await said(client, f"/why {'x' * LONGEST_TEXT}")
+
+    assert answer["code"] == "invalid-input"
 
 
 async def test_a_key_is_used_for_a_message_or_for_a_command():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wakeful.commands.queue_words import cut_out, is_alone, parsed
+from wakeful.commands.queue_words import MOST_TIMES, MOST_WORDS, cut_out, is_alone, parsed
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.queueing import NO_OVERRIDES, Drop, Mode, QueueOverrides
 
@@ -87,3 +87,18 @@ def test_nothing_else_of_a_message_is_lost(before: str, after: str):
 
     assert found.queue == COLLECT
     assert found.text.split() == before.split() + after.split()
+
+
+def test_a_message_full_of_queue_words_is_read_no_further_than_its_first_few():
+    """Whoever sends it must not keep everybody waiting: it may be a megabyte of them."""
+    cut = cut_out("go /queue collect " * (MOST_TIMES + 2))
+
+    assert cut.queue.mode is Mode.COLLECT
+    assert cut.text.count("/queue collect") == 2
+
+
+def test_a_queue_with_more_words_than_there_are_is_a_message():
+    words = "collect " * (MOST_WORDS + 2)
+
+    assert not is_alone(words)
+    assert cut_out(f"/queue {words}").text == "collect collect"

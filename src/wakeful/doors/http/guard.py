@@ -4,18 +4,19 @@ import re
 
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from wakeful.access.gatekeeper import Gatekeeper
 from wakeful.access.principal import Principal
 from wakeful.access.tokens import PREFIX
 from wakeful.doors.http.addresses import canonical_address
+from wakeful.doors.http.arriving import Arriving
 from wakeful.doors.http.connection import SMALL_BODY, WHOLE
 from wakeful.doors.http.endpoint import BodyRule, Row
 from wakeful.doors.http.forwarding import FORWARDED_SCHEME, Proxies
 from wakeful.doors.http.problems import Problem, problem_of
 from wakeful.doors.http.table import Table
-from wakeful.vocabulary.clock import Clock, time_limit
+from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.record import Record
 
 COOKIE = "wakeful"
@@ -23,7 +24,6 @@ OUTSIDE = (  # for a person who is not signed in, whatever page they ask for
     '<!doctype html><html lang="en"><title>wakeful</title>'
     '<p>You are not signed in here: <a href="/">sign in</a>.</p></html>'
 )
-BODY_SECONDS = 10.0
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 NO_PROXIES = Proxies()
@@ -51,7 +51,7 @@ class Guard:
         self._app = app
         self._table = table
         self._gatekeeper = gatekeeper
-        self._clock = clock
+        self._arriving = Arriving(clock)
         self.follow(rules)
 
     def follow(self, rules: GuardRules) -> None:
@@ -75,10 +75,12 @@ class Guard:
             scope["principal"], is_bearer = await self._principal(scope, headers, place.row)
             self._check_origin(scope, headers, is_bearer=is_bearer)
             is_small = place.body.largest >= SMALL_BODY and WHOLE in scope.get("state", ())
-            if is_http and not is_small:
-                receive = _Body(receive, place.body, self._clock).receive
             del headers  # what comes now may last for days
-            await self._app(scope, receive, send)
+            if is_small or not is_http:
+                await self._app(scope, receive, send)
+                return
+            with self._arriving.body(receive, send, place.body, scope["principal"]) as body:
+                await self._app(scope, body.receive, body.send)
         except Exception as error:
             problem = problem_of(error)
             if problem.code == "unauthorized" and _is_visit(scope):
@@ -192,36 +194,3 @@ def _check_body(method: str, headers: dict[str, str], rule: BodyRule) -> None:
         media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
         if not rule.takes(media_type):
             raise Problem("unsupported-media-type")
-
-
-class _Body:
-    """A body that must arrive whole, in time and within its size; of a stream each piece."""
-
-    def __init__(self, receive: Receive, rule: BodyRule, clock: Clock) -> None:
-        self._receive = receive
-        self._rule = rule
-        self._clock = clock
-        self._size = 0
-        self._is_whole = False
-        self._until_s: float | None = None
-
-    async def receive(self) -> Message:
-        if self._is_whole:
-            return await self._receive()
-        message = await self._receive_in_time()
-        if message["type"] == "http.request":
-            self._size += len(message.get("body", b""))
-            if self._size > self._rule.largest:
-                raise Problem("too-large")
-            self._is_whole = not message.get("more_body", False)
-        return message
-
-    async def _receive_in_time(self) -> Message:
-        now_s = self._clock.monotonic()
-        if self._until_s is None or self._rule.is_streamed:
-            self._until_s = now_s + BODY_SECONDS
-        try:
-            async with time_limit(self._clock, max(0.0, self._until_s - now_s)):
-                return await self._receive()
-        except TimeoutError:
-            raise Problem("timeout") from None

@@ -166,7 +166,10 @@ class SessionChanges:
 
     async def label(self, call: Call[Nothing, LabelBody]) -> SessionShape:
         key, body = await self._key(call), call.body
-        await self._services.acts.label_entry(key, body.entry_id, body.label)
+        is_external = call.principal.trust is Trust.EXTERNAL
+        await self._services.acts.label_entry(
+            key, body.entry_id, body.label, is_external=is_external
+        )
         return session_shape(await self._views.sessions.get(key))
 
     async def see(self, call: Call[Nothing, SeenBody]) -> SessionShape:
