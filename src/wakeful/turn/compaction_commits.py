@@ -5,6 +5,8 @@ settled in the commit that asks the next, smaller one; a summary is written in t
 on. A kill between any two of them leaves the old view or the new one, and a question to ask again.
 """
 
+from msgspec.structs import replace
+
 from wakeful.broker import stimuli
 from wakeful.prompts import compaction as template
 from wakeful.transcript import entries, sessions
@@ -74,7 +76,6 @@ def _write(
 ) -> Next:
     tx, turn = commit.tx, commit.turn
     tokens_before = commit.tokens()
-    named = _named_only(commit) if purpose is not Purpose.RESCUE else []
     path = entries.path(tx, commit.session, commit.session.context_from - 1)
     counted = last_compaction(path)
     body = CompactionBody(
@@ -90,10 +91,15 @@ def _write(
         # Somebody outside may have said what should stand in it.
         is_external=plan.is_external or turn.trust is Trust.EXTERNAL,
     )
+    hidden = _hidden(commit, plan.first_kept_depth) if purpose is not Purpose.RESCUE else []
     commit.add(body, kind=EntryKind.COMPACTION)
     commit.flush()
     entry = commit.written[-1]
-    kept = [line for line in (*path, entry) if line.depth >= plan.first_kept_depth]
+    for stimulus in hidden:  # what is still to do must not be known by its summary alone
+        commit.add_stimulus(stimulus, is_again=True)
+    commit.flush()
+    new = commit.written[commit.written.index(entry) :]
+    kept = [line for line in (*path, *new) if line.depth >= plan.first_kept_depth]
     commit.show_anew(build(commit.session.branch, kept, turn.id))
     sessions.add_usage(tx, turn.session_key, usage, commit.tokens())
     sessions.note_compaction(
@@ -106,10 +112,6 @@ def _write(
     session = sessions.get(tx, turn.session_key)
     assert session is not None
     commit.session = session
-    still_named = {stimulus.id for stimulus in _named_only(commit)} if named else set[str]()
-    for stimulus in named:  # what is still to do must not be known by its summary alone
-        if stimulus.id not in still_named:
-            commit.add_stimulus(stimulus, is_again=True)
     commit.publish(
         "session.compacted",
         entry_id=entry.id,
@@ -121,13 +123,18 @@ def _write(
     return _go_on(commit, f"Compacted: about {tokens_before} tokens became {commit.tokens()}.")
 
 
-def _named_only(commit: TurnCommit) -> list[Stimulus]:
-    """Return what the turn took up again and did not show again: the model sees it further up."""
-    taken_up = stimuli.taken_up_again(commit.tx, commit.turn.id)
+def _hidden(commit: TurnCommit, first_kept_depth: int) -> list[Stimulus]:
+    """Return what the turn took up again and only named, since it was shown further up, if a
+    compaction takes it from there.
+    """
+    tx, session = commit.tx, commit.session
+    taken_up = stimuli.taken_up_again(tx, commit.turn.id)
     if not taken_up:
         return []
-    seen = entries.shown(commit.tx, commit.session, [stimulus.id for stimulus in taken_up])
-    return [stimulus for stimulus in taken_up if seen.get(stimulus.id)]
+    ids = [stimulus.id for stimulus in taken_up]
+    before = entries.shown(tx, session, ids)
+    after = entries.shown(tx, replace(session, context_from=first_kept_depth), ids)
+    return [one for one in taken_up if before.get(one.id) and not after[one.id]]
 
 
 def question_refused(commit: TurnCommit, refusal: str, purpose: Purpose) -> Next:

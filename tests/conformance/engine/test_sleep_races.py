@@ -3,6 +3,7 @@
 import asyncio
 
 import msgspec
+import pytest
 
 from tests.conformance.engine.test_two_nodes import Node, nodes
 from wakeful.broker import lane_rows
@@ -69,6 +70,7 @@ async def race(first: Node, second: Node, number: int) -> bool:
     return await second.claim(key) is not None
 
 
+@pytest.mark.timeout(90)  # 200 rounds
 async def test_a_message_around_the_closing_commit_is_answered_and_nobody_sleeps(
     nodes: tuple[Node, Node],
 ):
