@@ -9,6 +9,7 @@ from wakeful.workspace import Workspace, is_shared
 
 NAMES = ("AGENTS.md", "SOUL.md", "USER.md", "MEMORY.md", "HEARTBEAT.md")
 FOR_ANYBODY = frozenset({"AGENTS.md", "SOUL.md"})  # what it is, and nothing of whose it is
+FOR_HEARTBEATS = frozenset({"AGENTS.md", "HEARTBEAT.md"})  # the rules, and what is to be done
 LONGEST = 20_000  # characters of one file
 
 Stamp = tuple[int, int, int]
@@ -21,15 +22,17 @@ class PromptFiles:
         self._workspace = Workspace(root)
         self._known: dict[str, tuple[Stamp, str]] = {}
 
-    def read(self, shared: Sequence[str] | None = None) -> str:
+    def read(self, shared: Sequence[str] | None = None, *, is_light: bool = False) -> str:
         """Return a section for each file that is there; blocks, so call it off the loop.
 
         With `shared`, what of the workspace a stranger may see, only of the files for anybody and
-        of those.
+        of those. A light heartbeat reads its tasks, and the rules, which hold in every turn.
         """
         names = NAMES
+        if is_light:
+            names = tuple(name for name in NAMES if name in FOR_HEARTBEATS)
         if shared is not None:
-            names = tuple(name for name in NAMES if name in FOR_ANYBODY or is_shared(name, shared))
+            names = tuple(name for name in names if name in FOR_ANYBODY or is_shared(name, shared))
         return "\n\n".join(filter(None, map(self._section, names)))
 
     def _section(self, name: str) -> str:

@@ -3,6 +3,7 @@
 import re
 
 FILE = "HEARTBEAT.md"
+SOURCE = "heartbeat"  # of those that are due
 PROMPT = (
     "Read HEARTBEAT.md if it exists (workspace context). Follow it strictly. "
     "Do not infer or repeat old tasks from prior chats. "
@@ -24,6 +25,11 @@ def system_line(at: str, text: str) -> str:
     return f"System: [{at}] {text}"
 
 
+def asked_by(source: str) -> str:
+    """Return the source of a heartbeat that somebody asked for: it is not what they said."""
+    return f"{SOURCE}:{source}"
+
+
 def asked_again(source: str) -> str:
     """Say that somebody else asked for the same heartbeat."""
-    return f"(This heartbeat was asked for by {source}, too.)"
+    return f"(This heartbeat was asked for by {source.removeprefix(f'{SOURCE}:')}, too.)"

@@ -58,7 +58,10 @@ _HEARTBEAT = {
     "model": _key("Another model for this; default: the session's."),
     "ack_max_chars": _key("Up to how many characters beside HEARTBEAT_OK say nothing.", 0, 100_000),
     "include_reasoning": _key("Whether what it thought is sent along."),
-    "light_context": _key("Whether it leaves the conversation out."),
+    "light_context": _key(
+        "Whether it reads only its tasks, AGENTS.md and what happened: neither the conversation nor"
+        " other files of the workspace."
+    ),
     "active_hours": _key("The hours in which it does so; default: always."),
     **{f"active_hours.{name}": key for name, key in _HOURS.items()},
 }

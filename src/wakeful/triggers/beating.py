@@ -36,7 +36,6 @@ from wakeful.vocabulary.stimulus import OPERATOR, Draft, Priority, Receipt, Stat
 from wakeful.workspace import Workspace
 
 TIMER_KIND = "heartbeat"
-SOURCE = "interval"
 WINDOW_MS = 250  # how long one that is asked for waits for more who ask
 
 Refuse = Callable[[Tx, Draft, str], Receipt]  # files something of which nothing comes, and why
@@ -121,11 +120,11 @@ class Beating:
                 heartbeat_rows.put(tx, replace(row, phase_at=due.timer.due_at))
                 next_at = due_after(due.timer.due_at, rules.every_ms, tx.now)
                 _put(tx, agent_id, rules.session_of(agent_id), next_at)
-            self._beat(tx, agent_id, AskedBy.TIMER, SOURCE, due.fact)
+            self._beat(tx, agent_id, AskedBy.TIMER, prompts.SOURCE, due.fact)
 
     def ask(self, tx: Tx, agent_id: str, asked_by: AskedBy, source: str) -> Receipt:
         """File a heartbeat that somebody wants now; a moment later it takes along all who ask."""
-        return self._beat(tx, agent_id, asked_by, source, Tasks.SOME)
+        return self._beat(tx, agent_id, asked_by, prompts.asked_by(source), Tasks.SOME)
 
     def on_settled(self, tx: Tx, settled: Sequence[Settled]) -> None:
         """Tell of the heartbeats that asked no model, and why."""

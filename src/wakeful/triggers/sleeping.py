@@ -164,6 +164,6 @@ def _wake_of(tx: Tx, sleep: Sleep, by: WokenBy) -> Draft:
         priority=Priority.LATER,
         trust=sleep.trust,
         owner=OPERATOR,
-        source="sleep" if by is WokenBy.TIMER else by.value,
+        source="sleep" if by is WokenBy.TIMER else f"{Kind.WAKE.value}:{by.value}",
         cause_id=sleep.cause_id,
     )

@@ -159,14 +159,16 @@ class ReadyAgent:
         """Whether the agent has a folder of its own to write in."""
         return self.workspace is not None and _is_writable(self.workspace)
 
-    async def system(self, trust: Trust) -> str:
+    async def system(self, trust: Trust, *, is_light: bool = False) -> str:
         """Return the system prompt as it is now: what is configured, then files of the workspace.
 
         The same bytes as before unless one of the files has changed. Strangers can make a model
-        say all of it: they get what is shared.
+        say all of it: they get what is shared. A light heartbeat gets its tasks and the rules.
         """
         shared = None if trust is Trust.OPERATOR else self.shared_files
-        said = "" if self._files is None else await asyncio.to_thread(self._files.read, shared)
+        said = ""
+        if self._files is not None:
+            said = await asyncio.to_thread(self._files.read, shared, is_light=is_light)
         return f"{self._introduction}\n\n{said}" if said else self._introduction
 
 

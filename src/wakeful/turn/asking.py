@@ -22,7 +22,7 @@ from wakeful.store.database import Store
 from wakeful.telemetry.metrics import Metrics
 from wakeful.turn.attempt import Asking, TurnAttempt
 from wakeful.turn.showing import Showing, attached_to
-from wakeful.turn.sizing import is_flush
+from wakeful.turn.sizing import is_flush, is_light_heartbeat
 from wakeful.vocabulary.apart import Apart
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import Garbled, Permanent, Transient
@@ -56,7 +56,8 @@ class ModelAsker:
         if attempt.system is None or attempt.system[0] is not turn.trust:
             flush = agent.config.compaction.memory_flush
             more = flush.system_prompt if is_flush(turn) else ""
-            prompt = "\n\n".join(filter(None, (await agent.system(turn.trust), more)))
+            prompt = await agent.system(turn.trust, is_light=is_light_heartbeat(turn))
+            prompt = "\n\n".join(filter(None, (prompt, more)))
             attempt.system = turn.trust, prompt
             attempt.can_remember = await agent.can_remember()
         messages, contents = await self._shown(attempt)
@@ -70,7 +71,8 @@ class ModelAsker:
             turn_id=turn.id,
             step=turn.step,
         )
-        agent.note_request(request)
+        if not is_light_heartbeat(turn):  # what it reads says nothing of what others read
+            agent.note_request(request)
         attempt.partial.clear()
 
         def show(piece: Delta | Restart) -> None:

@@ -9,7 +9,7 @@ from wakeful.turn.compaction import Room, room_of
 from wakeful.turns.turns import Turn
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.compacting import NO_WISH
-from wakeful.vocabulary.kinds import Answer, Kind, Work
+from wakeful.vocabulary.kinds import Answer, Kind, View, Work
 from wakeful.vocabulary.stimulus import Draft, Priority
 
 MAX_FAILURES = 3  # compactions of one cycle that failed; then only somebody's wish or need tries
@@ -61,6 +61,11 @@ def is_compaction(what: Turn | Draft) -> bool:
 
 def is_flush(what: Turn | Draft) -> bool:
     return what.kind.rule.work is Work.REMEMBER
+
+
+def is_light_heartbeat(turn: Turn) -> bool:
+    """Tell whether a turn sees its tasks, what happened, and nothing else."""
+    return turn.view is View.LIGHT and turn.kind.rule.acknowledges
 
 
 def is_unheard(turn: Turn) -> bool:

@@ -16,6 +16,7 @@ from wakeful.settings.settings import Settings
 from wakeful.testing.kit import ManualClock, Scripted, call, says, wait_for
 from wakeful.triggers.heartbeat_skips import AskedBy
 from wakeful.turn.agent import Agent
+from wakeful.views.usage import UsageBy
 from wakeful.vocabulary.agent import Limits
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.heartbeat import HeartbeatRules
@@ -436,3 +437,25 @@ async def test_text_beside_its_tools_is_not_unread_either() -> None:
         )
 
     assert unread == 0
+
+
+async def test_what_the_operator_asks_for_is_told_from_what_the_operator_says() -> None:
+    clock, model = ManualClock(), Scripted(lambda _: "HEARTBEAT_OK")
+    async with beating(model, clock) as runtime:
+        await runtime.wait(await runtime.send("hello"))
+        await runtime.services.heartbeats.ask("main")
+        clock.advance(1)
+        await seen(runtime, "turn.finished", 2)
+        clock.advance(30 * MINUTE)
+        await seen(runtime, "turn.finished", 3)
+        await runtime.send("/sleep 2h")
+        await runtime.send("/wake")
+        await seen(runtime, "turn.finished", 4)
+        usage = await runtime.services.views.usage.page(UsageBy.SOURCE, None, None, None, 10)
+
+    assert {one.key: one.turns for one in usage} == {
+        "operator": 1,
+        "heartbeat:operator": 1,
+        "heartbeat": 1,
+        "wake:operator": 1,
+    }
