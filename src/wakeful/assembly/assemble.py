@@ -125,7 +125,8 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         settings.zone,
         all_of(DailyTurns(blocks, notices, plan.metrics).may_wake, hooks.may_wake),
     )
-    settlement = Settlement(bus, (sleeping.on_settled, beating.on_settled, *hooks.on_settled))
+    on_settled = (ticking.on_settled, sleeping.on_settled, beating.on_settled, *hooks.on_settled)
+    settlement = Settlement(bus, on_settled)
     on_ended = (ticking.on_ended, sleeping.on_ended, beating.on_ended, *hooks.on_ended)
     ending = Ending(bus, ids, settlement, gate.budgets, on_ended)
     intake = Intake(
