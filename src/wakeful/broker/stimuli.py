@@ -247,22 +247,41 @@ def hold(tx: Tx, stimulus_id: str, reason: str | None) -> None:
 def park_alike(tx: Tx, like: Stimulus, reason: str, look_at: int) -> list[str]:
     """Put aside, with one statement, whatever in a lane is of the kind that may not run now."""
     rows = tx.all(
-        "UPDATE stimuli SET state = 'parked', state_reason = :reason, due_at = :look_at "
-        "WHERE session_key = :key AND state IN ('pending', 'parked') AND due_at <= :now "
-        "AND kind = :kind AND priority = :priority AND trust = :trust AND source = :source "
-        "AND (root_id = :root_id OR (:is_root = 1 AND root_id = id)) RETURNING id",
-        key=like.session_key,
-        kind=like.kind.value,
-        priority=int(like.priority),
-        trust=like.trust.value,
-        source=like.source,
-        root_id=like.root_id,  # who is at the beginning of a chain has a say, too
-        is_root=int(like.root_id == like.id),
+        "UPDATE stimuli SET state = 'parked', state_reason = :reason, due_at = :look_at "  # noqa: S608
+        f"WHERE {_ALIKE} RETURNING id",
         reason=reason,
         look_at=look_at,
-        now=tx.now,
+        **_class_of(tx, like),
     )
     return [row[0] for row in rows]
+
+
+def alike(tx: Tx, like: Stimulus) -> list[str]:
+    """Return the ids of whatever is due in a lane and is of one kind for whoever may refuse it."""
+    rows = tx.all(f"SELECT id FROM stimuli WHERE {_ALIKE}", **_class_of(tx, like))  # noqa: S608
+    return [row[0] for row in rows]
+
+
+# What the gate tells nothing apart in: what it says of one, it says of all.
+_ALIKE = (
+    "session_key = :key AND state IN ('pending', 'parked') AND due_at <= :now "
+    "AND kind = :kind AND priority = :priority AND trust = :trust AND source = :source "
+    "AND ignores_quiet_hours = :ignores AND (root_id = :root_id OR (:is_root = 1 AND root_id = id))"
+)
+
+
+def _class_of(tx: Tx, like: Stimulus) -> dict[str, object]:
+    return {
+        "key": like.session_key,
+        "now": tx.now,
+        "kind": like.kind.value,
+        "priority": int(like.priority),
+        "trust": like.trust.value,
+        "source": like.source,
+        "ignores": int(like.ignores_quiet_hours),
+        "root_id": like.root_id,  # who is at the beginning of a chain has a say, too
+        "is_root": int(like.root_id == like.id),
+    }
 
 
 def park_lane(tx: Tx, session_key: str, reason: str) -> list[str]:

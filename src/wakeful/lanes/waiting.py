@@ -142,12 +142,12 @@ class Waiting:
         if decision.action is Action.HOLD:
             stimuli.hold(tx, stimulus.id, decision.reason)
             self._tell(tx, stimulus.session_key, [stimulus.id], State.HELD, reason)
-        else:
-            look_at = {stimulus.id: decision.look_at}
-            self._deps.settlement.settle(
-                tx, [stimulus.id], State.SUPPRESSED, reason, look_at=look_at
-            )
-        return {stimulus.id}
+            return {stimulus.id}
+        # A wake that came too late says nothing about another one.
+        ended = [stimulus.id] if decision is _WOKEN else stimuli.alike(tx, stimulus)
+        look_at = dict.fromkeys(ended, decision.look_at)
+        self._deps.settlement.settle(tx, ended, State.SUPPRESSED, reason, look_at=look_at)
+        return set(ended)
 
     def _tell(
         self, tx: Tx, session_key: str, ids: Sequence[str], state: State, reason: str

@@ -53,7 +53,7 @@ class Ticking:
         self._count_from(tx, turn.session_key, tx.now, tx.now)
 
     def on_sleep(self, tx: Tx, sleep: Sleep) -> None:
-        """Let nobody tick who sleeps: the next tick comes an interval after the end of the sleep."""
+        """Let nobody tick who sleeps: the next tick is an interval after its end."""
         if sleep.session_key is not None:
             self._count_from(tx, sleep.session_key, _ended_at(tx, sleep.session_key), sleep.wake_at)
 
