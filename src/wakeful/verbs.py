@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Sequence
+from datetime import datetime
 from typing import Any
 
 from wakeful.access.principal import Principal
@@ -10,6 +11,7 @@ from wakeful.doors import messaging, naming, stimulus_stream
 from wakeful.doors.messaging import Message
 from wakeful.doors.stimulus_stream import ModelWaits, StoryDelta, StoryRestart
 from wakeful.gate.budget_acts import Raise
+from wakeful.gate.quiet import QuietStatus
 from wakeful.intake.bindings import Contact
 from wakeful.intake.deletion import Deleted
 from wakeful.intake.intake import Stopped
@@ -219,6 +221,15 @@ class Verbs(ABC):
         return await self.services.heartbeats.file_event(
             agent, _text(text, "text"), source=_text(source, "source")
         )
+
+    async def quiet(self, agent: str = "main") -> QuietStatus:
+        """Return whether only people and what is urgent wake an agent now, and until when."""
+        return await self.services.views.quiet.of(agent)
+
+    async def keep_quiet(self, until: datetime | None, *, agent: str = "main") -> QuietStatus:
+        """Leave people in peace until an instant; None ends it, and what was put off goes on."""
+        instant = None if until is None else round(until.timestamp() * 1000)
+        return await self.services.quiet_acts.set(agent, instant, OPERATOR)
 
     async def reset(self, session: str = "main") -> ResetDone:
         """Begin a new transcript; while a turn is open, with the next one."""

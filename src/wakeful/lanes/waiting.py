@@ -69,10 +69,20 @@ class Waiting:
             if choice is None:
                 lane_rows.touch(tx, lane.session_key)
                 return None
-            refused = self._refused(tx, place, sleep, choice)
+            refused = self._moot(tx, choice) or self._refused(tx, place, sleep, choice)
             if not refused:
                 return self._with_events(tx, choice)
             waiting = [stimulus for stimulus in waiting if stimulus.id not in refused]
+
+    def _moot(self, tx: Tx, choice: Choice) -> set[str]:
+        """End what was to show what is held, where nothing is held any more; return its id."""
+        head = choice.stimuli[0]
+        if not head.kind.rule.shows_held or head.preemptions:
+            return set()
+        if stimuli.has_held(tx, head.session_key):
+            return set()
+        self._deps.settlement.settle(tx, [head.id], State.SUPPRESSED, "nothing-held")
+        return {head.id}
 
     def _with_events(self, tx: Tx, choice: Choice) -> Choice:
         """Let a heartbeat take along what happened since the last one."""

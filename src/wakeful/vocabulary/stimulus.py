@@ -55,7 +55,9 @@ MOVES: dict[State, frozenset[State]] = {
             State.FAILED,
         }
     ),
-    State.HELD: frozenset({State.CLAIMED, State.SUPPRESSED, State.EXPIRED, State.CANCELLED}),
+    State.HELD: frozenset(
+        {State.CLAIMED, State.MERGED, State.SUPPRESSED, State.EXPIRED, State.CANCELLED}
+    ),
     State.PARKED: frozenset(
         {
             State.PENDING,
