@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Sequence
-from datetime import datetime
 from typing import Any
 
 from wakeful.access.principal import Principal
@@ -222,15 +221,6 @@ class Verbs(ABC):
             agent, _text(text, "text"), source=_text(source, "source")
         )
 
-    async def quiet(self, agent: str = "main") -> QuietStatus:
-        """Return whether only people and what is urgent wake an agent now, and until when."""
-        return await self.services.views.quiet.of(agent)
-
-    async def keep_quiet(self, until: datetime | None, *, agent: str = "main") -> QuietStatus:
-        """Leave people in peace until an instant; None ends it, and what was put off goes on."""
-        instant = None if until is None else round(until.timestamp() * 1000)
-        return await self.services.quiet_acts.set(agent, instant, OPERATOR)
-
     async def reset(self, session: str = "main") -> ResetDone:
         """Begin a new transcript; while a turn is open, with the next one."""
         return await self.services.acts.reset(self._key(session))
@@ -331,6 +321,14 @@ class Verbs(ABC):
         wish = Raise(agent_id=agent, money=money, turns=turns, until=until)
         await self.services.budget_acts.increase(wish, Principal.operator().name)
         return await self.services.views.budgets.own(agent)
+
+    async def quiet(self, agent: str = "main") -> QuietStatus:
+        """Return whether only people and what is urgent wake an agent now, and until when."""
+        return await self.services.views.quiet.of(agent)
+
+    async def set_quiet(self, until: int | None, *, agent: str = "main") -> QuietStatus:
+        """Leave people in peace until an instant; None ends it, and what was put off goes on."""
+        return await self.services.quiet_acts.set(agent, until, Principal.operator().name)
 
     def _key(self, session: str) -> SessionKey:
         """Return the key that a caller's words name; short forms mean the first agent."""

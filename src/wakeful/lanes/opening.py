@@ -303,9 +303,10 @@ class Opening:
         """Add what is held for the agent; it is given to this turn, whatever becomes of that."""
         tx, turn = commit.tx, commit.turn
         held = stimuli.give_held(tx, turn.session_key, turn.id, MOST_HELD, MOST_HELD_CHARACTERS)
-        self._deps.settlement.settle(tx, [one.id for one in held], State.MERGED)
         for one in held:
             commit.add_stimulus(one)
+            commit.publish("stimulus.claimed", one.id, how="shown")
+        self._deps.settlement.settle(tx, [one.id for one in held], State.MERGED)
         if any(one.trust is Trust.EXTERNAL for one in held):
             commit.taint()
         left = stimuli.count_held(tx, turn.session_key)

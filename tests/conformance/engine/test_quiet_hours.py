@@ -1,7 +1,6 @@
 """The end of quiet hours: what was put off goes on, what is held is shown, each once."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -187,11 +186,11 @@ async def test_many_lanes_go_on_in_steps_and_none_is_forgotten(
     monkeypatch.setattr(parked, "STEP", 4)
     clock = ManualClock(TEN)
     async with night(settings_for, Scripted(talks), clock, hours=None) as runtime:
-        await runtime.keep_quiet(_at(SEVEN))
+        await runtime.set_quiet(SEVEN)
         for number in range(10):
             await runtime.accept(later("ping", f"agent:main:dm:{number}"))
         await runtime.accept(item("for later"))
-        await runtime.keep_quiet(None)
+        await runtime.set_quiet(None)
         await finished(runtime, 11)
         found = await turns(runtime)
         ((fired,),) = await runtime.store.read(
@@ -205,10 +204,6 @@ async def test_many_lanes_go_on_in_steps_and_none_is_forgotten(
     assert left == []
 
 
-def _at(moment: int) -> datetime:
-    return datetime.fromtimestamp(moment / 1000, UTC)
-
-
 async def test_an_end_by_hand_frees_what_waits_at_once_and_the_next_night_is_quiet_again(
     settings_for: SettingsFor,
 ):
@@ -216,7 +211,7 @@ async def test_an_end_by_hand_frees_what_waits_at_once_and_the_next_night_is_qui
     async with night(settings_for, Scripted(talks), clock) as runtime:
         receipt = await runtime.accept(later("ping"))
         before = await runtime.quiet()
-        after = await runtime.keep_quiet(None)
+        after = await runtime.set_quiet(None)
         turn = await runtime.wait(receipt)
         passed = await runtime.wait(await runtime.accept(later("pong")))
         await wait_for(runtime, "timer.fired")
@@ -240,11 +235,11 @@ async def test_a_longer_and_a_shorter_quiet_are_what_everything_waits_for(
     clock = ManualClock(TEN)
     async with night(settings_for, Scripted(talks), clock) as runtime:
         first = await runtime.accept(later("one"))
-        longer = await runtime.keep_quiet(_at(SEVEN + HOUR_MS))
+        longer = await runtime.set_quiet(SEVEN + HOUR_MS)
         second = await runtime.accept(later("two"))
         await wait_for(runtime, "timer.fired")
         parked_until = await _parked_until(runtime)
-        shorter = await runtime.keep_quiet(_at(TEN + HOUR_MS))
+        shorter = await runtime.set_quiet(TEN + HOUR_MS)
         await _fired(runtime, 3)
         then_until = await _parked_until(runtime)
         clock.advance(9 * HOUR_S)
@@ -324,7 +319,7 @@ async def test_settings_that_change_in_the_daytime_end_nothing(settings_for: Set
         second = await due_at(runtime)
         await runtime.reconfigure(agents=[Agent(model=model, heartbeat=NO_HEARTBEAT)])
         third = await due_at(runtime)
-        off = await runtime.keep_quiet(None)
+        off = await runtime.set_quiet(None)
 
     assert (first, second, third) == (SEVEN, SEVEN + HOUR_MS, None)
     assert not off.is_quiet
