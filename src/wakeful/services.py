@@ -18,6 +18,7 @@ from wakeful.intake.sessions import SessionActs
 from wakeful.store.database import Store
 from wakeful.telemetry.metrics import Metrics
 from wakeful.triggers.heartbeat_acts import HeartbeatActs
+from wakeful.triggers.quiet_acts import QuietActs
 from wakeful.triggers.sleep_acts import SleepActs
 from wakeful.views.agents import AgentView
 from wakeful.views.attachments import AttachmentView
@@ -28,6 +29,7 @@ from wakeful.views.lanes import LaneView
 from wakeful.views.ledger import LedgerView
 from wakeful.views.notices import NoticeView
 from wakeful.views.outputs import OutputView
+from wakeful.views.quiet import QuietView
 from wakeful.views.search import SearchView
 from wakeful.views.sessions import SessionView
 from wakeful.views.sleeps import SleepView
@@ -56,6 +58,7 @@ class Views:
     ledger: LedgerView
     notices: NoticeView
     outputs: OutputView
+    quiet: QuietView
     search: SearchView
     sessions: SessionView
     sleeps: SleepView
@@ -78,6 +81,7 @@ class Services:
     sleep_acts: SleepActs
     heartbeats: HeartbeatActs
     budget_acts: BudgetActs
+    quiet_acts: QuietActs
     deletion: Deletion
     imports: TranscriptImports
     credentials: Credentials

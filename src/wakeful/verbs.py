@@ -10,6 +10,7 @@ from wakeful.doors import messaging, naming, stimulus_stream
 from wakeful.doors.messaging import Message
 from wakeful.doors.stimulus_stream import ModelWaits, StoryDelta, StoryRestart
 from wakeful.gate.budget_acts import Raise
+from wakeful.gate.quiet import QuietStatus
 from wakeful.intake.bindings import Contact
 from wakeful.intake.deletion import Deleted
 from wakeful.intake.intake import Stopped
@@ -320,6 +321,14 @@ class Verbs(ABC):
         wish = Raise(agent_id=agent, money=money, turns=turns, until=until)
         await self.services.budget_acts.increase(wish, Principal.operator().name)
         return await self.services.views.budgets.own(agent)
+
+    async def quiet(self, agent: str = "main") -> QuietStatus:
+        """Return whether only people and what is urgent wake an agent now, and until when."""
+        return await self.services.views.quiet.of(agent)
+
+    async def set_quiet(self, until: int | None, *, agent: str = "main") -> QuietStatus:
+        """Leave people in peace until an instant; None ends it, and what was put off goes on."""
+        return await self.services.quiet_acts.set(agent, until, Principal.operator().name)
 
     def _key(self, session: str) -> SessionKey:
         """Return the key that a caller's words name; short forms mean the first agent."""

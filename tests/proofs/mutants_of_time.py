@@ -69,10 +69,10 @@ def timer_fires_twice() -> None:
     take = original("wakeful.timers.timers:take")
     again: set[str] = set()
 
-    def take_once_more(tx: Tx, due: Collection[Timer]) -> set[str]:
-        taken = take(tx, due)
+    def take_once_more(tx: Tx, due: Collection[Timer]) -> dict[str, Timer]:
+        taken: dict[str, Timer] = take(tx, due)
         for timer in due:
-            if timer.id in taken - again:
+            if timer.id in taken.keys() - again:
                 again.add(timer.id)
                 timers.put(tx, timer)
         return taken

@@ -100,6 +100,7 @@ class Rig:
             "sleep": self._sleep,
             "wake": self._wake,
             "beat": lambda _: runtime.services.heartbeats.ask("main"),
+            "quiet": self._quiet,
             "fork": self._fork,
             "wait": self._wait,
             "rest": self._rest,
@@ -142,6 +143,12 @@ class Rig:
         asleep = await self._runtime.store.read("SELECT session_key FROM sleeps")
         wanted = [command["session"]] if "session" in command else [row[0] for row in asleep]
         return [await self._runtime.services.sleep_acts.wake(key) for key in wanted]
+
+    async def _quiet(self, command: Command) -> object:
+        """Keep the first agent quiet for so long, or end that."""
+        for_ms: int | None = command["for_ms"]
+        until = None if for_ms is None else self._runtime.clock.now() + for_ms
+        return await self._runtime.set_quiet(until)
 
     async def _queue(self, command: Command) -> object:
         queue = msgspec.convert(command["queue"], QueueOverrides)

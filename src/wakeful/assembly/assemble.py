@@ -50,6 +50,9 @@ from wakeful.triggers.beating import Beating
 from wakeful.triggers.blocks import ProactiveBlocks
 from wakeful.triggers.daily_turns import DailyTurns
 from wakeful.triggers.heartbeat_acts import HeartbeatActs
+from wakeful.triggers.quiet_acts import QuietActs
+from wakeful.triggers.quieting import TIMER_KIND as QUIET_TIMER
+from wakeful.triggers.quieting import Quieting
 from wakeful.triggers.sleep_acts import SleepActs
 from wakeful.triggers.sleeping import TIMER_KIND as SLEEP_TIMER
 from wakeful.triggers.sleeping import Sleeping
@@ -125,7 +128,10 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         settings.zone,
         all_of(DailyTurns(blocks, notices, plan.metrics).may_wake, hooks.may_wake),
     )
-    settlement = Settlement(bus, (sleeping.on_settled, beating.on_settled, *hooks.on_settled))
+    quieting = Quieting(gate.quiet, agents, bus, clock, file)
+    settlement = Settlement(
+        bus, (ticking.on_settled, sleeping.on_settled, beating.on_settled, *hooks.on_settled)
+    )
     on_ended = (ticking.on_ended, sleeping.on_ended, beating.on_ended, *hooks.on_ended)
     ending = Ending(bus, ids, settlement, gate.budgets, on_ended)
     intake = Intake(
@@ -161,6 +167,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         sleep_acts=SleepActs(store, ids, sleeping, blocks),
         heartbeats=HeartbeatActs(store, agents, beating, file),
         budget_acts=BudgetActs(store, bus, ids, clock, agents, gate.budgets),
+        quiet_acts=QuietActs(store, clock, ids, agents, quieting),
         deletion=Deletion(
             store,
             bus,
@@ -188,6 +195,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
                 SLEEP_TIMER: TimerKind(sleeping.fire),
                 TICK_TIMER: TimerKind(ticking.fire),
                 HEARTBEAT_TIMER: TimerKind(beating.fire, beating.prepare),
+                QUIET_TIMER: TimerKind(quieting.fire),
             },
             lambda timer: (lane_rows.lock(timer.target), halts.ASKING),
         ),
@@ -200,8 +208,8 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
     async def reconcile() -> None:
         for agent_id in agents.ids():
             await intake.open_activity(agent_id)
-        await ticking.reconcile(store, agents.ids())
-        await beating.reconcile(store, agents.ids())
+        for trigger in (ticking, beating, quieting):
+            await trigger.reconcile(store, agents.ids())
 
     if plan.http is None:
         return Assembled(services=services, followers=followers, loops=loops, reconcile=reconcile)

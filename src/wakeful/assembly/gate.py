@@ -7,6 +7,7 @@ from wakeful.bus.bus import Bus
 from wakeful.gate.budgets import Budgets
 from wakeful.gate.days import Days
 from wakeful.gate.gate import WakeGate
+from wakeful.gate.quiet import QuietHours
 from wakeful.gate.wakes import MayWake
 from wakeful.models.tariffs import Tariff, tariffs_of
 from wakeful.notices.notices import Notices
@@ -28,5 +29,6 @@ def build_gate(
         agent = ready_agents().get(agent_id)
         return () if agent is None else tariffs_of(agent.model)
 
-    budgets = Budgets(agents, Days(zone), bus, notices)
-    return WakeGate(bus, budgets, tariffs, features)
+    days = Days(zone)
+    budgets = Budgets(agents, days, bus, notices)
+    return WakeGate(bus, budgets, QuietHours(agents, days), tariffs, features)

@@ -16,6 +16,7 @@ from wakeful.views.lanes import LaneView
 from wakeful.views.ledger import LedgerView
 from wakeful.views.notices import NoticeView
 from wakeful.views.outputs import OutputView
+from wakeful.views.quiet import QuietView
 from wakeful.views.search import SearchView
 from wakeful.views.sessions import SessionView
 from wakeful.views.sleeps import SleepView
@@ -40,13 +41,13 @@ def views_over(
 ) -> Views:
     """Build every view over a store: of a runtime, or of a database that is only read."""
     sessions, heartbeats = SessionView(store), HeartbeatView(store)
-    budgets = BudgetView(store, clock, agents, days)
+    budgets, quiet = BudgetView(store, clock, agents, days), QuietView(store, clock, agents, days)
     return Views(
         store=store,
         bus=bus,
         clock=clock,
         bindings=bindings,
-        agents=AgentView(store, cards, heartbeats, budgets),
+        agents=AgentView(store, cards, heartbeats, budgets, quiet),
         attachments=AttachmentView(store),
         budgets=budgets,
         deliveries=DeliveryView(store),
@@ -55,6 +56,7 @@ def views_over(
         ledger=LedgerView(store),
         notices=NoticeView(store),
         outputs=OutputView(store),
+        quiet=quiet,
         search=SearchView(store),
         sessions=sessions,
         sleeps=SleepView(store),

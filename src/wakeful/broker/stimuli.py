@@ -7,7 +7,7 @@ from wakeful.store.database import Tx
 from wakeful.store.rows import RowTable
 from wakeful.vocabulary.errors import Invariant
 from wakeful.vocabulary.kinds import Asleep, Joins, KindRule, Refused, kinds_where
-from wakeful.vocabulary.stimulus import MOVES, Place, State, Stimulus
+from wakeful.vocabulary.stimulus import MOVES, Place, Priority, State, Stimulus
 
 NEVER = 2**62  # looked at again only when somebody says so
 
@@ -244,25 +244,86 @@ def hold(tx: Tx, stimulus_id: str, reason: str | None) -> None:
     )
 
 
+_SHOWN_HELD = (
+    f"session_key = :key AND state = 'held' AND priority < {int(Priority.LATER)} "
+    "AND (expires_at IS NULL OR expires_at >= :now)"
+)
+
+
+def has_held(tx: Tx, session_key: str) -> bool:
+    """Tell whether something is held in a session that its agent is shown without asking."""
+    row = tx.one(f"SELECT 1 FROM stimuli WHERE {_SHOWN_HELD} LIMIT 1", key=session_key, now=tx.now)  # noqa: S608
+    return row is not None
+
+
+def count_held(tx: Tx, session_key: str) -> int:
+    """Return how much of that there is."""
+    row = tx.one(f"SELECT COUNT(*) FROM stimuli WHERE {_SHOWN_HELD}", key=session_key, now=tx.now)  # noqa: S608
+    assert row is not None
+    return row[0]
+
+
+def give_held(
+    tx: Tx, session_key: str, turn_id: str, most: int, most_characters: int
+) -> list[Stimulus]:
+    """Give a turn what is held in its session, the first first; the caller must settle it.
+
+    The first is given however long it is.
+    """
+    rows = tx.all(
+        "UPDATE stimuli SET turn_id = :turn_id WHERE state = 'held' AND id IN ("  # noqa: S608
+        "SELECT id FROM (SELECT id, ROW_NUMBER() OVER places AS place, "
+        "SUM(LENGTH(text)) OVER places AS characters "
+        f"FROM stimuli WHERE {_SHOWN_HELD} WINDOW places AS (ORDER BY priority, seq)) AS found "
+        "WHERE place = 1 OR (place <= :most AND characters <= :most_characters)) "
+        f"RETURNING {STIMULI.columns}",
+        key=session_key,
+        now=tx.now,
+        turn_id=turn_id,
+        most=most,
+        most_characters=most_characters,
+    )
+    return sorted(map(STIMULI.read, rows), key=lambda one: (one.priority, one.seq))
+
+
 def park_alike(tx: Tx, like: Stimulus, reason: str, look_at: int) -> list[str]:
     """Put aside, with one statement, whatever in a lane is of the kind that may not run now."""
     rows = tx.all(
-        "UPDATE stimuli SET state = 'parked', state_reason = :reason, due_at = :look_at "
-        "WHERE session_key = :key AND state IN ('pending', 'parked') AND due_at <= :now "
-        "AND kind = :kind AND priority = :priority AND trust = :trust AND source = :source "
-        "AND (root_id = :root_id OR (:is_root = 1 AND root_id = id)) RETURNING id",
-        key=like.session_key,
-        kind=like.kind.value,
-        priority=int(like.priority),
-        trust=like.trust.value,
-        source=like.source,
-        root_id=like.root_id,  # who is at the beginning of a chain has a say, too
-        is_root=int(like.root_id == like.id),
+        "UPDATE stimuli SET state = 'parked', state_reason = :reason, due_at = :look_at "  # noqa: S608
+        f"WHERE {_ALIKE} RETURNING id",
         reason=reason,
         look_at=look_at,
-        now=tx.now,
+        **_class_of(tx, like),
     )
     return [row[0] for row in rows]
+
+
+def alike(tx: Tx, like: Stimulus) -> list[str]:
+    """Return the ids of whatever is due in a lane and is of one kind for whoever may refuse it."""
+    rows = tx.all(f"SELECT id FROM stimuli WHERE {_ALIKE}", **_class_of(tx, like))  # noqa: S608
+    return [row[0] for row in rows]
+
+
+# What the gate tells nothing apart in: what it says of one, it says of all.
+_ALIKE = (
+    "session_key = :key AND state IN ('pending', 'parked') AND due_at <= :now "
+    "AND kind = :kind AND priority = :priority AND trust = :trust AND source = :source "
+    "AND ignores_quiet_hours = :ignores AND (root_id = :root_id OR (:is_root = 1 AND root_id = id))"
+)
+
+
+def _class_of(tx: Tx, like: Stimulus) -> dict[str, object]:
+    return {
+        "key": like.session_key,
+        "now": tx.now,
+        "kind": like.kind.value,
+        "priority": int(like.priority),
+        "trust": like.trust.value,
+        "source": like.source,
+        "ignores": int(like.ignores_quiet_hours),
+        "root_id": like.root_id,  # who is at the beginning of a chain has a say, too
+        "is_root": int(like.root_id == like.id),
+    }
 
 
 def park_lane(tx: Tx, session_key: str, reason: str) -> list[str]:
@@ -332,16 +393,54 @@ def give_back(tx: Tx, turn_id: str) -> list[str]:
 
 def unpark(tx: Tx, session_key: str, reason: str) -> list[str]:
     """Return what was parked in a lane for one reason; it still starts no earlier than wished."""
+    return [stimulus_id for stimulus_id, _ in unpark_all(tx, [session_key], reason, None)]
+
+
+def parked_lanes(tx: Tx, agent_id: str, reason: str, after: str, limit: int) -> list[str]:
+    """Return the next lanes of an agent in which something is parked for a reason, in order."""
     rows = tx.all(
-        "UPDATE stimuli SET state = 'pending', state_reason = NULL, "
-        "due_at = CASE WHEN not_before > :now AND not_before > accepted_at "
-        "THEN not_before ELSE :now END "
-        "WHERE session_key = :key AND state = 'parked' AND state_reason = :reason RETURNING id",
-        key=session_key,
+        "SELECT DISTINCT session_key FROM stimuli WHERE state = 'parked' AND agent_id = :agent_id "
+        "AND state_reason = :reason AND session_key > :after ORDER BY session_key LIMIT :limit",
+        agent_id=agent_id,
         reason=reason,
-        now=tx.now,
+        after=after,
+        limit=limit,
     )
     return [row[0] for row in rows]
+
+
+def unpark_all(
+    tx: Tx, session_keys: Sequence[str], reason: str, becomes: str | None
+) -> list[tuple[str, str]]:
+    """Return to their lanes, with one statement, what was parked there for one reason.
+
+    Each starts no earlier than its sender wished; ids and lanes are returned.
+    """
+    rows = tx.all(
+        "UPDATE stimuli SET state = 'pending', state_reason = :becomes, "
+        "due_at = CASE WHEN not_before > :now AND not_before > accepted_at "
+        "THEN not_before ELSE :now END "
+        "WHERE session_key IN :keys AND state IN ('pending', 'parked') AND state = 'parked' "
+        "AND state_reason = :reason "
+        "RETURNING id, session_key",
+        keys=list(session_keys),
+        reason=reason,
+        becomes=becomes,
+        now=tx.now,
+    )
+    return sorted((row[0], row[1]) for row in rows)
+
+
+def look_at_parked(tx: Tx, session_keys: Sequence[str], reason: str, look_at: int) -> None:
+    """Look again at another time at what lanes have parked for one reason."""
+    tx.run(
+        "UPDATE stimuli SET due_at = :look_at "
+        "WHERE session_key IN :keys AND state IN ('pending', 'parked') AND state = 'parked' "
+        "AND state_reason = :reason",
+        keys=list(session_keys),
+        reason=reason,
+        look_at=look_at,
+    )
 
 
 def bring_forward(tx: Tx, session_key: str) -> None:

@@ -31,11 +31,19 @@ def rows(context: CliContext, agents: list[Shown]) -> list[list[object]]:
 def rest_lines(context: CliContext, agents: list[Shown]) -> Iterator[str]:
     """Tell who sleeps and why, what was skipped and why, and whose money comes to its end."""
     for agent in agents:
+        yield from quiet_lines(context, agent)
         yield from sleep_lines(context, agent)
         yield from skip_lines(context, agent)
         yield from held_lines(context, agent)
         if is_short(agent["budget"]):
             yield budget_line(context, agent["budget"])
+
+
+def quiet_lines(context: CliContext, agent: Shown) -> Iterator[str]:
+    """Tell whether only people and what is urgent wake an agent now."""
+    quiet: Shown = agent.get("quiet") or {}
+    if quiet.get("is_quiet"):
+        yield f"{safe(agent['id'])} is quiet until {context.when(quiet['until'])} ({quiet['by']})"
 
 
 def sleep_lines(context: CliContext, agent: Shown) -> Iterator[str]:

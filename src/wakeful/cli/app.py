@@ -35,6 +35,7 @@ VERBS: Mapping[str, str] = {
     "sleep": "rest:sleep",
     "wake": "rest:wake",
     "heartbeat": "rest:heartbeat",
+    "quiet": "rest:quiet",
     "usage": "budget:usage",
     "budget show": "budget:show",
     "budget raise": "budget:increase",

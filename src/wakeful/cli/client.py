@@ -48,6 +48,9 @@ class ServerClient:
     def post(self, path: str, body: Mapping[str, Any] | None = None, **query: object) -> Any:
         return self._ask("POST", path, query=query, body=body or {})
 
+    def put(self, path: str, body: Mapping[str, Any]) -> Any:
+        return self._ask("PUT", path, query={}, body=body)
+
     def delete(self, path: str, **query: object) -> Any:
         return self._ask("DELETE", path, query=query)
 

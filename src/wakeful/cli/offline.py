@@ -23,6 +23,7 @@ from wakeful.doors.http.attachments import Attachments
 from wakeful.doors.http.endpoint import Endpoint
 from wakeful.doors.http.notices import NoticeEndpoints
 from wakeful.doors.http.open_streams import OpenStreams
+from wakeful.doors.http.quiet import QuietEndpoints
 from wakeful.doors.http.search import Search
 from wakeful.doors.http.sessions import Sessions
 from wakeful.doors.http.stimuli import Stimuli
@@ -112,6 +113,7 @@ class Offline:
         streams = OpenStreams(Gatekeeper(store, clock), CollectorRegistry())
         subjects = (
             AgentEndpoints(views),
+            QuietEndpoints(views),
             Sessions(views),
             Search(views),
             Stimuli(views),

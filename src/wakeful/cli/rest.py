@@ -1,4 +1,4 @@
-"""`sleep`, `wake`, `heartbeat`: let a session rest, end its rest, look after things."""
+"""`sleep`, `wake`, `heartbeat`, `quiet`: let a session rest, end its rest, look after things."""
 
 from typing import Annotated, Any
 
@@ -9,6 +9,8 @@ from wakeful.cli.context import CliContext
 from wakeful.cli.look import SessionName
 from wakeful.cli.output import safe
 from wakeful.cli.session_names import session_path
+from wakeful.cli.times import instant_of
+from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.spans import format_span, parse_span
 
 Span = Annotated[str, typer.Argument(help="For how long: 90s, 30m, 2h; a minute to a day.")]
@@ -52,4 +54,27 @@ def heartbeat(
         line = f"the heartbeat of {safe(agent)} is on, every {found['every']}; the next {due}"
     else:
         line = f"the heartbeat of {safe(agent)} is off"
+    context.out.data(found, [line])
+
+
+def quiet(
+    context: CliContext,
+    action: Annotated[str, typer.Argument(help="until or off; without it, show.")] = "",
+    time: Annotated[str, typer.Argument(help="Such as 07:00, or 2026-01-01T07:00Z.")] = "",
+    agent: Annotated[str, typer.Option("--agent", help="Whose quiet hours.")] = "main",
+) -> None:
+    """Show whether an agent is quiet, keep it quiet until a time, or end that."""
+    at = f"/api/agents/{segment(agent)}/quiet"
+    found: dict[str, Any]
+    if not action:
+        found = context.reader().get(at)
+    elif (action == "off" and not time) or (action == "until" and time):
+        until = instant_of(time, context.clock.now(), context.zone) if time else None
+        found = context.needed_server().put(at, {"until": until})
+    else:
+        raise InvalidInput("action", "must be nothing, until TIME or off")
+    line = f"{safe(agent)} is not quiet"
+    if found["is_quiet"]:
+        until = f"{context.when(found['until'])} ({found['by']})"
+        line = f"{safe(agent)} is quiet until {until}; `wakeful quiet off` ends it"
     context.out.data(found, [line])

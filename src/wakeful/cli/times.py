@@ -3,6 +3,8 @@
 from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo
 
+from wakeful.vocabulary.hours import next_time
+
 MINUTE_S, HOUR_S, DAY_S = 60, 3_600, 86_400
 
 
@@ -16,6 +18,13 @@ def moment(value: str | int) -> datetime:
     if isinstance(value, int):
         return datetime.fromtimestamp(value / 1000, UTC)
     return datetime.fromisoformat(value)
+
+
+def instant_of(text: str, now_ms: int, zone: tzinfo | None) -> str:
+    """Return the instant that a time of the day means next, or that is written out."""
+    if text[2:3] == ":":
+        return datetime.fromtimestamp(next_time(text, now_ms, zone) / 1000, UTC).isoformat()
+    return text
 
 
 def shown(value: str | int | None, zone: tzinfo | None) -> str:

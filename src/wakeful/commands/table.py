@@ -11,6 +11,7 @@ from wakeful.commands import (
     heartbeats,
     looking,
     queue_words,
+    quiet,
     sleeping,
 )
 from wakeful.commands.command import Caller, Command, CommandEffect, Deed, Who, saying
@@ -148,6 +149,13 @@ _COMMANDS = (
         help="Show when this agent looks after things by itself, turn that on or off, or ask now.",
         who=Who.OPERATOR,
         plan=heartbeats.heartbeat,
+    ),
+    Command(
+        name="quiet",
+        arguments="[until 07:00 | off]",
+        help="Show whether only people and what is urgent wake this agent now, begin or end that.",
+        who=Who.OPERATOR,
+        plan=quiet.quiet,
     ),
     Command(
         name="budget",

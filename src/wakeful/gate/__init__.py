@@ -1,4 +1,4 @@
-"""May this wake, may this ask, may this leave? Halts, storms, loops, budgets, the throttle.
+"""May this wake, may this ask, may this leave? Halts, loops, quiet hours, budgets, the throttle.
 
 From: intake, lanes, turn, triggers, tools; doors, views and operations, which show it, commands,
 services.

@@ -18,7 +18,6 @@ from wakeful.turns.asks import Reserved, SettledAsk
 from wakeful.vocabulary.agent import Agents, ThrottleRules
 from wakeful.vocabulary.budget import BudgetRules
 from wakeful.vocabulary.event import Event
-from wakeful.vocabulary.hours import DailyHours
 from wakeful.vocabulary.kinds import Origin
 from wakeful.vocabulary.record import Record
 
@@ -64,10 +63,6 @@ class Budgets:
     def rules(self, agent_id: str) -> BudgetRules:
         config = self._agents.find(agent_id)
         return NO_RULES if config is None else config.budget
-
-    def quiet_hours(self, agent_id: str) -> DailyHours | None:
-        config = self._agents.find(agent_id)
-        return None if config is None else config.quiet_hours
 
     def throttle(self, agent_id: str) -> ThrottleRules:
         config = self._agents.find(agent_id)

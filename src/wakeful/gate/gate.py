@@ -12,6 +12,7 @@ from wakeful.bus.bus import Bus
 from wakeful.gate import budget_rows, chains, money
 from wakeful.gate.budget_rows import BudgetRow
 from wakeful.gate.budgets import Budgets
+from wakeful.gate.quiet import QuietHours, QuietPeriod
 from wakeful.gate.wakes import PASSED, GateVerdict, MayWake, Verdict, Wake
 from wakeful.models.tariffs import Tariff
 from wakeful.store.database import Tx
@@ -33,10 +34,16 @@ class WakeGate:
     """Asks, in this order: what features say, chains, quiet hours, budgets."""
 
     def __init__(
-        self, bus: Bus, budgets: Budgets, tariffs_of: TariffsOf, features: MayWake
+        self,
+        bus: Bus,
+        budgets: Budgets,
+        quiet: QuietHours,
+        tariffs_of: TariffsOf,
+        features: MayWake,
     ) -> None:
         self.bus = bus
         self.budgets = budgets
+        self.quiet = quiet
         self.tariffs_of = tariffs_of
         self.features = features
 
@@ -66,6 +73,7 @@ class WakeLook:
         self._gate = gate
         self._tx = tx
         self._rows: dict[str, dict[str, BudgetRow]] = {}
+        self._quiet: dict[str, QuietPeriod | None] = {}
 
     def may_wake(self, wake: Wake, asked: Asked | None) -> GateVerdict:
         if wake.depth and self._is_loop(wake):
@@ -91,16 +99,23 @@ class WakeLook:
     def _quiet_until(self, wake: Wake) -> int | None:
         """Return until when a stimulus must leave its people in peace, None if it need not.
 
-        What is urgent passes, what people and other agents say, and what a person caused.
+        What is urgent passes, what people and other agents say, what a person wants whatever the
+        hour, and what a person caused.
         """
-        hours = self._gate.budgets.quiet_hours(wake.agent_id)
-        now, zone = self._tx.now, self._gate.budgets.days.zone
-        if hours is None or not hours.cover(now, zone):
+        is_urgent = wake.priority is Priority.NOW or wake.ignores_quiet_hours
+        if is_urgent or wake.kind.rule.passes_quiet_hours:
             return None
-        is_heard = wake.priority is Priority.NOW or wake.kind.rule.passes_quiet_hours
-        if is_heard or self.is_for_people(wake):
+        quiet = self._quiet_now(wake.agent_id)
+        if quiet is None or self.is_for_people(wake):
             return None
-        return hours.end_after(now, zone)
+        # Whoever ends it by hand holds the same lock, and then finds all that was put off.
+        budget_rows.require(self._tx, wake.agent_id)
+        return quiet.until
+
+    def _quiet_now(self, agent_id: str) -> QuietPeriod | None:
+        if agent_id not in self._quiet:
+            self._quiet[agent_id] = self._gate.quiet.now_in(self._tx, agent_id)
+        return self._quiet[agent_id]
 
     def _is_loop(self, wake: Wake) -> bool:
         """Tell whether a chain of causes has cost too much; the first time, tell others."""

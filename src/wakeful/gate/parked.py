@@ -1,4 +1,6 @@
-"""Let what was parked for one reason go on, lane by lane, in small steps."""
+"""Let what was parked for one reason go on, in small steps."""
+
+from collections.abc import Sequence
 
 from wakeful.broker import lane_rows, stimuli
 from wakeful.bus.bus import Bus
@@ -25,19 +27,22 @@ async def release(store: Store, bus: Bus, agent_id: str, reason: str) -> int:
         if not keys:
             return released
         released += await store.transact(
-            lambda tx, keys=keys: _release(tx, bus, keys, reason),
+            lambda tx, keys=keys: free(tx, bus, keys, reason),
             locks=[*map(lane_rows.lock, keys), halts.ASKING],
         )
         after = keys[-1]
 
 
-def _release(tx: Tx, bus: Bus, session_keys: list[str], reason: str) -> int:
-    released = 0
+def free(
+    tx: Tx, bus: Bus, session_keys: Sequence[str], reason: str, becomes: str | None = None
+) -> int:
+    """Unpark what lanes hold for a reason; the caller holds their locks.
+
+    `becomes` is kept with each as the reason why it waits no longer.
+    """
+    freed = stimuli.unpark_all(tx, session_keys, reason, becomes)
+    for stimulus_id, key in freed:
+        bus.publish(tx, "stimulus.pending", key, stimulus_id=stimulus_id, reason=f"{reason}-lifted")
     for key in session_keys:
-        for stimulus_id in stimuli.unpark(tx, key, reason):
-            released += 1
-            bus.publish(
-                tx, "stimulus.pending", key, stimulus_id=stimulus_id, reason=f"{reason}-lifted"
-            )
         lane_rows.touch(tx, key)
-    return released
+    return len(freed)

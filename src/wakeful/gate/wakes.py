@@ -40,6 +40,7 @@ class Wake(Record):
     source: str
     root_id: str  # the first cause of the chain
     depth: int  # how far it is from there
+    ignores_quiet_hours: bool = False  # a person wants it whatever the hour
 
 
 # One verdict per wake, in order, from as few statements as one would take.

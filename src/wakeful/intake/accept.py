@@ -216,6 +216,7 @@ class Acceptance:
                 source=draft.source,
                 root_id=draft.root_id or claim,
                 depth=draft.depth,
+                ignores_quiet_hours=draft.ignores_quiet_hours,
             )
             for draft, claim in zip(drafts, claims, strict=True)
             if isinstance(claim, str)

@@ -46,6 +46,7 @@ def wake_of(stimulus: Stimulus) -> Wake:
         source=stimulus.source,
         root_id=stimulus.root_id,
         depth=stimulus.depth,
+        ignores_quiet_hours=stimulus.ignores_quiet_hours,
     )
 
 

@@ -87,6 +87,7 @@ def row_of(
         accepted_at=tx.now,
         settled_at=None,
         message_id=draft.message_id,
+        ignores_quiet_hours=draft.ignores_quiet_hours,
     )
 
 

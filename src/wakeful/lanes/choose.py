@@ -3,10 +3,16 @@
 from collections.abc import Callable, Collection, Sequence
 from typing import Literal
 
-from wakeful.vocabulary.kinds import Joins
+from wakeful.gate import quiet
+from wakeful.vocabulary.kinds import Answer, Joins, Limit, View, Work
 from wakeful.vocabulary.queueing import RULES, QueueSettings
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import Place, Priority, Stimulus
+
+# Why something waited for the end of quiet hours, looked at in time or freed by whoever ended them.
+_QUIET = frozenset({quiet.PARKED, quiet.LIFTED})
+# Where an answer goes that is for all who opened a turn together, if their routes agree.
+_SHARED = frozenset({Answer.ROUTE, Answer.SESSION, Answer.TARGET, Answer.ACTIVITY})
 
 SettingsOf = Callable[[Stimulus], QueueSettings]
 
@@ -38,6 +44,8 @@ def choose(
     head = due[0]
     if head.place is Place.INTERRUPTED:
         return Choice(stimuli=tuple(s for s in due if _is_same_work(s, head)))
+    if _was_quiet(head):
+        return Choice(stimuli=tuple(s for s in due if s is head or _waited_along(s, head)))
     if head.kind.rule.acknowledges:
         return Choice(stimuli=tuple(s for s in due if _asks_for_the_same(s, head)))
     if head.kind.rule.joins is not Joins.BY_MODE:
@@ -62,6 +70,23 @@ def _is_due(stimulus: Stimulus, now: int, debounce_until: int | None) -> bool:
     if stimulus.due_at > now:
         return False
     return not stimulus.is_debounced or debounce_until is None or debounce_until <= now
+
+
+def _was_quiet(stimulus: Stimulus) -> bool:
+    """Tell whether a stimulus waited for the end of quiet hours, and may open a turn with others.
+
+    A job has a turn of its own, and so has what is answered or works in a way of its own.
+    """
+    rule = stimulus.kind.rule
+    is_plain = rule.work is Work.REPLY and rule.view is View.FULL and rule.limit is Limit.TURN
+    is_shared = rule.answer in _SHARED and not rule.shows_held
+    return stimulus.state_reason in _QUIET and is_plain and is_shared
+
+
+def _waited_along(stimulus: Stimulus, head: Stimulus) -> bool:
+    """Tell whether two that waited for the end of quiet hours open one turn together."""
+    is_alike = stimulus.trust is head.trust and stimulus.route == head.route
+    return _was_quiet(stimulus) and stimulus.place is not Place.INTERRUPTED and is_alike
 
 
 def _is_same_work(stimulus: Stimulus, head: Stimulus) -> bool:

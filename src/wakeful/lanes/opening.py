@@ -14,6 +14,7 @@ from wakeful.lanes.choose import Choice
 from wakeful.lanes.contexts import Contexts
 from wakeful.lanes.waiting import Waiting
 from wakeful.prompts import notes
+from wakeful.prompts.digest import more_held
 from wakeful.prompts.heartbeat import asked_again
 from wakeful.store.database import Tx
 from wakeful.tools.tool import Effect
@@ -34,8 +35,10 @@ from wakeful.turns.turns import ENDS, End, Interrupt, Phase, Turn, TurnState
 from wakeful.vocabulary.entry import UserBody
 from wakeful.vocabulary.kinds import Kind, View
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.stimulus import Stimulus, Trust
+from wakeful.vocabulary.stimulus import State, Stimulus, Trust
 
+MOST_HELD = 10  # items that one turn begins with
+MOST_HELD_CHARACTERS = 32 * 1024
 MAX_PREEMPTIONS = 3  # then a stimulus runs uninterrupted, except by stop
 
 # A ledger tool acts in the commit of its result: before that, only files were read for it.
@@ -293,6 +296,22 @@ class Opening:
             if stimulus.kind.rule.acknowledges and number > 1:
                 text = asked_again(stimulus.source)
             commit.add_stimulus(stimulus, text, is_again=stimulus.id in shown)
+        if choice.stimuli[0].kind.rule.shows_held:
+            self._show_held(commit)
+
+    def _show_held(self, commit: TurnCommit) -> None:
+        """Add what is held for the agent; it is given to this turn, whatever becomes of that."""
+        tx, turn = commit.tx, commit.turn
+        held = stimuli.give_held(tx, turn.session_key, turn.id, MOST_HELD, MOST_HELD_CHARACTERS)
+        for one in held:
+            commit.add_stimulus(one)
+            commit.publish("stimulus.claimed", one.id, how="shown")
+        self._deps.settlement.settle(tx, [one.id for one in held], State.MERGED)
+        if any(one.trust is Trust.EXTERNAL for one in held):
+            commit.taint()
+        left = stimuli.count_held(tx, turn.session_key)
+        if left:
+            commit.note("inbox", more_held(left))
 
     def _show_overheard(self, commit: TurnCommit) -> None:
         """Add what was said in a room since the last turn there."""

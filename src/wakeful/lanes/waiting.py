@@ -69,10 +69,20 @@ class Waiting:
             if choice is None:
                 lane_rows.touch(tx, lane.session_key)
                 return None
-            refused = self._refused(tx, place, sleep, choice)
+            refused = self._moot(tx, choice) or self._refused(tx, place, sleep, choice)
             if not refused:
                 return self._with_events(tx, choice)
             waiting = [stimulus for stimulus in waiting if stimulus.id not in refused]
+
+    def _moot(self, tx: Tx, choice: Choice) -> set[str]:
+        """End what was to show what is held, where nothing is held any more; return its id."""
+        head = choice.stimuli[0]
+        if not head.kind.rule.shows_held or head.preemptions:
+            return set()
+        if stimuli.has_held(tx, head.session_key):
+            return set()
+        self._deps.settlement.settle(tx, [head.id], State.SUPPRESSED, "nothing-held")
+        return {head.id}
 
     def _with_events(self, tx: Tx, choice: Choice) -> Choice:
         """Let a heartbeat take along what happened since the last one."""
@@ -142,12 +152,12 @@ class Waiting:
         if decision.action is Action.HOLD:
             stimuli.hold(tx, stimulus.id, decision.reason)
             self._tell(tx, stimulus.session_key, [stimulus.id], State.HELD, reason)
-        else:
-            look_at = {stimulus.id: decision.look_at}
-            self._deps.settlement.settle(
-                tx, [stimulus.id], State.SUPPRESSED, reason, look_at=look_at
-            )
-        return {stimulus.id}
+            return {stimulus.id}
+        # A wake that came too late says nothing about another one.
+        ended = [stimulus.id] if decision is _WOKEN else stimuli.alike(tx, stimulus)
+        look_at = dict.fromkeys(ended, decision.look_at)
+        self._deps.settlement.settle(tx, ended, State.SUPPRESSED, reason, look_at=look_at)
+        return set(ended)
 
     def _tell(
         self, tx: Tx, session_key: str, ids: Sequence[str], state: State, reason: str

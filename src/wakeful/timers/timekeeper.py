@@ -161,7 +161,7 @@ class Timekeeper:
         """Remove timers and do what is due; the only transaction in which one fires."""
         # Never early, even if the wall clock moved back since the timer was picked.
         taken = timers.take(tx, [due.timer for due in dues if due.timer.due_at <= tx.now])
-        firing = [due for due in dues if due.timer.id in taken]
+        firing = [Due(taken[due.timer.id], due.fact) for due in dues if due.timer.id in taken]
         for due in firing:
             late_ms = tx.now - due.timer.due_at
             self._publish(tx, "timer.fired", due.timer, late_ms=late_ms)

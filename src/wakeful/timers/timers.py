@@ -45,8 +45,12 @@ UNKNOWN_KINDS = (
     f"SELECT DISTINCT kind FROM timers WHERE {_NEXT} <= :now "  # noqa: S608 (constants of ours)
     "AND kind NOT IN :kinds"
 )
-# When the first time comes of the timers that are for an agent.
-NEXT_OF_AGENT = f"SELECT MIN({_NEXT}) FROM timers WHERE agent_id = :agent_id"  # noqa: S608 (constants of ours)
+BY_IDS = TIMERS.select("WHERE id IN :ids")
+# When the first time comes of the timers that are for an agent, those of some kinds apart.
+NEXT_OF_AGENT = (
+    f"SELECT MIN({_NEXT}) FROM timers WHERE agent_id = :agent_id "  # noqa: S608 (constants of ours)
+    "AND kind NOT IN :but"
+)
 # When the timer's time comes that must be looked at first.
 FIRST_DUE = f"SELECT MIN({_NEXT}) FROM timers"  # noqa: S608 (constants of ours)
 
@@ -83,15 +87,18 @@ def forget(tx: Tx, session_key: str) -> None:
     )
 
 
-def take(tx: Tx, timers: Collection[Timer]) -> set[str]:
-    """Claim timers by removing them; return their ids, without those fired or moved meanwhile."""
+def take(tx: Tx, timers: Collection[Timer]) -> dict[str, Timer]:
+    """Claim timers by removing them; return them by id, without those fired or moved meanwhile.
+
+    They are as they were when they were removed: one may have been set again for the same instant.
+    """
     rows = tx.all(
-        "DELETE FROM timers WHERE id IN :ids AND id || ' ' || CAST(due_at AS TEXT) IN :instants "
-        "RETURNING id",
+        "DELETE FROM timers WHERE id IN :ids AND id || ' ' || CAST(due_at AS TEXT) IN :instants "  # noqa: S608
+        f"RETURNING {TIMERS.columns}",
         ids=[timer.id for timer in timers],
         instants=[f"{timer.id} {timer.due_at}" for timer in timers],
     )
-    return {row[0] for row in rows}
+    return {timer.id: timer for timer in map(TIMERS.read, rows)}
 
 
 def postpone(tx: Tx, timer: Timer, retry_at: int) -> bool:

@@ -165,6 +165,7 @@ class Beating:
             source=source,
             route=_target(tx, rules, key),
             not_before=None if asked_by is AskedBy.TIMER else _window(tx, key),
+            ignores_quiet_hours=asked_by is AskedBy.OPERATOR,
         )
         reason = skip_reason(self._facts(tx, agent_id, rules, tasks), asked_by)
         if reason is not None:

@@ -166,4 +166,5 @@ def _wake_of(tx: Tx, sleep: Sleep, by: WokenBy) -> Draft:
         owner=OPERATOR,
         source="sleep" if by is WokenBy.TIMER else f"{Kind.WAKE.value}:{by.value}",
         cause_id=sleep.cause_id,
+        ignores_quiet_hours=by is WokenBy.OPERATOR,
     )

@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from wakeful.broker import lane_rows, stimuli
+from wakeful.broker.settlement import Settled
 from wakeful.intake.filing import File
 from wakeful.prompts.ticks import wake_block
 from wakeful.sleeps.sleeps import Sleep
@@ -25,7 +26,7 @@ from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.proactive import ProactiveRules
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.stimulus import OPERATOR, Draft, Priority, Trust
+from wakeful.vocabulary.stimulus import OPERATOR, Draft, Outcome, Priority, Receipt, Trust
 
 TIMER_KIND = "tick"
 SOURCE = "proactive"
@@ -49,12 +50,18 @@ class Ticking:
 
     def on_ended(self, tx: Tx, turn: Turn, _how: End) -> None:
         """Count from the end of this turn, however it ended."""
-        self._count_from(tx, turn.session_key, tx.now)
+        self._count_from(tx, turn.session_key, tx.now, tx.now)
 
     def on_sleep(self, tx: Tx, sleep: Sleep) -> None:
-        """Let nobody tick who sleeps: the next tick counts from the end of the sleep."""
+        """Let nobody tick who sleeps: the next tick is an interval after its end."""
         if sleep.session_key is not None:
-            self._count_from(tx, sleep.session_key, sleep.wake_at)
+            self._count_from(tx, sleep.session_key, _ended_at(tx, sleep.session_key), sleep.wake_at)
+
+    def on_settled(self, tx: Tx, settled: Sequence[Settled]) -> None:
+        """Greet again whom the first tick did not reach: it was refused in its lane, or ended."""
+        unheard = [one.id for one in settled if one.turn_id is None and _is_of_its_own(one)]
+        if unheard:
+            tx.run("DELETE FROM greetings WHERE stimulus_id IN :ids", ids=unheard)
 
     async def reconcile(self, store: Store, agent_ids: Sequence[str]) -> None:
         """Give the main session of each proactive agent its timer, if it has none."""
@@ -74,22 +81,27 @@ class Ticking:
         """Set the next timers, then file the ticks of those where nobody is busy."""
         rules = self._rules(tx, [due.timer.target for due in dues])  # without those switched off
         since = {due.timer.target: _since.decode(due.timer.payload).end_ms for due in dues}
-        timers.put(tx, *(_timer(key, tx.now, next_tick(key, tx.now, rules[key])) for key in rules))
+        # Whatever becomes of these ticks, the next are an interval away; but unless a turn comes of
+        # them, they go on counting from the end of the last one.
+        timers.put(
+            tx, *(_timer(key, since[key], next_tick(key, tx.now, rules[key])) for key in rules)
+        )
         idle = sorted(rules.keys() - _busy(tx, list(rules)))
         greeted = _greeted(tx, idle)
-        self._file(
+        receipts = self._file(
             tx,
             [
                 _tick(tx, key, since[key], is_greeting=_greets(rules[key], key, greeted))
                 for key in idle
             ],
         )
-        _note_greeted(tx, idle)
+        _note_greeted(tx, [one for one in receipts if one.outcome is not Outcome.SUPPRESSED])
 
-    def _count_from(self, tx: Tx, key: str, instant: int) -> None:
+    def _count_from(self, tx: Tx, key: str, end_ms: int, instant: int) -> None:
+        """Set the tick an interval after an instant; it tells how long ago the last turn ended."""
         rules = self._rules(tx, [key]).get(key)
         if rules is not None:
-            timers.put(tx, _timer(key, tx.now, next_tick(key, instant, rules)))
+            timers.put(tx, _timer(key, end_ms, next_tick(key, instant, rules)))
 
     def _begin(self, tx: Tx, key: str) -> None:
         rules = self._rules(tx, [key]).get(key)
@@ -148,6 +160,16 @@ def timer_id(key: str) -> str:
     return f"{TIMER_KIND} {key}"
 
 
+def _ended_at(tx: Tx, key: str) -> int:
+    """Return when the last turn of a session ended, as far as its timer knows."""
+    timer = timers.get(tx, timer_id(key))
+    return tx.now if timer is None else _since.decode(timer.payload).end_ms
+
+
+def _is_of_its_own(settled: Settled) -> bool:
+    return settled.kind is not None and settled.kind.rule.is_of_its_own
+
+
 def _greets(rules: ProactiveRules, key: str, greeted: Collection[str]) -> bool:
     return rules.initial_greeting and key not in greeted
 
@@ -160,9 +182,9 @@ def _greeted(tx: Tx, session_keys: Sequence[str]) -> set[str]:
     return {row[0] for row in rows}
 
 
-def _note_greeted(tx: Tx, session_keys: Sequence[str]) -> None:
+def _note_greeted(tx: Tx, ticks: Sequence[Receipt]) -> None:
     tx.many(
-        "INSERT INTO greetings (session_key, greeted_at) VALUES (:key, :now) "
+        "INSERT INTO greetings (session_key, greeted_at, stimulus_id) VALUES (:key, :now, :id) "
         "ON CONFLICT DO NOTHING",
-        [{"key": key, "now": tx.now} for key in session_keys],
+        [{"key": one.session_key, "now": tx.now, "id": one.stimulus_id} for one in ticks],
     )

@@ -3,16 +3,20 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from wakeful.gate import halts
+from wakeful.gate.quiet import QuietStatus
 from wakeful.outbox import held
 from wakeful.store.database import Store
 from wakeful.timers import timers
+from wakeful.triggers.quieting import TIMER_KIND as QUIET_TIMER
 from wakeful.views.budgets import BudgetStatus, BudgetView
 from wakeful.views.heartbeats import HeartbeatStatus, HeartbeatView
+from wakeful.views.quiet import QuietView
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.agent import AgentConfig
 from wakeful.vocabulary.errors import NotFound
 from wakeful.vocabulary.record import Record
 
+WAKING_NOBODY = [QUIET_TIMER]  # kinds of timers; what they free shows in the lanes
 MOST_COUNTED = 1000  # idle lanes: nobody needs to know more exactly
 MOST_LOOKED_AT = 50  # stimuli, for what was skipped
 
@@ -92,6 +96,7 @@ class AgentStatus(Record):
     sleeps: Sequence[AsleepSession]
     heartbeat: HeartbeatStatus
     budget: BudgetStatus
+    quiet: QuietStatus
     skipped: Sequence[SkippedWakes]
     held: HeldMessages
     next_wake_at: int | None
@@ -106,10 +111,12 @@ class AgentView:
         cards: Mapping[str, Callable[[], AgentCard]],
         heartbeats: HeartbeatView,
         budgets: BudgetView,
+        quiet: QuietView,
     ) -> None:
         self._store = store
         self._heartbeats = heartbeats
         self._budgets = budgets
+        self._quiet = quiet
         self._cards = cards
 
     def follow(self, cards: Mapping[str, Callable[[], AgentCard]]) -> None:
@@ -143,7 +150,9 @@ class AgentView:
         ((running, due, stalled, ready_at, every),) = await self._store.read(
             LANES, id=agent_id, most=MOST_COUNTED
         )
-        ((timer_at,),) = await self._store.read(timers.NEXT_OF_AGENT, agent_id=agent_id)
+        ((timer_at,),) = await self._store.read(
+            timers.NEXT_OF_AGENT, agent_id=agent_id, but=WAKING_NOBODY
+        )
         ((held_back, leaves_at),) = await self._store.read(held.OF_AGENT, id=agent_id)
         waiting = due + stalled
         return AgentStatus(
@@ -157,6 +166,7 @@ class AgentView:
             sleeps=sleeps,
             heartbeat=await self._heartbeats.of(agent_id, card.config.heartbeat),
             budget=await self._budgets.own(agent_id),
+            quiet=await self._quiet.of(agent_id),
             skipped=await self._skipped(agent_id),
             held=HeldMessages(messages=held_back, leaves_at=leaves_at),
             next_wake_at=min((at for at in (ready_at, timer_at) if at is not None), default=None),

@@ -1,7 +1,7 @@
 """Hours of the day: from one time on the clocks of a zone to another."""
 
 import re
-from datetime import UTC, datetime, time, timedelta, tzinfo
+from datetime import datetime, time, timedelta, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from wakeful.vocabulary import wall
@@ -14,10 +14,19 @@ _DAY_MINUTES = 24 * 60
 _TIME = re.compile(r"([01]\d|2[0-3]):([0-5]\d)")
 
 
+class Span(Record):
+    """From one instant to another; the first belongs to it, the second does not."""
+
+    start: int
+    end: int
+
+
 class DailyHours(Record):
     """A part of every day: the start belongs to it, the end does not.
 
-    It may go over midnight; from a time to the same time it is always.
+    It may go over midnight; from a time to the same time it is always. Each day has it once, also
+    where clocks are moved: a time that a day has twice counts as the first, one that it does not
+    have is right after the gap.
     """
 
     start: str
@@ -25,20 +34,32 @@ class DailyHours(Record):
     timezone: str = USER
 
     def cover(self, now: int, user_zone: tzinfo | None) -> bool:
-        """Tell whether an instant lies within these hours, by what clocks show then."""
-        start, end = minutes(self.start), minutes(self.end)
-        local = datetime.fromtimestamp(now / 1000, UTC).astimezone(zone(self.timezone, user_zone))
-        at = local.hour * 60 + local.minute
-        if start == end % _DAY_MINUTES:
-            return True
-        return start <= at < end if start < end else at >= start or at < end
+        """Tell whether an instant lies within these hours."""
+        return self.span(now, user_zone).start <= now
 
-    def end_after(self, now: int, user_zone: tzinfo | None) -> int:
-        """Return when these hours end next, by the clocks of their zone."""
-        own, at = zone(self.timezone, user_zone), timedelta(minutes=minutes(self.end))
+    def span(self, now: int, user_zone: tzinfo | None) -> Span:
+        """Return the hours that an instant lies in, or else those that come next."""
+        own = zone(self.timezone, user_zone)
         today = datetime.combine(wall.local(now, own).date(), time())
-        ends = (wall.moment(today + timedelta(days=days) + at, own) for days in (-1, 0, 1, 2))
-        return next(end for end in ends if end > now)
+        start, end = minutes(self.start), minutes(self.end)
+        end += _DAY_MINUTES if end <= start else 0
+        days = (today + timedelta(days=number) for number in (-1, 0, 1, 2, 3))
+        spans = (Span(start=_moment(day, start, own), end=_moment(day, end, own)) for day in days)
+        # A day on which all of it falls into a gap does not have it.
+        return next(span for span in spans if span.end > max(now, span.start))
+
+
+def next_time(text: str, now: int, user_zone: tzinfo | None) -> int:
+    """Return when the user's clocks show a time next."""
+    if not _TIME.fullmatch(text):
+        raise InvalidInput("time", f"must be a time from 00:00 to 23:59, not {text[:40]!r}")
+    today = datetime.combine(wall.local(now, user_zone).date(), time())
+    days = (today + timedelta(days=number) for number in (0, 1, 2))
+    return next(at for day in days if (at := _moment(day, minutes(text), user_zone)) > now)
+
+
+def _moment(day: datetime, after: int, own: tzinfo | None) -> int:
+    return wall.moment(day + timedelta(minutes=after), own)
 
 
 def minutes(text: str) -> int:

@@ -175,6 +175,7 @@ class KindRule(Record):
     passes_quiet_hours: bool = False  # people, or an agent that waits for an answer
     prompts: bool = False  # whoever is at its door expects what comes of it
     is_throttled: bool = True  # its reply is held back if there were too many without a question
+    shows_held: bool = False  # its turn begins with what is held for the agent
     is_remembered: bool = True  # a long conversation is worth memories before it is compacted
 
     @property
@@ -292,7 +293,9 @@ RULES: dict[Kind, KindRule] = {
         is_inner=True,
         is_joinable=False,
     ),
-    Kind.DIGEST: KindRule(answer=Answer.ACTIVITY, is_inner=True, is_joinable=False),
+    Kind.DIGEST: KindRule(
+        answer=Answer.ACTIVITY, is_inner=True, is_joinable=False, shows_held=True
+    ),
     Kind.POST: KindRule(refused=Refused.NEVER, work=Work.NOTHING, is_inner=True, is_joinable=False),
     Kind.COMPACTION: KindRule(
         answer=Answer.ASKER,

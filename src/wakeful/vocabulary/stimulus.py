@@ -55,7 +55,9 @@ MOVES: dict[State, frozenset[State]] = {
             State.FAILED,
         }
     ),
-    State.HELD: frozenset({State.CLAIMED, State.SUPPRESSED, State.EXPIRED, State.CANCELLED}),
+    State.HELD: frozenset(
+        {State.CLAIMED, State.MERGED, State.SUPPRESSED, State.EXPIRED, State.CANCELLED}
+    ),
     State.PARKED: frozenset(
         {
             State.PENDING,
@@ -141,6 +143,7 @@ class Draft(Record):
     subject: str | None = None
     message_id: str | None = None  # what its door calls it: an answer names it
     is_taken_along: bool = False  # it waits until a heartbeat takes it along
+    ignores_quiet_hours: bool = False  # a person wants it whatever the hour
 
     @property
     def mode(self) -> Mode | None:
@@ -178,6 +181,7 @@ class Stimulus(Record):
     accepted_at: int
     settled_at: int | None
     message_id: str | None = None
+    ignores_quiet_hours: bool = False  # asked for by hand, or a person's own job
 
     @property
     def origin(self) -> Origin:

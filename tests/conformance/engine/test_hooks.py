@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.conformance.engine.conftest import SettingsFor
 from tests.conformance.engine.hooked import hooked
@@ -184,6 +185,38 @@ async def test_a_gate_that_shut_meanwhile_sets_a_whole_class_aside_with_one_look
     assert [receipt.outcome for receipt in waiting] == [Outcome.QUEUED] * 5
     assert [tuple(row) for row in rows] == [("parked", "quiet-hours")] * 5
     assert asked.count(Trust.EXTERNAL) == 1
+
+
+async def test_what_the_gate_ends_in_a_lane_ends_by_the_class_with_one_look(
+    settings_for: SettingsFor,
+):
+    gate = Quiet(look_at=None)
+    gate.is_shut = False
+    pause, notes = Pause("busy"), Told()
+    hooks = Hooks(may_wake=gate.may_wake, on_settled=[notes.settled])
+    async with hooked(
+        Scripted([pause, "for the operator"]), hooks, settings=settings_for()
+    ) as runtime:
+        await runtime.send("work")
+        await pause.reached.wait()
+        fields = {"kind": Kind.TICK, "priority": Priority.LATER}
+        for number in range(5):
+            await runtime.accept(replace(outside(f"tick {number}"), **fields))
+        other = await runtime.accept(replace(outside("tick", "another"), **fields))
+        mine = await runtime.send("mine", mode="queue", route=Route(door="cli"))
+        gate.is_shut = True
+        gate.asked.clear()
+        pause.go_on.set()
+        await runtime.wait(mine)
+        await wait_for(
+            runtime, "stimulus.suppressed", lambda event: event.stimulus_id == other.stimulus_id
+        )
+        rows = await runtime.store.read("SELECT state, state_reason FROM stimuli WHERE kind='tick'")
+        ends = [line for lines in (await told(runtime)).values() for line in lines]
+
+    assert [tuple(row) for row in rows] == [("suppressed", "quiet-hours")] * 6
+    assert [wake.source for wake in gate.asked if wake.kind is Kind.TICK] == ["scout", "another"]
+    assert ends.count("tick suppressed quiet-hours") == 6
 
 
 @tool

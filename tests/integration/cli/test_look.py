@@ -241,9 +241,12 @@ def test_status_and_doctor_tell_who_sleeps_until_when_and_why(tmp_path: Path):
         off = home.ok("heartbeat", "off")
         none = home.json("agents", "show", "main")["heartbeat"]["next_due_at"]
         on = home.ok("heartbeat", "on")
+        calm = home.ok("quiet", "until", "07:00")
+        quiet, mentioned = home.json("quiet"), home.ok("status")
+        loud, wrong = home.json("quiet", "off", "--agent", "main"), home.run("quiet", "sometimes")
         assert server.stop() == 0
     hold_back(home)
-    later = home.ok("status")
+    later, closed = home.ok("status"), home.json("quiet")
 
     assert slept.startswith("My Plans sleeps for 2h, until ")
     assert "sleeps until" in shown
@@ -255,6 +258,13 @@ def test_status_and_doctor_tell_who_sleeps_until_when_and_why(tmp_path: Path):
     assert "`wakeful budget raise 1.00 --agent main` raises it" in home.ok("doctor")
     assert (off.strip(), none) == ("the heartbeat of main is off", None)
     assert "is on, every 30m" in on
+    assert "main is quiet until " in calm
+    assert "(operator); `wakeful quiet off` ends it" in calm
+    assert (quiet["is_quiet"], quiet["by"]) == (True, "operator")
+    assert "main is quiet until" in mentioned
+    assert loud == closed == {"is_quiet": False, "until": None, "by": None}
+    assert wrong.returncode == 2
+    assert "must be nothing, until TIME or off" in wrong.stderr
     assert "1 message of main held back; a digest leaves" in later
 
 

@@ -9,7 +9,7 @@ from tests.integration.gate.spending import MAIN, NOON, outsider, paid
 from wakeful.models.scripted import Scripted
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import Settings
-from wakeful.testing.kit import ManualClock, operator_draft
+from wakeful.testing.kit import ManualClock, call, operator_draft, says, wait_for
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.hours import DailyHours
@@ -73,6 +73,56 @@ async def test_ticks_are_left_out():
     assert (by_itself.outcome, by_itself.reason) == (Outcome.SUPPRESSED, "quiet-hours")
 
 
+async def test_what_a_person_asks_for_by_hand_passes_and_clockwork_does_not():
+    clock = ManualClock(NOON)
+    nap = says("", call("sleep", duration_ms=3_600_000))
+    async with at_noon(Scripted([nap, "woken", "HEARTBEAT_OK"]), clock) as runtime:
+        await runtime.wait(await runtime.send("rest"))
+        woken = await runtime.send("/wake")
+        await wait_for(runtime, "turn.finished", lambda event: event.data["reply"] == "woken")
+        asked = await runtime.send("/heartbeat now")
+        clock.advance(1)
+        turn = await wait_for(
+            runtime, "turn.started", lambda event: event.data["origin"] == "heartbeat"
+        )
+        by_event = await runtime.services.heartbeats.ask("main")
+        rows = await runtime.store.read(
+            "SELECT kind, ignores_quiet_hours FROM stimuli WHERE kind <> 'user' ORDER BY id"
+        )
+
+    assert woken.reply is not None
+    assert woken.reply.startswith("Woken after")
+    assert asked.reply == "A heartbeat comes at once."
+    assert turn.data["source"] == "operator"
+    assert by_event.outcome is not Outcome.SUPPRESSED
+    assert rows == [("wake", 1), ("heartbeat", 1), ("heartbeat", 1)]
+
+
+async def test_a_wake_in_its_own_time_waits_for_the_end_of_the_quiet_hours():
+    clock = ManualClock(NOON)
+    nap = says("", call("sleep", duration_ms=60_000))
+    async with at_noon(Scripted([nap, "woken"]), clock) as runtime:
+        await runtime.wait(await runtime.send("rest"))
+        clock.advance(120)
+        refused = await wait_for(runtime, "stimulus.suppressed")
+        clock.advance(90 * 60)
+        woken = await wait_for(runtime, "sleep.woken")
+
+    assert refused.data["reason"] == "quiet-hours"
+    assert woken.data["slept_ms"] == 92 * 60_000
+
+
+async def test_a_persons_own_job_passes():
+    async with at_noon(Scripted(["done"]), ManualClock(NOON)) as runtime:
+        job = operator_draft(
+            MAIN, "report", kind=Kind.AUTOMATION, source="cron:daily", ignores_quiet_hours=True
+        )
+        turn = await runtime.wait(await runtime.accept(job))
+
+    assert turn is not None
+    assert turn.reply == "done"
+
+
 @pytest.mark.parametrize(
     ("now", "end"),
     [
@@ -89,7 +139,7 @@ def test_the_end_is_what_clocks_show(now: str, end: str):
         return round(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1000)
 
     assert hours.cover(ms(now), berlin)
-    assert hours.end_after(ms(now), berlin) == ms(end)
+    assert hours.span(ms(now), berlin).end == ms(end)
 
 
 def test_hours_that_no_clock_shows_are_refused():

@@ -1,15 +1,19 @@
 """Proactive mode: a session that is left alone wakes by itself, and its loop never dies."""
 
 from collections.abc import Sequence
+from dataclasses import replace as with_hooks
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
+from wakeful.assembly.hooks import Hooks
+from wakeful.gate.wakes import PASSED, GateVerdict, Verdict, Wake
 from wakeful.models.model import Model
 from wakeful.models.scripted import Line, Pause
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import Settings
+from wakeful.store.database import Tx
 from wakeful.testing.kit import ManualClock, Scripted, call, says, wait_for
 from wakeful.triggers.tick_times import next_tick
 from wakeful.turn.agent import Agent
@@ -17,6 +21,7 @@ from wakeful.vocabulary.agent import Limits
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.proactive import ProactiveRules
+from wakeful.vocabulary.session_key import SessionKey
 
 MAIN = "agent:main:main"
 RULES = ProactiveRules(enabled=True, initial_greeting=False)
@@ -134,6 +139,65 @@ async def test_a_session_is_greeted_once_even_over_a_restart(tmp_path: Path) -> 
 
     assert [text.splitlines()[1] for text, _, _ in found] == ["kind: greeting", "kind: tick"]
     assert "elapsed_ms: 0\nreason: first tick" in found[0][0]
+
+
+async def test_a_refused_tick_does_not_change_what_the_next_one_counts_from() -> None:
+    clock = ManualClock()
+    async with ticking(Scripted(always), clock) as runtime:
+        await runtime.wait(await runtime.send("hello"))
+        end = clock.now()
+        await runtime.halt()
+        clock.advance(LONGEST_S)
+        await suppressed(runtime, 1)
+        refused_at = clock.now()
+        (due,) = await timers(runtime)
+        await runtime.resume()
+        clock.advance((due - refused_at) / 1000)
+        await ended(runtime, 2)
+        found = await ticks(runtime)
+
+    assert due == next_tick(MAIN, refused_at, RULES)  # an interval after the one that was refused
+    assert f"elapsed_ms: {due - end}\n" in found[-1][0]
+
+
+async def test_a_sleep_by_hand_does_not_change_what_the_next_tick_counts_from() -> None:
+    clock = ManualClock()
+    async with ticking(Scripted(always), clock) as runtime:
+        await runtime.wait(await runtime.send("hello"))
+        end = clock.now()
+        clock.advance(60)
+        await runtime.services.sleep_acts.sleep(SessionKey(MAIN), 60_000)
+        rows = await runtime.store.read("SELECT payload FROM timers WHERE kind = 'tick'")
+
+    assert rows == [(f'{{"end_ms":{end}}}',)]
+
+
+@pytest.mark.parametrize("place", ["where it is accepted", "in its lane"])
+async def test_a_first_tick_that_nobody_heard_is_no_greeting(place: str) -> None:
+    clock, gate = ManualClock(), RefusesOnce(at=0 if place == "where it is accepted" else 1)
+    runtime = ticking(Scripted(always), clock, replace(RULES, initial_greeting=True))
+    plan = runtime._plan  # pyright: ignore[reportPrivateUsage]
+    runtime._plan = with_hooks(plan, hooks=Hooks(may_wake=gate.may_wake))  # pyright: ignore[reportPrivateUsage]
+    async with runtime:
+        await suppressed(runtime, 1)
+        clock.advance(LONGEST_S)
+        await ended(runtime, 1)
+        found = await ticks(runtime)
+
+    assert [text.splitlines()[1] for text, _, _ in found] == ["kind: greeting"] * 2
+
+
+class RefusesOnce:
+    """A gate that refuses what it is asked about the first time, or the second."""
+
+    def __init__(self, at: int) -> None:
+        self._at = at
+        self._asked = 0
+
+    def may_wake(self, _tx: Tx, wakes: Sequence[Wake]) -> Sequence[GateVerdict]:
+        verdict = GateVerdict(verdict=Verdict.QUIET_HOURS) if self._asked == self._at else PASSED
+        self._asked += len(wakes)
+        return [verdict] * len(wakes)
 
 
 async def test_a_day_alone_has_the_turns_that_its_interval_gives() -> None:

@@ -57,6 +57,40 @@ def chosen(
     return [] if choice is None else [stimulus.id for stimulus in choice.stimuli]
 
 
+def parked(name: str, reason: str = "quiet-hours-lifted", **changes: object) -> Stimulus:
+    return waiting(name, **{"kind": Kind.WEBHOOK, "state_reason": reason, **changes})
+
+
+def test_what_waited_for_the_end_of_quiet_hours_opens_one_turn():
+    late = parked("b", "quiet-hours", state=State.PARKED, priority=Priority.LATER)
+    event, hub = parked("c", kind=Kind.SYSTEM_EVENT), parked("d", kind=Kind.HUB)
+
+    assert chosen(parked("a"), late, event, hub, mode=Mode.QUEUE) == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"trust": Trust.EXTERNAL},
+        {"route": Route(door="out", address="ann")},
+        {"kind": Kind.AUTOMATION},
+        {"kind": Kind.SUBAGENT_MESSAGE},
+        {"kind": Kind.COMPACTION},
+        {"kind": Kind.DIGEST},
+        {"due_at": NOW + 1},
+        {"reason": "budget"},
+        {"place": Place.INTERRUPTED, "priority": Priority.LATER},
+    ],
+)
+def test_what_cannot_share_a_turn_has_one_of_its_own(other: dict[str, object]):
+    assert chosen(parked("a"), parked("b", **other)) == ["a"]  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("kind", [Kind.AUTOMATION, Kind.ISOLATED_AUTOMATION])
+def test_jobs_have_a_turn_each(kind: Kind):
+    assert chosen(parked("a", kind=kind), parked("b", kind=kind), parked("c")) == ["a"]
+
+
 def test_nothing_waiting_opens_nothing():
     assert chosen() == []
     assert chosen(waiting("a", due_at=NOW + 1)) == []

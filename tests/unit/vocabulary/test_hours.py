@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from wakeful.vocabulary.errors import InvalidInput
-from wakeful.vocabulary.hours import DailyHours, checked
+from wakeful.vocabulary.hours import DailyHours, Span, checked, next_time
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -51,6 +51,60 @@ def test_where_clocks_are_moved_counts_what_they_show():
     assert not early.cover(before + 1000, BERLIN)
     assert early.cover(at("2026-10-25T02:30:00"), BERLIN)
     assert early.cover(at("2026-10-25T02:30:00", fold=1), BERLIN)
+
+
+def test_hours_that_end_in_the_hour_that_clocks_show_twice_end_once():
+    hours = DailyHours(start="22:00", end="02:30")
+    night = Span(start=at("2026-10-24T22:00:00"), end=at("2026-10-25T02:30:00"))
+
+    assert hours.span(at("2026-10-25T02:29:59"), BERLIN) == night
+    assert not hours.cover(at("2026-10-25T02:30:00"), BERLIN)
+    assert not hours.cover(at("2026-10-25T02:15:00", fold=1), BERLIN)
+    assert hours.span(night.end, BERLIN).start == at("2026-10-25T22:00:00")
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "now", "span"),
+    [
+        ("22:00", "07:00", "2026-06-01T23:30", ("2026-06-01T22:00", "2026-06-02T07:00")),
+        ("22:00", "07:00", "2026-06-02T06:59", ("2026-06-01T22:00", "2026-06-02T07:00")),
+        ("22:00", "07:00", "2026-06-02T07:00", ("2026-06-02T22:00", "2026-06-03T07:00")),
+        ("13:00", "14:00", "2026-06-01T09:00", ("2026-06-01T13:00", "2026-06-01T14:00")),
+        ("18:00", "24:00", "2026-06-01T23:59", ("2026-06-01T18:00", "2026-06-02T00:00")),
+        ("09:00", "09:00", "2026-06-01T08:00", ("2026-05-31T09:00", "2026-06-01T09:00")),
+        ("09:00", "09:00", "2026-06-01T09:00", ("2026-06-01T09:00", "2026-06-02T09:00")),
+        ("22:00", "07:00", "2026-03-28T23:30", ("2026-03-28T22:00", "2026-03-29T07:00")),
+        ("22:00", "02:30", "2026-03-28T23:30", ("2026-03-28T22:00", "2026-03-29T03:00")),
+        ("02:10", "02:50", "2026-03-29T01:00", ("2026-03-30T02:10", "2026-03-30T02:50")),
+        ("02:30", "07:00", "2026-10-25T01:00", ("2026-10-25T02:30", "2026-10-25T07:00")),
+    ],
+)
+def test_the_hours_of_an_instant_are_those_it_lies_in_or_the_next(
+    start: str, end: str, now: str, span: tuple[str, str]
+):
+    found = DailyHours(start=start, end=end).span(at(now), BERLIN)
+
+    assert found == Span(start=at(span[0]), end=at(span[1]))
+
+
+@pytest.mark.parametrize(
+    ("text", "now", "found"),
+    [
+        ("07:00", "2026-06-01T23:30", "2026-06-02T07:00"),
+        ("07:00", "2026-06-01T06:59", "2026-06-01T07:00"),
+        ("07:00", "2026-06-01T07:00", "2026-06-02T07:00"),
+        ("02:30", "2026-03-29T01:00", "2026-03-29T03:00"),
+        ("02:30", "2026-10-25T02:45", "2026-10-26T02:30"),
+    ],
+)
+def test_a_time_is_the_next_one_that_clocks_show(text: str, now: str, found: str):
+    assert next_time(text, at(now), BERLIN) == at(found)
+
+
+@pytest.mark.parametrize("text", ["", "7:00", "24:00", "07:60", "noon", "07:00 "])
+def test_a_time_that_no_clock_shows_is_refused(text: str):
+    with pytest.raises(InvalidInput, match="must be a time from 00:00 to 23:59"):
+        next_time(text, at("2026-06-01T12:00"), BERLIN)
 
 
 @pytest.mark.parametrize(

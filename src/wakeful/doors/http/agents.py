@@ -6,6 +6,7 @@ from datetime import datetime
 from wakeful.doors.http.budgets import BudgetShape
 from wakeful.doors.http.endpoint import Call, Endpoint, Given, Nothing
 from wakeful.doors.http.heartbeats import HeartbeatShape
+from wakeful.doors.http.quiet import QuietShape
 from wakeful.doors.http.shapes import Page, shaped, time_or_none
 from wakeful.gate.halts import EVERYTHING
 from wakeful.services import Services, Views
@@ -67,6 +68,7 @@ class AgentShape(Record):
     throttle: ThrottleRules
     held: HeldShape
     budget: BudgetShape  # what is left of it today
+    quiet: QuietShape
     skipped: Sequence[SkippedShape]  # lately, in its main session
     next_wake_at: datetime | None
 
@@ -179,6 +181,7 @@ def _shape(status: AgentStatus) -> AgentShape:
         throttle=card.config.throttle,
         held=shaped(HeldShape, status.held),
         budget=shaped(BudgetShape, status.budget),
+        quiet=shaped(QuietShape, status.quiet),
         skipped=[shaped(SkippedShape, one) for one in status.skipped],
         next_wake_at=time_or_none(status.next_wake_at),
     )

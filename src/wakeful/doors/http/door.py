@@ -24,6 +24,7 @@ from wakeful.doors.http.open_streams import OpenStreams
 from wakeful.doors.http.openapi import OpenApi
 from wakeful.doors.http.outputs import Outputs
 from wakeful.doors.http.problems import ErrorForm
+from wakeful.doors.http.quiet import QuietChanges, QuietEndpoints
 from wakeful.doors.http.search import Search
 from wakeful.doors.http.server import HttpOptions, HttpServer, is_loopback
 from wakeful.doors.http.session_changes import SessionChanges
@@ -64,6 +65,8 @@ def rows(
         SleepEndpoints(services),
         HeartbeatEndpoints(services),
         BudgetEndpoints(services),
+        QuietEndpoints(views),
+        QuietChanges(services),
         UsageEndpoints(services.views),
         NoticeEndpoints(views),
         TokenEndpoints(services.credentials),
