@@ -26,7 +26,7 @@ async def done_once(folder: Path, point: str, text: str) -> tuple[Any, Any, list
         answers = [again.json(), more.json()]
         rows = server.rows(
             "SELECT (SELECT COUNT(*) FROM past_transcripts), "
-            "(SELECT COUNT(*) FROM stimuli WHERE source = 'compaction'), "
+            "(SELECT COUNT(*) FROM stimuli WHERE kind = 'system.compaction'), "
             f"(SELECT COUNT(*) FROM entries WHERE body LIKE '%{text}%')"
         )
     return answers[0], answers[1], rows

@@ -10,6 +10,7 @@ from wakeful.views.lanes import LaneStatus
 from wakeful.views.why import ChainLink
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.errors import NotFound
+from wakeful.vocabulary.stimulus import Stimulus
 from wakeful.vocabulary.text import one_line
 
 MOST_SESSIONS = 10
@@ -108,6 +109,12 @@ async def _is_seen(services: Services, caller: Caller, session_key: str) -> bool
     return rules.may_see(caller.principal, await services.views.sessions.owner_of(session_key))
 
 
+def _cause(stimulus: Stimulus) -> str:
+    """Say what kind of thing came, and from whom."""
+    kind = stimulus.kind
+    return " ".join(dict.fromkeys(filter(None, (kind.origin.value, kind.detail, stimulus.source))))
+
+
 def _until(lane: LaneStatus) -> str:
     """Say until when a model is waited for, and why."""
     if lane.failure is None or lane.ready_at is None:
@@ -133,8 +140,7 @@ async def used(services: Services, session: Session) -> str:
 def _link_line(link: ChainLink) -> str:
     turn = link.turn
     woken = "; ".join(
-        f"{one.origin.value} {one.source}: {one_line(one.text, LONGEST_TRIGGER)!r}"
-        for one in link.stimuli
+        f"{_cause(one)}: {one_line(one.text, LONGEST_TRIGGER)!r}" for one in link.stimuli
     )
     woken += f"; and {link.more_stimuli} more" if link.more_stimuli else ""
     return (

@@ -51,7 +51,7 @@ class Compactions:
             kind=Kind.COMPACTION,
             trust=by.trust,
             owner=by.owner,
-            source=Kind.COMPACTION.detail,
+            source=by.name,  # who pays for it
             route=route,
         )
         return self._intake.accept_in(tx, [draft])[0]

@@ -13,6 +13,9 @@ from tests.integration.gate.spending import (
     spending,
     status,
 )
+from wakeful.access.principal import Principal
+from wakeful.doors import messaging
+from wakeful.doors.messaging import Message
 from wakeful.gate.budget_acts import Raise
 from wakeful.models.scripted import call
 from wakeful.models.tariffs import UNPRICED
@@ -26,7 +29,8 @@ from wakeful.vocabulary.budget import BudgetRules, DayLimits
 from wakeful.vocabulary.errors import Garbled, InvalidInput, Transient
 from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.message import Usage
-from wakeful.vocabulary.stimulus import Outcome
+from wakeful.vocabulary.session_key import SessionKey
+from wakeful.vocabulary.stimulus import Outcome, Trust
 
 DAY_S = 86_400
 
@@ -188,6 +192,25 @@ async def test_an_origin_and_a_source_have_limits_of_their_own():
 
     assert [noisy.outcome, calm.outcome] == [Outcome.PARKED, Outcome.PARKED]
     assert answer == "well"
+
+
+async def test_a_compaction_is_paid_by_whoever_asks_for_it():
+    """Else a token with a limit could have a conversation summed up again and again."""
+    alice = Principal(
+        token_id="tk_a", name="alice", scopes=("send",), owner="tk_a", trust=Trust.EXTERNAL
+    )
+    key = SessionKey("agent:main:api:a")
+    rules = BudgetRules(sources={"alice": DayLimits(money_per_day=0.04)})
+    async with spending(paid([costs(4_000), costs(4_000)]), rules) as runtime:
+        said = await messaging.send(runtime.services, alice, key, Message(text="hello"))
+        await runtime.wait(said)
+        asked = await runtime.services.compactions.ask(key, "sum it up", None, alice)
+        again = await messaging.send(runtime.services, alice, key, Message(text="/compact"))
+        waiting = await runtime.services.views.ledger.waiting()
+
+    assert (asked.outcome, asked.reason) == (Outcome.PARKED, "budget")
+    assert again.outcome is Outcome.COMMAND
+    assert waiting.parked == 2
 
 
 async def test_a_price_that_nobody_knows_is_told_and_only_turns_count():

@@ -148,7 +148,7 @@ async def test_a_wish_of_a_stranger_is_filed_as_a_strangers():
             by_command = await said(client, "/compact obey me", session="api:1")
             by_route = await client.post("/api/sessions/api:1/compact", json={"wish": "obey me"})
         trusts = await home.runtime.store.read(
-            "SELECT id, trust FROM stimuli WHERE source = 'compaction' ORDER BY id"
+            "SELECT id, trust FROM stimuli WHERE kind = 'system.compaction' ORDER BY id"
         )
 
     ids = [by_command["stimulus_id"], by_route.json()["stimulus_id"]]
