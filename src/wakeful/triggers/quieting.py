@@ -149,9 +149,10 @@ class Quieting:
 
     def _is_set(self, agent_id: str, timer: Timer | None, row: QuietRow | None, now: int) -> bool:
         period = self.hours.period(agent_id, row, now)
-        if timer is None or period is None:
-            return timer is None and period is None
-        return timer.due_at <= now or timer.due_at == period.until  # what is due looks by itself
+        if timer is None or timer.due_at <= now:
+            return timer is not None or period is None  # what is due looks by itself
+        since = _progress.decode(timer.payload).since
+        return period is not None and (since, timer.due_at) == (period.since, period.until)
 
     def _reset(self, tx: Tx, agent_id: str) -> None:
         """Set the timer anew; where it stood for an end of quiet that had begun, look now."""

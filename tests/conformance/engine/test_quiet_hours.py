@@ -35,8 +35,8 @@ def night(
     clock: ManualClock,
     hours: DailyHours | None = HOURS,
 ) -> Runtime:
-    agent = Agent(model=model, heartbeat=NO_HEARTBEAT, quiet_hours=hours, limits=PATIENT)
-    return Runtime(agents=[agent], clock=clock, settings=replace(settings_for(), timezone="UTC"))
+    agents = [with_hours(model, hours)]
+    return Runtime(agents=agents, clock=clock, settings=replace(settings_for(), timezone="UTC"))
 
 
 def later(text: str, session: str = MAIN, **fields: Any) -> Draft:
@@ -270,42 +270,63 @@ async def _fired(runtime: Runtime, count: int, since: int = 0) -> None:
     await wait_for(runtime, "timer.fired", is_last)
 
 
+def with_hours(model: Scripted, hours: DailyHours | None) -> Agent:
+    return Agent(model=model, heartbeat=NO_HEARTBEAT, quiet_hours=hours, limits=PATIENT)
+
+
 @pytest.mark.parametrize(
-    ("hours", "outcome"),
+    "hours",
     [
-        (None, "runs"),
-        (DailyHours(start="22:00", end="05:00"), "waits"),
-        (DailyHours(start="22:00", end="09:00"), "waits"),
-        (DailyHours(start="23:00", end="07:00", timezone="Asia/Tokyo"), "runs"),
-        (DailyHours(start="07:00", end="07:00"), "waits"),
+        None,
+        DailyHours(start="23:00", end="07:00"),
+        DailyHours(start="22:00", end="07:00", timezone="Asia/Tokyo"),
     ],
 )
-async def test_other_settings_while_quiet_hold_for_what_waits(
-    settings_for: SettingsFor, hours: DailyHours | None, outcome: str
+async def test_settings_that_end_the_quiet_free_what_waits(
+    settings_for: SettingsFor, hours: DailyHours | None
 ):
     clock, model = ManualClock(TEN), Scripted(talks)
     async with night(settings_for, model, clock) as runtime:
-        receipt = await runtime.accept(later("ping"))
+        await runtime.accept(later("ping"))
         await runtime.accept(item("held"))
-        agent = Agent(model=model, heartbeat=NO_HEARTBEAT, quiet_hours=hours)
-        await runtime.reconfigure(agents=[agent])
-        if outcome == "runs":
-            await finished(runtime, 2)
-            return
-        if hours != DailyHours(start="07:00", end="07:00"):
-            await _fired(runtime, 2)
-        waits_until = await _parked_until(runtime)
-        period = await runtime.quiet()
-        assert waits_until == [period.until]
-        if hours == DailyHours(start="07:00", end="07:00"):
-            clock.advance(9 * HOUR_S)
-            await _fired(runtime, 2, since=SEVEN)
-            assert model.requests == []  # it is always quiet: there is no end
-            return
-        assert period.until is not None
-        clock.advance((period.until - clock.now()) / 1000)
+        await runtime.reconfigure(agents=[with_hours(model, hours)])
         await finished(runtime, 2)
-        await runtime.wait(receipt)
+        found = await turns(runtime)
+
+    assert found == [(ACTIVITY, "system.digest", 2), (MAIN, "webhook", 1)]
+
+
+@pytest.mark.parametrize("end", ["05:00", "09:00"])
+async def test_settings_with_another_end_hold_for_what_waits(settings_for: SettingsFor, end: str):
+    clock, model = ManualClock(TEN), Scripted(talks)
+    async with night(settings_for, model, clock) as runtime:
+        await runtime.accept(later("ping"))
+        await runtime.accept(item("held"))
+        hours = DailyHours(start="22:00", end=end)
+        await runtime.reconfigure(agents=[with_hours(model, hours)])
+        await _fired(runtime, 2)
+        waits_until, early = await _parked_until(runtime), list(model.requests)
+        clock.advance((waits_until[0] - clock.now()) / 1000)
+        await finished(runtime, 2)
+
+    assert waits_until == [MIDNIGHT + (24 + int(end[:2])) * HOUR_MS]
+    assert early == []
+
+
+async def test_hours_from_a_time_to_the_same_time_never_end(settings_for: SettingsFor):
+    clock, model = ManualClock(TEN), Scripted(talks)
+    hours = DailyHours(start="07:00", end="07:00")
+    async with night(settings_for, model, clock, hours) as runtime:
+        await runtime.accept(later("ping"))
+        await runtime.accept(item("held"))
+        clock.advance(9 * HOUR_S)
+        await _fired(runtime, 2, since=SEVEN)
+        next_at = await due_at(runtime)
+        waits_until = await _parked_until(runtime)
+
+    assert model.requests == []
+    assert next_at == SEVEN + 24 * HOUR_MS
+    assert waits_until == [next_at]
 
 
 async def test_settings_that_change_in_the_daytime_end_nothing(settings_for: SettingsFor):
@@ -314,10 +335,9 @@ async def test_settings_that_change_in_the_daytime_end_nothing(settings_for: Set
         await runtime.accept(item("held"))
         first = await due_at(runtime)
         hours = DailyHours(start="22:00", end="08:00")
-        agent = Agent(model=model, heartbeat=NO_HEARTBEAT, quiet_hours=hours)
-        await runtime.reconfigure(agents=[agent])
+        await runtime.reconfigure(agents=[with_hours(model, hours)])
         second = await due_at(runtime)
-        await runtime.reconfigure(agents=[Agent(model=model, heartbeat=NO_HEARTBEAT)])
+        await runtime.reconfigure(agents=[with_hours(model, None)])
         third = await due_at(runtime)
         off = await runtime.set_quiet(None)
 
