@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from wakeful.gate.locking import write_in_lanes
+from wakeful.lanes.contexts import ContextUnread
 from wakeful.lanes.interrupts import Interrupts
 from wakeful.lanes.opening import Opened, Opening
 from wakeful.store.database import Store
@@ -56,6 +57,8 @@ class LaneRunner:
         except Exception:
             await self._stumble(session_key)
             raise
+        finally:
+            self._opening.contexts.forget(session_key)
         self._stumbles.pop(session_key, None)
         if opened is None:
             return
@@ -78,6 +81,8 @@ class LaneRunner:
             except LedgerToolFailed as failed:
                 log.warning("the ledger tool %r failed", failed.call.name, exc_info=True)
                 failures[failed.call.id] = failed.error_text
+            except ContextUnread as unread:
+                await self._opening.contexts.read_ahead(self._store, unread)
             except asyncio.CancelledError:  # it may have been committed all the same
                 await write_in_lanes(
                     self._store, [session_key], lambda tx: self._opening.undo(tx, session_key)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec import structs
 
 from wakeful import attachments
-from wakeful.store.database import Tx
+from wakeful.store.database import Row, Store, Tx
 from wakeful.store.rows import RowTable
 from wakeful.transcript import branches, sessions
 from wakeful.transcript.branches import Segment
@@ -23,6 +23,11 @@ from wakeful.vocabulary.record import Record
 
 ENTRIES = RowTable("entries", Entry)
 APPENDED = "entry.appended"  # a branch has new entries: its id
+READ_AT_ONCE = 5_000  # rows of one read that is none of the writer's
+
+_OF_SEGMENT = "WHERE branch = :branch AND depth >= :first AND depth <= :last"
+_STRETCH = ENTRIES.select(f"{_OF_SEGMENT} ORDER BY depth")
+_STRETCH_OF_TURN = ENTRIES.select(f"{_OF_SEGMENT} AND turn_id = :turn_id ORDER BY depth")
 
 
 MOST_COUNTED = 1000  # entries that are looked at to count what is unread
@@ -114,13 +119,34 @@ def path(tx: Tx, session: Session, after_depth: int) -> list[Entry]:
     return [
         ENTRIES.read(row)
         for segment in segments_of(tx, session, after_depth)
-        for row in tx.all(
-            ENTRIES.select(
-                "WHERE branch = :branch AND depth >= :first AND depth <= :last ORDER BY depth"
-            ),
-            **structs.asdict(segment),
-        )
+        for row in tx.all(_STRETCH, **structs.asdict(segment))
     ]
+
+
+def path_of_turn(tx: Tx, session: Session, turn_id: str) -> list[Entry]:
+    """Return the entries of one turn on the session's path, as far as a model sees it."""
+    return [
+        ENTRIES.read(row)
+        for segment in segments_of(tx, session, session.context_from - 1)
+        for row in tx.all(_STRETCH_OF_TURN, turn_id=turn_id, **structs.asdict(segment))
+    ]
+
+
+async def read_path(store: Store, path: Sequence[Segment]) -> list[Row]:
+    """Return the rows of a path without keeping the writer from anybody; `decoded` reads them.
+
+    What lies on a path is never changed: no more than its end may have moved meanwhile.
+    """
+    found: list[Row] = []
+    for segment in path:
+        for first in range(segment.first, segment.last + 1, READ_AT_ONCE):
+            last = min(first + READ_AT_ONCE - 1, segment.last)
+            found += await store.read(_STRETCH, branch=segment.branch, first=first, last=last)
+    return found
+
+
+def decoded(rows: Sequence[Row]) -> list[Entry]:
+    return [ENTRIES.read(row) for row in rows]
 
 
 def segments_of(tx: Tx, session: Session, after_depth: int = -1) -> list[Segment]:

@@ -5,9 +5,17 @@ summary is always handed on.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from wakeful.prompts.fence import fenced
-from wakeful.turn.context import OF_OUTSIDERS, SPOKEN, as_edited, last_compaction, message_of
+from wakeful.turn.context import (
+    OF_OUTSIDERS,
+    SPOKEN,
+    Context,
+    as_edited,
+    last_compaction,
+    message_of,
+)
 from wakeful.vocabulary.compacting import CompactionRules
 from wakeful.vocabulary.entry import CompactionBody, Entry, is_external
 from wakeful.vocabulary.message import AssistantMessage, Message, ToolMessage, UserMessage
@@ -61,7 +69,15 @@ class CompactionPlan(Record):
     most: int  # tokens of all of them together
 
 
-class SeenEntry(Record):
+@dataclass(frozen=True)
+class PreparedCompaction:
+    """A plan, and what stays of the conversation when it is carried out."""
+
+    plan: CompactionPlan
+    rest: Context
+
+
+class SeenEntry(Record, gc=False):
     """An entry that a model sees, as the message it is."""
 
     entry: Entry

@@ -12,8 +12,8 @@ from wakeful.prompts import compaction as template
 from wakeful.transcript import entries, sessions
 from wakeful.turn.attempt import Next
 from wakeful.turn.commit import TurnCommit
-from wakeful.turn.compaction import MOST_RESCUES, CompactionPlan
-from wakeful.turn.context import build, last_compaction
+from wakeful.turn.compaction import MOST_RESCUES, CompactionPlan, PreparedCompaction
+from wakeful.turn.context import build
 from wakeful.turn.next_step import (
     ask,
     ask_or_compact,
@@ -27,7 +27,7 @@ from wakeful.turn.sizing import is_compaction, is_crowded, is_unheard
 from wakeful.turns import asks
 from wakeful.turns.asks import AskState, Purpose
 from wakeful.turns.turns import End, Interrupt, Turn, TurnState
-from wakeful.vocabulary.entry import CompactionBody, EntryKind
+from wakeful.vocabulary.entry import CompactionBody, Entry, EntryKind
 from wakeful.vocabulary.kinds import View
 from wakeful.vocabulary.message import AssistantMessage, Usage
 from wakeful.vocabulary.stimulus import Stimulus, Trust
@@ -43,16 +43,16 @@ NOT_COMPACTED = "The conversation was not compacted: {why}. Nothing of it was ch
 
 
 def compacted(
-    commit: TurnCommit, plan: CompactionPlan, reply: AssistantMessage, purpose: Purpose
+    commit: TurnCommit, made: PreparedCompaction, reply: AssistantMessage, purpose: Purpose
 ) -> Next:
     """Write the summary of a conversation, then go on with what the turn was about to do."""
     commit.settle_ask(reply)
-    return _write(commit, plan, reply.text.strip(), reply.usage, purpose)
+    return _write(commit, made, reply.text.strip(), reply.usage, purpose)
 
 
 def left_out(
     commit: TurnCommit,
-    plan: CompactionPlan | None,
+    made: PreparedCompaction | None,
     why: str,
     purpose: Purpose,
     fixed_part: str = "",
@@ -62,22 +62,21 @@ def left_out(
     Only what the model has refused is left out: without that nobody could speak here any more.
     """
     turn = commit.turn
-    if plan is None or purpose is not Purpose.RESCUE or turn.interrupt is not Interrupt.NONE:
+    if made is None or purpose is not Purpose.RESCUE or turn.interrupt is not Interrupt.NONE:
         return failed(commit, why, purpose, fixed_part)
     commit.fail_ask(AskState.FAILED, why)
     commit.publish("session.compaction_failed", reason=why, because=purpose.value)
+    plan = made.plan
     most = plan.most * CHARACTERS_PER_TOKEN // 2
     text = template.left_out(plan.compacted, plan.turn, previous=plan.previous, most=most)
-    return _write(commit, plan, text, Usage(), purpose)
+    return _write(commit, made, text, Usage(), purpose)
 
 
 def _write(
-    commit: TurnCommit, plan: CompactionPlan, summary: str, usage: Usage, purpose: Purpose
+    commit: TurnCommit, made: PreparedCompaction, summary: str, usage: Usage, purpose: Purpose
 ) -> Next:
-    tx, turn = commit.tx, commit.turn
+    tx, turn, plan = commit.tx, commit.turn, made.plan
     tokens_before = commit.tokens()
-    path = entries.path(tx, commit.session, commit.session.context_from - 1)
-    counted = last_compaction(path)
     body = CompactionBody(
         summary=summary,
         first_kept_depth=plan.first_kept_depth,
@@ -87,11 +86,12 @@ def _write(
             "files_changed": plan.files_changed,
             "template": template.VERSION,
         },
-        previous=None if counted is None or not counted[1].summary else counted[0].id,
+        previous=_previous(commit),
         # Somebody outside may have said what should stand in it.
         is_external=plan.is_external or turn.trust is Trust.EXTERNAL,
     )
     hidden = _hidden(commit, plan.first_kept_depth) if purpose is not Purpose.RESCUE else []
+    kept = None if not hidden and _is_as_prepared(commit, made) else _kept(commit, plan)
     commit.add(body, kind=EntryKind.COMPACTION)
     commit.flush()
     entry = commit.written[-1]
@@ -99,8 +99,10 @@ def _write(
         commit.add_stimulus(stimulus, is_again=True)
     commit.flush()
     new = commit.written[commit.written.index(entry) :]
-    kept = [line for line in (*path, *new) if line.depth >= plan.first_kept_depth]
-    commit.show_anew(build(commit.session.branch, kept, turn.id))
+    if kept is None:
+        commit.show_anew(made.rest.behind(entry, body))
+    else:
+        commit.show_anew(build(commit.session.branch, [*kept, *new], turn.id))
     sessions.add_usage(tx, turn.session_key, usage, commit.tokens())
     sessions.note_compaction(
         tx,
@@ -135,6 +137,27 @@ def _hidden(commit: TurnCommit, first_kept_depth: int) -> list[Stimulus]:
     before = entries.shown(tx, session, ids)
     after = entries.shown(tx, replace(session, context_from=first_kept_depth), ids)
     return [one for one in taken_up if before.get(one.id) and not after[one.id]]
+
+
+def _is_as_prepared(commit: TurnCommit, made: PreparedCompaction) -> bool:
+    """Tell whether nothing was added to the conversation since the compaction was prepared."""
+    session, rest = commit.session, made.rest
+    return (session.branch, session.leaf_hash) == (rest.branch, rest.hash)
+
+
+def _kept(commit: TurnCommit, plan: CompactionPlan) -> list[Entry]:
+    return entries.path(commit.tx, commit.session, plan.first_kept_depth - 1)
+
+
+def _previous(commit: TurnCommit) -> str | None:
+    """Return the id of the summary so far, if there is one."""
+    session = commit.session
+    segments = entries.segments_of(commit.tx, session, session.context_from - 1)
+    entry = entries.last_compaction(commit.tx, segments)
+    if entry is None:
+        return None
+    body = entry.content()
+    return entry.id if isinstance(body, CompactionBody) and body.summary else None
 
 
 def question_refused(commit: TurnCommit, refusal: str, purpose: Purpose) -> Next:

@@ -78,7 +78,7 @@ class Context:
 
     def begin(self, compacted: Entry, body: CompactionBody) -> None:
         """Begin with the summary of what is no longer shown."""
-        self._counted_from = compacted.depth
+        self.count_from(compacted.depth)
         if body.summary:
             read, changed = body.files
             text = introduced(body.summary, read, changed)
@@ -86,6 +86,22 @@ class Context:
                 text = fenced(text, source=OF_OUTSIDERS, entry_id=compacted.id)
             self.messages.append(UserMessage(text=text))
             self.tokens = tokens_of(self.messages[0])
+
+    def count_from(self, depth: int) -> None:
+        """Leave aside what models counted before a depth: that was another context."""
+        self._counted_from = depth
+
+    def behind(self, compacted: Entry, body: CompactionBody) -> "Context":
+        """Return what `rest_of` gave with the summary before it; this one stays as it is."""
+        context = Context(self.branch)
+        context.begin(compacted, body)
+        context.messages += self.messages
+        context.tokens += self.tokens
+        context.size = self.size + len(compacted.body)
+        context.refused = self.refused
+        context.depth, context.hash = compacted.depth, compacted.hash
+        context._last_user_turn = self._last_user_turn
+        return context
 
     def _add(self, entry: Entry, body: Body) -> None:
         message = message_of(entry, body)
@@ -129,6 +145,20 @@ def build(branch: str, entries: Sequence[Entry], open_turn_id: str | None = None
     if entries:
         context.depth, context.hash = entries[-1].depth, entries[-1].hash
     context.messages = mended(context.messages, is_open=_may_wait(entries, open_turn_id))
+    return context
+
+
+def rest_of(
+    branch: str, entries: Sequence[Entry], first_kept: int, open_turn_id: str | None
+) -> Context:
+    """Return what stays of a path when all before a depth becomes a summary that is yet to come."""
+    context = Context(branch)
+    context.count_from(entries[-1].depth + 1)
+    kept = [entry for entry in entries if entry.depth >= first_kept]
+    context.extend(as_edited(kept))
+    context.is_stale = False
+    context.depth, context.hash = entries[-1].depth, entries[-1].hash
+    context.messages = mended(context.messages, is_open=_may_wait(kept, open_turn_id))
     return context
 
 

@@ -22,8 +22,8 @@ def load_step(tx: Tx, session: Session, attempt: TurnAttempt) -> bool:
         return is_answered
     bodies = [
         entry.content()
-        for entry in entries.path(tx, session, session.context_from - 1)
-        if entry.turn_id == turn.id and entry.kind is EntryKind.MESSAGE
+        for entry in entries.path_of_turn(tx, session, turn.id)
+        if entry.kind is EntryKind.MESSAGE
     ]
     reply = [body.message for body in bodies if isinstance(body, AssistantBody)][-1]
     known = tool_calls.of_step(tx, turn.id, turn.step)

@@ -1,5 +1,6 @@
 """The summary of a conversation: what is read, what is asked, and whether the answer will do."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 from wakeful.broker import stimuli
@@ -9,9 +10,12 @@ from wakeful.prompts import compaction as template
 from wakeful.prompts.fence import fenced
 from wakeful.store.database import Store, Tx
 from wakeful.transcript import entries, sessions
+from wakeful.transcript.branches import Segment
+from wakeful.transcript.sessions import Session
 from wakeful.turn.asking import Show
 from wakeful.turn.attempt import TurnAttempt
-from wakeful.turn.compaction import CompactionPlan, Room, plan
+from wakeful.turn.compaction import PreparedCompaction, plan
+from wakeful.turn.context import rest_of
 from wakeful.turn.sizing import is_compaction, is_unheard, room, summary_tokens
 from wakeful.turns import asks
 from wakeful.turns.turns import Turn
@@ -33,7 +37,7 @@ class TooSmall(Permanent):
 
 async def summarise(
     store: Store, attempt: TurnAttempt, ask: AskModel, most: int | None
-) -> tuple[CompactionPlan, AssistantMessage] | None:
+) -> tuple[PreparedCompaction, AssistantMessage] | None:
     """Ask for the summary that a compaction needs; None if there is nothing to compact.
 
     An answer that cannot take the place of what it stands for is Garbled. A question that is too
@@ -41,9 +45,10 @@ async def summarise(
     what was reserved for it.
     """
     turn, space = attempt.turn, room(attempt.agent, attempt.refused)
-    made, wish = await store.transact(lambda tx: _planned(tx, attempt, space))
-    if made is None:
+    prepared = await prepare(store, attempt)
+    if prepared is None:
         return None
+    made, wish = prepared.plan, await store.transact(lambda tx: _wish(tx, turn))
     known = made.previous
     text = template.question(
         made.compacted,
@@ -70,7 +75,44 @@ async def summarise(
     )
     if fault is not None:
         raise Garbled(fault)
-    return made, reply
+    return prepared, reply
+
+
+async def prepare(
+    store: Store, attempt: TurnAttempt, *, is_asked: bool = True
+) -> PreparedCompaction | None:
+    """Return how to make room in a conversation; without `is_asked`, in one that is left out.
+
+    A long one takes seconds to read and to weigh: the writer is spared that, and the event loop.
+    """
+    turn, space = attempt.turn, room(attempt.agent, attempt.refused)
+    session, segments, rescues = await store.transact(lambda tx: _path_of(tx, turn))
+    rows = await entries.read_path(store, segments)
+
+    def prepared() -> PreparedCompaction | None:
+        path = entries.decoded(rows)
+        made = plan(
+            path,
+            space,
+            open_turn_id=turn.id,
+            is_needed=not is_compaction(turn) or is_unheard(turn),
+            rescues=rescues,
+            is_asked=is_asked,
+        )
+        if made is None:
+            return None
+        rest = rest_of(session.branch, path, made.first_kept_depth, turn.id)
+        return PreparedCompaction(made, rest)
+
+    return await asyncio.to_thread(prepared)
+
+
+def _path_of(tx: Tx, turn: Turn) -> tuple[Session, list[Segment], int]:
+    """Return the session, where the entries lie that its model sees, and how often it refused."""
+    session = sessions.get(tx, turn.session_key)
+    assert session is not None
+    segments = entries.segments_of(tx, session, session.context_from - 1)
+    return session, segments, asks.rescues(tx, turn.id)
 
 
 async def _answered(attempt: TurnAttempt, request: Request, ask: AskModel) -> AssistantMessage:
@@ -83,34 +125,6 @@ async def _answered(attempt: TurnAttempt, request: Request, ask: AskModel) -> As
     except ContextOverflow:
         attempt.refused = tokens
         raise
-
-
-def what_to_leave_out(tx: Tx, attempt: TurnAttempt) -> CompactionPlan | None:
-    """Return how to make room in a conversation that cannot be summed up."""
-    return _plan(tx, attempt, room(attempt.agent, attempt.refused), is_asked=False)
-
-
-def _plan(
-    tx: Tx, attempt: TurnAttempt, space: Room, *, is_asked: bool = True
-) -> CompactionPlan | None:
-    turn = attempt.turn
-    session = sessions.get(tx, turn.session_key)
-    assert session is not None
-    path = entries.path(tx, session, session.context_from - 1)
-    is_wish = is_compaction(turn) and not is_unheard(turn)
-    return plan(
-        path,
-        space,
-        open_turn_id=turn.id,
-        is_needed=not is_wish,
-        rescues=asks.rescues(tx, turn.id),
-        is_asked=is_asked,
-    )
-
-
-def _planned(tx: Tx, attempt: TurnAttempt, space: Room) -> tuple[CompactionPlan | None, str]:
-    """Return what is to be summed up, and what somebody wishes of the summary."""
-    return _plan(tx, attempt, space), _wish(tx, attempt.turn)
 
 
 def _wish(tx: Tx, turn: Turn) -> str:

@@ -25,7 +25,7 @@ from wakeful.turn.commit import (
 from wakeful.turn.committing import TurnWriter
 from wakeful.turn.showing import newest
 from wakeful.turn.sizing import fixed_part
-from wakeful.turn.summary import TooSmall, summarise, what_to_leave_out
+from wakeful.turn.summary import TooSmall, prepare, summarise
 from wakeful.turns import asks
 from wakeful.turns.asks import Purpose
 from wakeful.turns.turns import TurnState
@@ -224,11 +224,10 @@ class TurnRunner:
             return await self._writer.commit(
                 attempt, lambda commit: compaction_commits.failed(commit, why, purpose, fixed)
             )
+        made = await prepare(self._store, attempt, is_asked=False)
         return await self._writer.commit(
             attempt,
-            lambda commit: compaction_commits.left_out(
-                commit, what_to_leave_out(commit.tx, attempt), why, purpose, fixed
-            ),
+            lambda commit: compaction_commits.left_out(commit, made, why, purpose, fixed),
         )
 
     async def _act(self, attempt: TurnAttempt, calls: tuple[ToolCall, ...]) -> Next:

@@ -23,7 +23,7 @@ class EntryKind(StrEnum):
     AUTOMATION_TRIGGER = "automation_trigger"
 
 
-class UserBody(Record, tag="user", omit_defaults=True):
+class UserBody(Record, tag="user", omit_defaults=True, gc=False):
     """What somebody said; external text is fenced when the context is built."""
 
     text: str
@@ -32,18 +32,18 @@ class UserBody(Record, tag="user", omit_defaults=True):
     attachments: tuple[KeptAttachment, ...] = ()  # their bytes stay as long as the entry does
 
 
-class AssistantBody(Record, tag="assistant", omit_defaults=True):
+class AssistantBody(Record, tag="assistant", omit_defaults=True, gc=False):
     message: AssistantMessage
     is_silent: bool = False
     is_partial: bool = False  # it answered less than the whole conversation: its size is not told
 
 
-class ToolBody(Record, tag="tool", omit_defaults=True):
+class ToolBody(Record, tag="tool", omit_defaults=True, gc=False):
     message: ToolMessage
     is_external: bool = False  # text from outside: fenced when the context is built
 
 
-class NoteBody(Record, tag="note", omit_defaults=True):
+class NoteBody(Record, tag="note", omit_defaults=True, gc=False):
     """Text of the runtime itself: a custom message, a summary, a label, a trigger.
 
     An edit of the context has JSON: null leaves the entry out, else it is its content.
@@ -82,7 +82,7 @@ encode_body = msgspec.json.Encoder().encode
 decode_body = msgspec.json.Decoder(Body).decode
 
 
-class Entry(Record):
+class Entry(Record, gc=False):
     """One line of a transcript, a node of its tree; never changed once committed."""
 
     id: str

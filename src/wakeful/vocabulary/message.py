@@ -11,18 +11,18 @@ from wakeful.vocabulary.stimulus import KeptAttachment
 Keepsake = dict[str, Any] | None
 
 
-class Text(Record, tag="text", omit_defaults=True):
+class Text(Record, tag="text", omit_defaults=True, gc=False):
     text: str
     keepsake: Keepsake = None
 
 
-class Thinking(Record, tag="thinking", omit_defaults=True):
+class Thinking(Record, tag="thinking", omit_defaults=True, gc=False):
     text: str
     signature: str | None = None
     keepsake: Keepsake = None
 
 
-class ToolCall(Record, tag="tool_call", omit_defaults=True):
+class ToolCall(Record, tag="tool_call", omit_defaults=True, gc=False):
     id: str
     name: str
     arguments: dict[str, Any]
@@ -33,7 +33,7 @@ Block = Text | Thinking | ToolCall
 StopReason = Literal["stop", "length", "tool_use", "aborted", "error", "limit"]
 
 
-class Usage(Record):
+class Usage(Record, gc=False):
     """What one reply cost, in tokens and money."""
 
     input: int = 0  # everything read, whether or not it came from a cache
@@ -43,12 +43,12 @@ class Usage(Record):
     cost: float | None = 0.0  # dollars; None: nobody knows the price
 
 
-class UserMessage(Record, tag="user", omit_defaults=True):
+class UserMessage(Record, tag="user", omit_defaults=True, gc=False):
     text: str
     attachments: tuple[KeptAttachment, ...] = ()  # shown after the text
 
 
-class AssistantMessage(Record, tag="assistant"):
+class AssistantMessage(Record, tag="assistant", gc=False):
     content: tuple[Block, ...]
     stop_reason: StopReason = "stop"
     provider: str = ""
@@ -69,7 +69,7 @@ class AssistantMessage(Record, tag="assistant"):
         return tuple(block for block in self.content if isinstance(block, ToolCall))
 
 
-class ToolMessage(Record, tag="tool", omit_defaults=True):
+class ToolMessage(Record, tag="tool", omit_defaults=True, gc=False):
     """The result of one tool call; a failure is a result too."""
 
     call_id: str

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wakeful.prompts.notes import FAILED
-from wakeful.turn.context import Context, build
+from wakeful.turn.context import Context, build, rest_of
 from wakeful.turn.mend import mended
 from wakeful.vocabulary.entry import (
     AssistantBody,
@@ -165,6 +165,27 @@ def test_growing_a_context_gives_what_building_it_gives(bodies: list[Body], data
 
     assert grown.messages == built.messages
     assert (grown.depth, grown.hash) == (built.depth, built.hash)
+
+
+@given(histories(), st.data())
+def test_what_stays_behind_a_summary_is_what_building_it_gives(
+    bodies: list[Body], data: st.DataObject
+):
+    entries = [entry(depth, body, turn_id=f"t{depth // 3}") for depth, body in enumerate(bodies)]
+    entries.append(entry(len(entries), UserBody(text="last"), turn_id="open"))
+    first_kept = data.draw(st.integers(0, len(entries)))
+    body = CompactionBody(summary="so far", first_kept_depth=first_kept, tokens_before=9)
+    compacted = entry(len(entries), body, turn_id="open", kind=EntryKind.COMPACTION)
+
+    rest = rest_of("tr", entries, first_kept, "open")
+    before = list(rest.messages)
+    behind = rest.behind(compacted, body)
+    kept = [one for one in (*entries, compacted) if one.depth >= first_kept]
+    built = build("tr", kept, "open")
+
+    assert behind.messages == built.messages
+    assert vars(behind) == vars(built)
+    assert rest.messages == before
 
 
 ANY_MESSAGE = st.one_of(

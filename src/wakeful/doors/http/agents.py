@@ -6,8 +6,9 @@ from datetime import datetime
 from wakeful.doors.http.budgets import BudgetShape
 from wakeful.doors.http.endpoint import Call, Endpoint, Given, Nothing
 from wakeful.doors.http.heartbeats import HeartbeatShape
+from wakeful.doors.http.paging import Page
 from wakeful.doors.http.quiet import QuietShape
-from wakeful.doors.http.shapes import Page, shaped, time_or_none
+from wakeful.doors.http.shapes import shaped, time_or_none
 from wakeful.gate.halts import EVERYTHING
 from wakeful.services import Services, Views
 from wakeful.views.agents import AgentStatus

@@ -8,8 +8,9 @@ from datetime import datetime
 from starlette.responses import Response
 
 from wakeful.doors import naming
-from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Given, Link, Nothing
-from wakeful.doors.http.shapes import DEFAULT_PAGE, Cursor, Limit, Page, shaped, time_of
+from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Link, Nothing
+from wakeful.doors.http.paging import Page, PageQuery
+from wakeful.doors.http.shapes import shaped, time_of
 from wakeful.outbox.outbox import Delivery, DeliveryState
 from wakeful.services import Views
 from wakeful.vocabulary.errors import NotFound
@@ -53,13 +54,6 @@ class AttachmentShape(Record):
     at: datetime
 
 
-class AttachmentsQuery(Given):
-    """Which page."""
-
-    after: Cursor | None = None
-    limit: Limit = DEFAULT_PAGE
-
-
 class Attachments:
     """Bytes by their hash, for whoever may see what holds them."""
 
@@ -74,7 +68,7 @@ class Attachments:
                 scope=ANYBODY,
                 summary="List what is attached to a conversation, newest first",
                 answer=self.newest,
-                query=AttachmentsQuery,
+                query=PageQuery,
                 returns={200: Page[AttachmentShape]},
             ),
             Endpoint(
@@ -104,7 +98,7 @@ class Attachments:
             ),
         ]
 
-    async def newest(self, call: Call[AttachmentsQuery, Nothing]) -> Page[AttachmentShape]:
+    async def newest(self, call: Call[PageQuery, Nothing]) -> Page[AttachmentShape]:
         session = await naming.seen_session(self._views, call.principal, call.path["key"])
         query = call.query
         found = await self._views.attachments.page(

@@ -7,8 +7,9 @@ import msgspec
 
 from wakeful.doors.http.endpoint import Call, Endpoint, Given
 from wakeful.doors.http.endpoint import Nothing as NoBody
+from wakeful.doors.http.paging import Page
 from wakeful.doors.http.search import Instant
-from wakeful.doors.http.shapes import Page, shaped
+from wakeful.doors.http.shapes import shaped
 from wakeful.gate.budget_acts import MOST_MONEY, MOST_TURNS, Raise
 from wakeful.gate.budget_rows import AGENT
 from wakeful.services import Services

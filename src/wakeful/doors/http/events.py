@@ -13,7 +13,8 @@ from wakeful.bus.bus import Subscription
 from wakeful.doors import naming
 from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Given, Nothing
 from wakeful.doors.http.open_streams import OpenStreams
-from wakeful.doors.http.shapes import Cursor, time_of
+from wakeful.doors.http.paging import Cursor
+from wakeful.doors.http.shapes import time_of
 from wakeful.doors.http.sse import MEDIA_TYPE, EventStream, frame
 from wakeful.services import Views
 from wakeful.views.sessions import SessionView

@@ -2,8 +2,9 @@
 
 from datetime import datetime
 
-from wakeful.doors.http.endpoint import Call, Endpoint, Given, Nothing
-from wakeful.doors.http.shapes import DEFAULT_PAGE, Cursor, Limit, Page, shaped
+from wakeful.doors.http.endpoint import Call, Endpoint, Nothing
+from wakeful.doors.http.paging import Page, PageQuery, paged
+from wakeful.doors.http.shapes import shaped
 from wakeful.services import Views
 from wakeful.vocabulary.record import Record
 
@@ -20,12 +21,10 @@ class NoticeShape(Record):
     created_at: datetime
 
 
-class NoticesQuery(Given):
-    """Which notices; `after` is the `next` of the page before."""
+class NoticesQuery(PageQuery):
+    """Whose notices; nobody named: everybody's."""
 
     agent: str | None = None
-    after: Cursor | None = None
-    limit: Limit = DEFAULT_PAGE
 
 
 class NoticeEndpoints:
@@ -50,8 +49,9 @@ class NoticeEndpoints:
     async def page(self, call: Call[NoticesQuery, Nothing]) -> Page[NoticeShape]:
         query = call.query
         found = await self._views.notices.page(query.agent, query.after, query.limit + 1)
-        items, more = found[: query.limit], found[query.limit :]
-        return Page(
-            items=[shaped(NoticeShape, notice) for notice in items],
-            next=items[-1].id if more else None,
+        return paged(
+            found,
+            query.limit,
+            lambda notice: shaped(NoticeShape, notice),
+            lambda notice: notice.id,
         )

@@ -7,8 +7,9 @@ from typing import Annotated
 import msgspec
 
 from wakeful.doors import naming
-from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Given, Nothing
-from wakeful.doors.http.shapes import DEFAULT_PAGE, Cursor, Limit, time_of
+from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Nothing
+from wakeful.doors.http.paging import PageQuery
+from wakeful.doors.http.shapes import time_of
 from wakeful.services import Views
 from wakeful.transcript.search import Role
 from wakeful.transcript.words import LONGEST_QUERY, Part
@@ -19,7 +20,7 @@ from wakeful.vocabulary.record import Record
 Instant = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
-class SearchQuery(Given):
+class SearchQuery(PageQuery):
     """Words, "phrases" and prefixes*, all of which must be there; the rest narrows it down."""
 
     q: Annotated[str, msgspec.Meta(max_length=LONGEST_QUERY)]
@@ -28,8 +29,6 @@ class SearchQuery(Given):
     role: Role | None = None
     since: Instant | None = None
     until: Instant | None = None
-    after: Cursor | None = None
-    limit: Limit = DEFAULT_PAGE
 
 
 class HitShape(Record):

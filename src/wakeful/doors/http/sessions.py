@@ -7,13 +7,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from wakeful.doors import naming
-from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Given, Nothing
+from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Nothing
+from wakeful.doors.http.paging import Cursor, Page, PageQuery, paged
 from wakeful.doors.http.shapes import (
-    DEFAULT_PAGE,
-    Cursor,
     EntryShape,
-    Limit,
-    Page,
     UsageShape,
     entry_shape,
     shaped,
@@ -108,22 +105,13 @@ class LabelShape(Record):
     label: str
 
 
-class SessionsQuery(Given):
-    """Which page."""
+class SessionsQuery(PageQuery):
+    """Which page, in which order."""
 
-    after: Cursor | None = None
-    limit: Limit = DEFAULT_PAGE
     order: Order = "created"  # or by the last use
 
 
-class TranscriptsQuery(Given):
-    """Which page."""
-
-    after: Cursor | None = None
-    limit: Limit = DEFAULT_PAGE
-
-
-class EntriesQuery(Given):
+class EntriesQuery(PageQuery):
     """Entries after one, or leading up to one; without either, the newest.
 
     `transcript` is the id of a transcript, or the leaf of one of its branches; without it, the
@@ -131,9 +119,7 @@ class EntriesQuery(Given):
     """
 
     transcript: Cursor | None = None
-    after: Cursor | None = None
     before: Cursor | None = None
-    limit: Limit = DEFAULT_PAGE
 
 
 class Sessions:
@@ -176,7 +162,7 @@ class Sessions:
                 scope=ANYBODY,
                 summary="List the conversations of a session, the newest first",
                 answer=self.transcripts,
-                query=TranscriptsQuery,
+                query=PageQuery,
                 returns={200: Page[TranscriptShape]},
             ),
             Endpoint(
@@ -193,11 +179,7 @@ class Sessions:
         limit, order = call.query.limit, call.query.order
         viewer = call.principal.viewer
         found = await self._views.sessions.page(viewer, call.query.after, limit + 1, order)
-        has_more = len(found) > limit
-        return Page(
-            items=[session_shape(session) for session in found[:limit]],
-            next=place(found[limit - 1], order) if has_more else None,
-        )
+        return paged(found, limit, session_shape, lambda session: place(session, order))
 
     async def get(self, call: Call[Nothing, Nothing]) -> SessionShape:
         session = await self._session(call)
@@ -229,15 +211,11 @@ class Sessions:
             next_id = items[0].id if has_more else None
         return Page(items=[entry_shape(entry) for entry in items], next=next_id)
 
-    async def transcripts(self, call: Call[TranscriptsQuery, Nothing]) -> Page[TranscriptShape]:
+    async def transcripts(self, call: Call[PageQuery, Nothing]) -> Page[TranscriptShape]:
         session, query = await self._session(call), call.query
         view = self._views.transcripts
         cards = await view.cards(session.key, after=query.after, limit=query.limit + 1)
-        shown = cards[: query.limit]
-        return Page(
-            items=[_transcript_shape(card) for card in shown],
-            next=shown[-1].place if len(cards) > query.limit else None,
-        )
+        return paged(cards, query.limit, _transcript_shape, lambda card: card.place)
 
     async def labels(self, call: Call[Nothing, Nothing]) -> Page[LabelShape]:
         session = await self._session(call)

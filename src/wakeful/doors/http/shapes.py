@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
-from typing import Annotated, Any, Generic, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 import msgspec
 
@@ -14,20 +14,7 @@ from wakeful.vocabulary.kinds import Origin
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import KeptAttachment, Outcome, Receipt, State, Stimulus
 
-DEFAULT_PAGE = 50
-LARGEST_PAGE = 500
-
-Item = TypeVar("Item")
 Shape = TypeVar("Shape", bound=Record)
-Limit = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_PAGE)]
-Cursor = Annotated[str, msgspec.Meta(min_length=1, max_length=1200)]
-
-
-class Page(Record, Generic[Item]):
-    """One page of a list; `next` is the cursor of the page that follows, or null."""
-
-    items: Sequence[Item]
-    next: str | None
 
 
 class ReceiptShape(Record, omit_defaults=True):

@@ -7,7 +7,8 @@ import msgspec
 
 from wakeful.doors import naming
 from wakeful.doors.http.endpoint import Call, Endpoint, Given, Nothing
-from wakeful.doors.http.shapes import DEFAULT_PAGE, Cursor, Limit, Page, shaped
+from wakeful.doors.http.paging import Page, PageQuery, paged
+from wakeful.doors.http.shapes import shaped
 from wakeful.services import Services
 from wakeful.sleeps.sleeps import SleepPolicy
 from wakeful.triggers.sleep_acts import LONGEST_REASON
@@ -61,12 +62,10 @@ class SleepRowShape(Record):
     dropped: int
 
 
-class SleepsQuery(Given):
-    """Which sleeps."""
+class SleepsQuery(PageQuery):
+    """Whose sleeps; nobody named: everybody's."""
 
     agent: str | None = None
-    after: Cursor | None = None
-    limit: Limit = DEFAULT_PAGE
 
 
 class SleepEndpoints:
@@ -118,10 +117,11 @@ class SleepEndpoints:
     async def page(self, call: Call[SleepsQuery, Nothing]) -> Page[SleepRowShape]:
         query = call.query
         found = await self._views.sleeps.page(query.agent, query.after or "", query.limit + 1)
-        items, more = found[: query.limit], found[query.limit :]
-        return Page(
-            items=[shaped(SleepRowShape, sleep) for sleep in items],
-            next=items[-1].owner if more else None,
+        return paged(
+            found,
+            query.limit,
+            lambda sleep: shaped(SleepRowShape, sleep),
+            lambda sleep: sleep.owner,
         )
 
     async def _key(self, call: Call[Any, Any]) -> SessionKey:

@@ -4,13 +4,10 @@ from starlette.responses import Response
 
 from wakeful.doors import naming
 from wakeful.doors.http.attachments import BYTES, as_bytes
-from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Given, Link, Nothing
+from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Link, Nothing
+from wakeful.doors.http.paging import Page, PageQuery, paged
 from wakeful.doors.http.problems import Problem
 from wakeful.doors.http.shapes import (
-    DEFAULT_PAGE,
-    Cursor,
-    Limit,
-    Page,
     StimulusShape,
     stimulus_shape,
 )
@@ -21,14 +18,12 @@ from wakeful.vocabulary.kinds import Origin
 from wakeful.vocabulary.stimulus import State
 
 
-class StimuliQuery(Given):
-    """Which stimuli; `after` is the `next` of the page before."""
+class StimuliQuery(PageQuery):
+    """Which stimuli."""
 
     session: str | None = None
     state: State | None = None
     origin: Origin | None = None
-    after: Cursor | None = None
-    limit: Limit = DEFAULT_PAGE
 
 
 class Stimuli:
@@ -85,9 +80,13 @@ class Stimuli:
         found = await self._views.ledger.page(
             call.principal.viewer, wanted, query.after, query.limit + 1
         )
-        items = [stimulus_shape(stimulus) for stimulus in found[: query.limit]]
-        has_more = len(found) > query.limit or is_full(map(size_of, found))
-        return Page(items=items, next=items[-1].id if has_more else None)
+        return paged(
+            found,
+            query.limit,
+            stimulus_shape,
+            lambda stimulus: stimulus.id,
+            is_full=is_full(map(size_of, found)),
+        )
 
     async def waiting(self, call: Call[Nothing, Nothing]) -> WaitingCounts:
         return await self._views.ledger.waiting(call.principal.viewer)

@@ -6,7 +6,8 @@ from datetime import datetime
 from wakeful.access.credentials import Credentials
 from wakeful.access.tokens import NewToken
 from wakeful.doors.http.endpoint import Call, Endpoint, Given, Link, Nothing
-from wakeful.doors.http.shapes import Page, shaped
+from wakeful.doors.http.paging import Page
+from wakeful.doors.http.shapes import shaped
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import OPERATOR, Trust

@@ -1,21 +1,19 @@
 """Usage: what was asked of models, and what it cost."""
 
-from wakeful.doors.http.endpoint import Call, Endpoint, Given, Nothing
+from wakeful.doors.http.endpoint import Call, Endpoint, Nothing
+from wakeful.doors.http.paging import Page, PageQuery, paged
 from wakeful.doors.http.search import Instant
-from wakeful.doors.http.shapes import DEFAULT_PAGE, Cursor, Limit, Page
 from wakeful.services import Views
 from wakeful.views.usage import UsageBy, UsageSum
 from wakeful.vocabulary.errors import InvalidInput
 
 
-class UsageQuery(Given):
-    """How it is summed up, and over which time; `after` is the `next` of the page before."""
+class UsageQuery(PageQuery):
+    """How it is summed up, and over which time."""
 
     by: UsageBy = UsageBy.DAY
     since: Instant | None = None
     until: Instant | None = None
-    after: Cursor | None = None
-    limit: Limit = DEFAULT_PAGE
 
 
 class UsageEndpoints:
@@ -45,8 +43,7 @@ class UsageEndpoints:
             )
         except ValueError:
             raise InvalidInput("after", "must be the next of a page before") from None
-        items, more = found[: query.limit], found[query.limit :]
-        return Page(items=items, next=items[-1].key if more else None)
+        return paged(found, query.limit, lambda one: one, lambda one: one.key)
 
 
 def _ms(at: Instant | None) -> int | None:
