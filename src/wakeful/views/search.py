@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from weakref import WeakValueDictionary
 
 from wakeful.access import rules
 from wakeful.store.database import Row, Store
@@ -38,10 +39,10 @@ _PLACE = (
     "WHERE inherited_branches.branch = entries.branch "
     "AND inherited_branches.last_depth >= entries.depth {wanted}))"
 )
-# The branches that a session's entries lie on, and some of others in the same transcripts.
+# The branches that the entries of sessions lie on, and some of others in the same transcripts.
 _TRANSCRIPTS = (
-    "SELECT transcript_id FROM sessions WHERE key = :session_key "
-    "UNION SELECT id FROM past_transcripts WHERE session_key = :session_key"
+    "SELECT transcript_id FROM sessions WHERE key {keys} "
+    "UNION SELECT id FROM past_transcripts WHERE session_key {keys}"
 )
 _BRANCHES = (
     f"({_TRANSCRIPTS} UNION SELECT id FROM branches "  # noqa: S608 (ours)
@@ -61,6 +62,8 @@ _PAGE = (
 )
 _ENTRIES = ENTRIES.select("WHERE id IN :ids")
 _END = 2**63 - 1
+
+AT_ONCE = 2  # searches that are read at the same time: others need the readers, too
 
 
 class Wanted(Record):
@@ -92,6 +95,8 @@ class SearchView:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._searching = asyncio.Semaphore(AT_ONCE)
+        self._of_viewers: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def page(
         self,
@@ -117,9 +122,8 @@ class SearchView:
             before = min(anchor, before)
         found: list[Hit] = []
         while len(found) < limit and (room := PAGE_BYTES - sum(map(size_of, found))) > 0:
-            rows = await self._store.read(
-                sql, before=before, offset=offset, limit=limit - len(found), **params
-            )
+            place = {"before": before, "offset": offset, "limit": limit - len(found)}
+            rows = await self._rows(viewer, sql, **place, **params)
             if not rows:
                 break
             before, last, size = rows[0][:3]
@@ -131,6 +135,15 @@ class SearchView:
             if offset >= size:
                 before, offset = last, 0
         return found
+
+    async def _rows(self, viewer: str, sql: str, **params: object) -> Sequence[Row]:
+        """Read a page in turn: who asks often waits for themselves, and keeps nobody from looking.
+
+        What is looked for may be in every line of a ledger and belong to others: that takes long.
+        """
+        own = self._of_viewers.setdefault(viewer, asyncio.Lock())
+        async with own, self._searching:
+            return await self._store.read(sql, **params)
 
     def _statement(
         self, terms: Sequence[Term], wanted: Wanted, viewer: str
@@ -147,13 +160,15 @@ class SearchView:
         place = ""
         if wanted.session_key is not None:
             place += " AND place.key = :session_key"
-            matches += f" AND search_lines.branch IN {_BRANCHES}"
+            matches += f" AND search_lines.branch IN {_BRANCHES.format(keys='= :session_key')}"
             params["session_key"] = wanted.session_key
         if wanted.agent_id is not None:
             place += " AND place.agent_id = :agent_id"
             params["agent_id"] = wanted.agent_id
         if not rules.sees_all(viewer):
             place += f" AND place.key IN {OWNED}"
+            # Looked at first, since whose an entry is takes long to find out.
+            matches += f" AND search_lines.branch IN {_BRANCHES.format(keys=f'IN {OWNED}')}"
             params["owner"] = viewer
         found_in = _PLACE.format(wanted=place)
         return _PAGE.format(rank=full_text.rank, place=found_in, matches=matches), params

@@ -171,6 +171,21 @@ async def test_looking_is_narrowed_by_session_agent_role_and_time(store: Store):
     assert await view.page("harbour", viewer="somebody", limit=50) == []
 
 
+async def test_who_searches_all_the_time_keeps_nobody_from_looking(store: Store):
+    """A search may take seconds; many at once must not have all that read."""
+    await filled(store)
+    view = SearchView(store)
+    async with asyncio.TaskGroup() as group:
+        searches = [
+            group.create_task(view.page("harbour", viewer="somebody", limit=50)) for _ in range(50)
+        ]
+        looking = group.create_task(store.read("SELECT COUNT(*) FROM sessions"))
+        await looking
+        done = sum(one.done() for one in searches)
+
+    assert done < 10
+
+
 async def test_what_is_deleted_or_not_yet_whole_is_not_found_and_is_swept_from_the_index(
     store: Store,
 ):
