@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from weakref import WeakValueDictionary
 
 from wakeful.access import rules
 from wakeful.store.database import Row, Store
@@ -10,6 +9,7 @@ from wakeful.store.full_text import Term
 from wakeful.transcript.entries import ENTRIES
 from wakeful.transcript.search import Role, first_number, said_in
 from wakeful.transcript.words import Part, parse_query, snippet
+from wakeful.views.in_turn import InTurn
 from wakeful.views.pages import PAGE_BYTES, fitting
 from wakeful.views.sessions import OWNED
 from wakeful.vocabulary.entry import Entry
@@ -63,8 +63,6 @@ _PAGE = (
 _ENTRIES = ENTRIES.select("WHERE id IN :ids")
 _END = 2**63 - 1
 
-AT_ONCE = 2  # searches that are read at the same time: others need the readers, too
-
 
 class Wanted(Record):
     """Where to look; None: anywhere."""
@@ -93,10 +91,9 @@ ANYWHERE = Wanted()
 class SearchView:
     """Finds entries by their words; what a viewer may not see is not found."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, in_turn: InTurn | None = None) -> None:
         self._store = store
-        self._searching = asyncio.Semaphore(AT_ONCE)
-        self._of_viewers: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._in_turn = in_turn or InTurn(store)
 
     async def page(
         self,
@@ -123,7 +120,8 @@ class SearchView:
         found: list[Hit] = []
         while len(found) < limit and (room := PAGE_BYTES - sum(map(size_of, found))) > 0:
             place = {"before": before, "offset": offset, "limit": limit - len(found)}
-            rows = await self._rows(viewer, sql, **place, **params)
+            # What is looked for may be in every line of a ledger, and belong to others.
+            rows = await self._in_turn.read(viewer, sql, **place, **params)
             if not rows:
                 break
             before, last, size = rows[0][:3]
@@ -135,15 +133,6 @@ class SearchView:
             if offset >= size:
                 before, offset = last, 0
         return found
-
-    async def _rows(self, viewer: str, sql: str, **params: object) -> Sequence[Row]:
-        """Read a page in turn: who asks often waits for themselves, and keeps nobody from looking.
-
-        What is looked for may be in every line of a ledger and belong to others: that takes long.
-        """
-        own = self._of_viewers.setdefault(viewer, asyncio.Lock())
-        async with own, self._searching:
-            return await self._store.read(sql, **params)
 
     def _statement(
         self, terms: Sequence[Term], wanted: Wanted, viewer: str
