@@ -12,6 +12,7 @@ from wakeful.views.attachments import AttachmentView
 from wakeful.views.budgets import BudgetView
 from wakeful.views.deliveries import DeliveryView
 from wakeful.views.heartbeats import HeartbeatView
+from wakeful.views.in_turn import InTurn
 from wakeful.views.lanes import LaneView
 from wakeful.views.ledger import LedgerView
 from wakeful.views.notices import NoticeView
@@ -42,6 +43,7 @@ def views_over(
     """Build every view over a store: of a runtime, or of a database that is only read."""
     sessions, heartbeats = SessionView(store), HeartbeatView(store)
     budgets, quiet = BudgetView(store, clock, agents, days), QuietView(store, clock, agents, days)
+    in_turn = InTurn(store)
     return Views(
         store=store,
         bus=bus,
@@ -57,11 +59,11 @@ def views_over(
         notices=NoticeView(store),
         outputs=OutputView(store),
         quiet=quiet,
-        search=SearchView(store),
+        search=SearchView(store, in_turn),
         sessions=sessions,
         sleeps=SleepView(store),
         transcripts=TranscriptView(store),
         turns=TurnView(store, bus, clock),
-        usage=UsageView(store),
+        usage=UsageView(store, in_turn),
         why=WhyView(store, sessions),
     )

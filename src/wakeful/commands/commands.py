@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from wakeful.access import rules
 from wakeful.broker import lane_rows
 from wakeful.commands import table
 from wakeful.commands.command import Caller, Command, Deed, Said, saying
@@ -11,7 +12,7 @@ from wakeful.store.database import Tx
 from wakeful.transcript import entries, sessions
 from wakeful.transcript.entries import NewEntry
 from wakeful.vocabulary.entry import EntryKind, NoteBody
-from wakeful.vocabulary.errors import InvalidInput
+from wakeful.vocabulary.errors import InvalidInput, NotFound
 from wakeful.vocabulary.failpoints import failpoint
 from wakeful.vocabulary.stimulus import Outcome, Receipt, Trust
 from wakeful.vocabulary.text import clean, one_line
@@ -57,6 +58,7 @@ async def _done(services: Services, caller: Caller, deed: Deed) -> Receipt:
     line = one_line(draft.text, LONGEST_KEPT)
 
     def write(tx: Tx) -> Receipt:
+        _check_holder(tx, caller)
         first = None if draft.dedup_key is None else dedup.claim(tx, draft, "")
         if first is not None:
             return dedup.first_answer(first, draft)
@@ -75,6 +77,15 @@ async def _done(services: Services, caller: Caller, deed: Deed) -> Receipt:
     )
     failpoint("command-done")
     return receipt
+
+
+def _check_holder(tx: Tx, caller: Caller) -> None:
+    """Refuse a session that somebody else has made since the door looked, or had and deleted."""
+    key = caller.session_key
+    session = sessions.get(tx, key)
+    holder = sessions.past_owners(tx, [key]).get(key) if session is None else session.owner
+    if holder is not None and not rules.may_write(caller.draft.owner, holder):
+        raise NotFound("session_key", f"no session {key!r}")
 
 
 def _note(services: Services, tx: Tx, caller: Caller, text: str) -> None:

@@ -22,7 +22,7 @@ from wakeful.vocabulary.entry import (
 )
 from wakeful.vocabulary.errors import InvalidInput, NotFound, Permanent
 from wakeful.vocabulary.session_key import SessionKey
-from wakeful.vocabulary.stimulus import OPERATOR, Trust
+from wakeful.vocabulary.stimulus import Trust
 
 MOST_SESSIONS = 200
 MOST_ENTRIES = 200
@@ -131,7 +131,7 @@ async def _is_of_outsiders(store: Store, key: SessionKey, found: Sequence[Entry]
     if any(trust != Trust.OPERATOR for (trust,) in turns):
         return True
     # Of a turn that the ledger has forgotten only the owner of the conversation is known.
-    return len(turns) < len(ids) and (await SessionView(store).get(key)).owner != OPERATOR
+    return len(turns) < len(ids) and not await SessionView(store).is_operators(key)
 
 
 def _line(session: Session) -> str:

@@ -9,6 +9,7 @@ from wakeful.store.full_text import Term
 from wakeful.transcript.entries import ENTRIES
 from wakeful.transcript.search import Role, first_number, said_in
 from wakeful.transcript.words import Part, parse_query, snippet
+from wakeful.views.in_turn import InTurn
 from wakeful.views.pages import PAGE_BYTES, fitting
 from wakeful.views.sessions import OWNED
 from wakeful.vocabulary.entry import Entry
@@ -38,10 +39,10 @@ _PLACE = (
     "WHERE inherited_branches.branch = entries.branch "
     "AND inherited_branches.last_depth >= entries.depth {wanted}))"
 )
-# The branches that a session's entries lie on, and some of others in the same transcripts.
+# The branches that the entries of sessions lie on, and some of others in the same transcripts.
 _TRANSCRIPTS = (
-    "SELECT transcript_id FROM sessions WHERE key = :session_key "
-    "UNION SELECT id FROM past_transcripts WHERE session_key = :session_key"
+    "SELECT transcript_id FROM sessions WHERE key {keys} "
+    "UNION SELECT id FROM past_transcripts WHERE session_key {keys}"
 )
 _BRANCHES = (
     f"({_TRANSCRIPTS} UNION SELECT id FROM branches "  # noqa: S608 (ours)
@@ -90,8 +91,9 @@ ANYWHERE = Wanted()
 class SearchView:
     """Finds entries by their words; what a viewer may not see is not found."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, in_turn: InTurn | None = None) -> None:
         self._store = store
+        self._in_turn = in_turn or InTurn(store)
 
     async def page(
         self,
@@ -117,9 +119,9 @@ class SearchView:
             before = min(anchor, before)
         found: list[Hit] = []
         while len(found) < limit and (room := PAGE_BYTES - sum(map(size_of, found))) > 0:
-            rows = await self._store.read(
-                sql, before=before, offset=offset, limit=limit - len(found), **params
-            )
+            place = {"before": before, "offset": offset, "limit": limit - len(found)}
+            # What is looked for may be in every line of a ledger, and belong to others.
+            rows = await self._in_turn.read(viewer, sql, **place, **params)
             if not rows:
                 break
             before, last, size = rows[0][:3]
@@ -147,13 +149,15 @@ class SearchView:
         place = ""
         if wanted.session_key is not None:
             place += " AND place.key = :session_key"
-            matches += f" AND search_lines.branch IN {_BRANCHES}"
+            matches += f" AND search_lines.branch IN {_BRANCHES.format(keys='= :session_key')}"
             params["session_key"] = wanted.session_key
         if wanted.agent_id is not None:
             place += " AND place.agent_id = :agent_id"
             params["agent_id"] = wanted.agent_id
         if not rules.sees_all(viewer):
             place += f" AND place.key IN {OWNED}"
+            # Looked at first, since whose an entry is takes long to find out.
+            matches += f" AND search_lines.branch IN {_BRANCHES.format(keys=f'IN {OWNED}')}"
             params["owner"] = viewer
         found_in = _PLACE.format(wanted=place)
         return _PAGE.format(rank=full_text.rank, place=found_in, matches=matches), params

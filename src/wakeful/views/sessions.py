@@ -41,6 +41,11 @@ class SessionView:
             raise NotFound("session", f"no session {key!r}")
         return SESSIONS.read(rows[0])
 
+    async def is_operators(self, key: str) -> bool:
+        """Tell whether the operator made a session."""
+        owner = await self.owner_of(key)
+        return owner is not None and rules.sees_all(owner)
+
     async def owner_of(self, key: str) -> str | None:
         """Return who made a session; an owner never changes as long as there is the session."""
         if self._owners is None:

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from wakeful.gate.money import dollars
 from wakeful.store.database import Row, Store
+from wakeful.views.in_turn import InTurn
 from wakeful.vocabulary.record import Record
 
 EVER = 2**62
@@ -57,8 +58,8 @@ _SUMS = {
 class UsageView:
     """Sums up the questions of turns."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, in_turn: InTurn | None = None) -> None:
+        self._in_turn = in_turn or InTurn(store)
 
     async def page(
         self, by: UsageBy, since: int | None, until: int | None, after: str | None, limit: int
@@ -67,7 +68,9 @@ class UsageView:
         last: str | int = after or ""
         if by is UsageBy.DAY:
             last = date.fromisoformat(after).toordinal() if after else -1
-        rows = await self._store.read(
+        # It adds up every question of that time.
+        rows = await self._in_turn.read(
+            "usage",
             _SUMS[by],
             since=since or 0,
             until=EVER if until is None else until,

@@ -14,6 +14,7 @@ from wakeful.transcript.jsonl.importing import Importer
 from wakeful.transcript.search import Role
 from wakeful.views import search as views_search
 from wakeful.views.search import Hit, SearchView, Wanted
+from wakeful.views.usage import UsageBy, UsageView
 from wakeful.vocabulary.clock import SystemClock
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.ids import Ids
@@ -169,6 +170,26 @@ async def test_looking_is_narrowed_by_session_agent_role_and_time(store: Store):
     assert await found(role=Role.ASSISTANT) == [("scout", 1), ("main", 1)]
     assert await found(since=fifth, until=fifth + day) == [("scout", 0)]
     assert await view.page("harbour", viewer="somebody", limit=50) == []
+
+
+@pytest.mark.parametrize("what", ["search", "usage"])
+async def test_who_asks_for_much_all_the_time_keeps_nobody_from_looking(store: Store, what: str):
+    """It may take seconds; many at once must not have all that read."""
+    await filled(store)
+    words, sums = SearchView(store), UsageView(store)
+
+    async def ask() -> object:
+        if what == "search":
+            return await words.page("harbour", viewer="somebody", limit=50)
+        return await sums.page(UsageBy.DAY, None, None, None, 50)
+
+    async with asyncio.TaskGroup() as group:
+        asking = [group.create_task(ask()) for _ in range(50)]
+        looking = group.create_task(store.read("SELECT COUNT(*) FROM sessions"))
+        await looking
+        done = sum(one.done() for one in asking)
+
+    assert done < 10
 
 
 async def test_what_is_deleted_or_not_yet_whole_is_not_found_and_is_swept_from_the_index(

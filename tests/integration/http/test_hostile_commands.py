@@ -7,9 +7,13 @@ import httpx2
 import pytest
 
 from tests.integration.http.serving import house
+from wakeful.access.principal import Principal
 from wakeful.commands.table import TABLE
+from wakeful.doors import messaging
+from wakeful.doors.messaging import Message
 from wakeful.intake.draft import LONGEST_TEXT
 from wakeful.models.scripted import Pause
+from wakeful.vocabulary.errors import NotFound
 from wakeful.vocabulary.queueing import Mode
 from wakeful.vocabulary.stimulus import Outcome, Receipt, Trust
 
@@ -153,6 +157,38 @@ async def test_a_wish_of_a_stranger_is_filed_as_a_strangers():
 
     ids = [by_command["stimulus_id"], by_route.json()["stimulus_id"]]
     assert trusts == [(stimulus_id, "external") for stimulus_id in ids]
+
+
+async def test_a_command_stops_nothing_of_whoever_made_the_session_meanwhile():
+    pause = Pause("thinking")
+    stranger = Principal(
+        token_id="tk_a", name="a", scopes=("send",), owner="tk_a", trust=Trust.EXTERNAL
+    )
+    async with house([pause]) as home:
+        services, stop = home.runtime.services, Message(text="/stop")
+        spoken = await messaging.prepare(services, stranger, "api:1", stop)
+        await home.runtime.send("think long", session="api:1")
+        await pause.reached.wait()
+        with pytest.raises(NotFound):
+            await messaging.file(services, spoken)
+        lane = await home.runtime.lane("api:1")
+        await home.runtime.stop("api:1")
+
+    assert lane.state == "streaming"
+
+
+async def test_no_command_tells_that_somebody_else_had_a_session():
+    async with house() as home:
+        token = await home.token("send", trust=Trust.EXTERNAL)
+        async with home.client(home.operator) as client:
+            await said(client, "hello", session="api:1")
+            await client.delete("/api/sessions/api:1")
+        async with home.client(token) as client:
+            message = await said(client, "hello", session="api:1")
+            commands = [await said(client, text, session="api:1") for text in ("/why", "/status")]
+
+    assert message["code"] == "not-found"
+    assert commands == [message, message]
 
 
 async def test_a_stranger_cannot_find_out_whether_a_stimulus_exists():

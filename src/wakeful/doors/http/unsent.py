@@ -10,7 +10,7 @@ TAKE_S = 120.0  # whoever takes nothing for so long is cut off
 MOST_UNSENT = 128 * 1024 * 1024  # bytes, for all connections together
 
 
-class Line(Protocol):
+class Sending(Protocol):
     """The sending half of a connection."""
 
     @property
@@ -33,10 +33,10 @@ class Unsent:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         # By when something of it was last taken, the longest ago first: how much, and when.
-        self._owing: dict[Line, tuple[int, float]] = {}
+        self._owing: dict[Sending, tuple[int, float]] = {}
         self._alarm: Alarm | None = None
 
-    def note(self, line: Line) -> None:
+    def note(self, line: Sending) -> None:
         """Note that something was written which the other side has not taken yet."""
         if line not in self._owing:
             self._owing[line] = (line.taken, self._clock.monotonic())
@@ -44,7 +44,7 @@ class Unsent:
         if self._alarm is None and self._owing:
             self._alarm = self._clock.call_later(LOOK_S, self._look)
 
-    def forget(self, line: Line) -> None:
+    def forget(self, line: Sending) -> None:
         """Forget a connection that is gone."""
         self._owing.pop(line, None)
 
@@ -77,6 +77,6 @@ class Unsent:
                 if line.get_write_buffer_size():
                     self._owing[line] = (line.taken, now)
 
-    def _cut_off(self, line: Line) -> None:
+    def _cut_off(self, line: Sending) -> None:
         self.forget(line)
         line.abort()
