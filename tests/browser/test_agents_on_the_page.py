@@ -11,6 +11,7 @@ from wakeful.models.scripted import Scripted
 from wakeful.vocabulary.heartbeat import HeartbeatRules
 
 WHOLE_DAY = 100_000  # tokens that cost what an agent may spend in a day
+HOUR_MS = 3_600_000
 SIZES: dict[str, ViewportSize] = {
     "desktop": {"width": 1280, "height": 900},
     "phone": {"width": 390, "height": 844},
@@ -42,6 +43,7 @@ async def test_the_page_tells_who_sleeps_what_was_skipped_and_what_is_left():
         shown = await agent.inner_text()
         made = await agent.locator("img, script").count()
 
+        await home.runtime.set_quiet(home.runtime.clock.now() + 20 * HOUR_MS)
         await client.post("/api/budgets/raise", json={"agent": "main", "money": 1.0})
         await agent.get_by_text("of $2.00 spent today").wait_for()
         raised = await agent.inner_text()
@@ -52,6 +54,7 @@ async def test_the_page_tells_who_sleeps_what_was_skipped_and_what_is_left():
     assert "skipped, asleep" in shown
     assert "wakeful budget raise 1.00 --agent main" in shown
     assert "wait for more" not in raised
+    assert "quiet until " in raised
     assert wrong == []
 
 

@@ -79,10 +79,14 @@ def _about_agents(context: CliContext) -> Iterator[Finding]:
         return  # what keeps them from being looked at has been found already
     for agent in agents:
         yield _about_waking(context, agent)
-        for line in agent_lines.sleep_lines(context, agent):
-            yield Finding(subject="sleep", health=Condition.OK, told=line)
-        for line in agent_lines.skip_lines(context, agent):
-            yield Finding(subject="skipped", health=Condition.OK, told=line)
+        for subject, lines in (
+            ("quiet", agent_lines.quiet_lines(context, agent)),
+            ("sleep", agent_lines.sleep_lines(context, agent)),
+            ("skipped", agent_lines.skip_lines(context, agent)),
+            ("held", agent_lines.held_lines(context, agent)),
+        ):
+            for line in lines:
+                yield Finding(subject=subject, health=Condition.OK, told=line)
         budget = agent["budget"]
         health = Condition.WARNING if agent_lines.is_short(budget) else Condition.OK
         line = agent_lines.budget_line(context, budget)

@@ -34,7 +34,7 @@ function agentCard(agent) {
   const wakes = agent.next_wake_at ? "wakes " + fromNow(agent.next_wake_at) : "nothing is due";
   const resume = "halted: `wakeful resume` lets it go on";
   card.append(head, element("p", agent.is_halted ? resume : wakes), ...budgetParts(agent.budget));
-  const lines = [...sleepLines(agent), ...skipLines(agent)];
+  const lines = [...quietLines(agent), ...sleepLines(agent), ...skipLines(agent), ...heldLines(agent)];
   if (lines.length) {
     const list = element("ul", "");
     list.append(...lines.map((line) => element("li", line)));
@@ -64,6 +64,14 @@ function budgetParts(budget) {
   const isShort = budget.parked || meter.value >= 0.8;
   [line, meter, raise].forEach((part) => part.classList.toggle("short", Boolean(isShort)));
   return [line, meter, raise];
+}
+
+function quietLines({ quiet }) {
+  return quiet.is_quiet ? [`quiet until ${clockTime(quiet.until)} (${quiet.by}): only people and what is urgent wake it`] : [];
+}
+
+function heldLines({ held }) {
+  return held.messages ? [`${held.messages} messages held back; a digest leaves ${fromNow(held.leaves_at)}`] : [];
 }
 
 function sleepLines(agent) {

@@ -11,7 +11,7 @@ const WAIT_S = 110;
 const KINDS = [
   ...["accepted", "claimed", "pending", "done", "merged", "failed", "cancelled", "suppressed", "expired", "parked", "held"].map((state) => "stimulus." + state),
   ...["started", "resumed", "left", "tool", "fell_back", "finished"].map((state) => "turn." + state),
-  ...["queued", "sent", "retry", "acknowledged", "failed", "expired"].map((state) => "delivery." + state),
+  ...["queued", "held", "sent", "retry", "acknowledged", "failed", "expired"].map((state) => "delivery." + state),
   ...["created", "reset", "forked", "changed", "labelled", "deleted", "imported", "compacted", "compaction_failed", "compaction_undone"].map((what) => "session." + what),
   ...["warned", "exhausted", "raised", "overrun", "unpriced"].map((what) => "budget." + what),
   "timer.fired", "timer.failed", "sleep.entered", "sleep.woken", "heartbeat.skipped", "notice.added",
