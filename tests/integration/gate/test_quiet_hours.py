@@ -93,7 +93,7 @@ async def test_what_a_person_asks_for_by_hand_passes_and_clockwork_does_not():
     assert woken.reply is not None
     assert woken.reply.startswith("Woken after")
     assert asked.reply == "A heartbeat comes at once."
-    assert turn.data["source"] == "operator"
+    assert turn.data["source"] == "heartbeat:operator"
     assert by_event.outcome is not Outcome.SUPPRESSED
     assert rows == [("wake", 1), ("heartbeat", 1), ("heartbeat", 1)]
 
