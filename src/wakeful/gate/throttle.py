@@ -42,11 +42,12 @@ def paced(
     """Return what goes along with a message, and whether it must wait.
 
     What people or other agents asked for never waits, nor does the reply of a job that is bound to
-    a conversation. While something waits, whatever comes later waits with it.
+    a conversation, or to `/heartbeat now`. While something waits, whatever comes later waits with
+    it.
     """
     if is_reply and not turn.kind.rule.is_throttled:
         return along
-    if _is_prompted(tx, turn):
+    if _is_prompted(tx, turn) or (is_reply and _is_by_hand(tx, turn)):
         return along
     along = replace(along, unprompted_by=turn.agent_id)
     budget_rows.require(tx, turn.agent_id)  # two sessions of one agent may write to one address
@@ -140,6 +141,15 @@ def _time(at: int, now: int, zone: tzinfo | None) -> str:
 def _is_prompted(tx: Tx, turn: Turn) -> bool:
     """Tell whether somebody asked for what a turn says, at its beginning or since."""
     row = tx.one(_PROMPTED, root_id=turn.root_id, turn_id=turn.id, kinds=_PROMPTING)
+    return row is not None
+
+
+def _is_by_hand(tx: Tx, turn: Turn) -> bool:
+    """Tell whether a person asked for a turn that is usually due by itself."""
+    row = tx.one(
+        "SELECT 1 FROM stimuli WHERE turn_id = :turn_id AND ignores_quiet_hours = 1 LIMIT 1",
+        turn_id=turn.id,
+    )
     return row is not None
 
 

@@ -154,6 +154,22 @@ async def test_the_reply_of_a_bound_job_never_waits_and_counts_for_nothing():
     assert hearer.texts == ["job 1", "job 2", "job 3", "by itself"]
 
 
+async def test_the_answer_to_what_a_person_asked_for_by_hand_never_waits():
+    clock, hearer = ManualClock(MORNING), Hearer()
+    async with speaking(hearer.take, clock, per_hour=1) as runtime:
+        await unasked(runtime, "one")
+        by_hand = operator_draft(
+            MAIN, "all is well", kind=Kind.HEARTBEAT, route=ANN, ignores_quiet_hours=True
+        )
+        await runtime.wait(await runtime.accept(by_hand))
+        await unasked(runtime, "due anyway", kind=Kind.HEARTBEAT)
+        await settled(runtime, 2)
+        found = await deliveries(runtime)
+
+    assert hearer.texts == ["one", "all is well"]
+    assert dict(found)["due anyway"] == "held"
+
+
 async def test_each_route_and_each_agent_is_counted_for_itself():
     clock, hearer = ManualClock(MORNING), Hearer()
     bob = Route(door="out", address="bob")
