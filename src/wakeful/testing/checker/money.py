@@ -122,15 +122,18 @@ def budgets_hold(history: History, finding: InvariantFinding) -> None:
                 cap is None or charged <= cap + overrun,
                 f"the models of {agent_id} were paid {charged} of {cap} on day {day}",
             )
-    for ask in asks:
-        seen = [
+    for (turn_id, step), attempts in grouped(asks, lambda ask: (ask.turn_id, ask.step)).items():
+        paid = [ask.max_tokens for ask in attempts]
+        asked = [
             line.get("max_tokens")
-            for line in history.asked_of_turn[ask.turn_id]
-            if int(line["step"]) == ask.step and "max_tokens" in line
+            for line in history.asked_of_turn[turn_id]
+            if int(line["step"]) == step and "max_tokens" in line
         ]
+        # A kill may come between the commit that pays for a question and the question.
+        answered = [ask.max_tokens for ask in attempts if ask.state == "answered"]
         finding.expect(
-            ask.max_tokens is None or not seen or ask.max_tokens in seen or len(seen) < ask.attempt,
-            f"{ask.turn_id} step {ask.step} paid for {ask.max_tokens} tokens and asked for {seen}",
+            set(answered) <= set(asked) <= set(paid) or None in paid or not asked,
+            f"{turn_id} step {step} paid for {paid} tokens and asked for {asked}",
         )
 
 
