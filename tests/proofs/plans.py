@@ -69,6 +69,12 @@ def situation(messages: Sequence[Message]) -> Situation:
     return Situation(marks=tuple(marks), step=steps[done] if done < len(steps) else LAST_WORD)
 
 
+def shown_marks(messages: Sequence[Message]) -> list[str]:
+    """Return the marks of all that people say in a request, whether or not it is still to do."""
+    said = (message.text for message in messages if isinstance(message, UserMessage))
+    return [match[1] for text in said for match in MARK.finditer(text)]
+
+
 def _step(text: str) -> Step:
     *manners, batch = text.split("+")
     calls = [_planned(word) for word in batch.split("&") if word not in ("", "say")]

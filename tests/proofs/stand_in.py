@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from msgspec.structs import replace
 
 from tests.proofs.gates import Gates
-from tests.proofs.plans import LAST_WORD, Planned, Situation, situation
+from tests.proofs.plans import LAST_WORD, Planned, Situation, shown_marks, situation
 from wakeful.gate.money import dollars, nano
 from wakeful.models.model import Delta, Reply, Request
 from wakeful.models.prices import Price, Rate
@@ -119,6 +119,8 @@ class StandIn:
             turn=request.turn_id,
             step=request.step,
             marks=wanted.marks,
+            # Whoever sums a message up has not worked on it.
+            shown=[] if request.purpose == "summary" else shown_marks(request.messages),
             digest=digest(request.messages),
             max_tokens=request.max_tokens,
         )

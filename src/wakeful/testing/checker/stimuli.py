@@ -72,7 +72,7 @@ def _turns_that_showed(history: History) -> dict[str, set[str]]:
     """Return, per mark, the turns in which the model was shown it."""
     shown: dict[str, set[str]] = {}
     for line in history.asked:
-        for mark in line["marks"]:
+        for mark in line["shown"]:
             shown.setdefault(mark, set()).add(line["turn"])
     return shown
 
