@@ -1,5 +1,6 @@
 """Agents as people read them: what they do, who rests, what was skipped, what is left to spend."""
 
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,6 +34,7 @@ def rest_lines(context: CliContext, agents: list[Shown]) -> Iterator[str]:
     for agent in agents:
         yield from quiet_lines(context, agent)
         yield from sleep_lines(context, agent)
+        yield from beat_lines(context, agent)
         yield from skip_lines(context, agent)
         yield from held_lines(context, agent)
         if is_short(agent["budget"]):
@@ -43,7 +45,14 @@ def quiet_lines(context: CliContext, agent: Shown) -> Iterator[str]:
     """Tell whether only people and what is urgent wake an agent now."""
     quiet: Shown = agent.get("quiet") or {}
     if quiet.get("is_quiet"):
-        yield f"{safe(agent['id'])} is quiet until {context.when(quiet['until'])} ({quiet['by']})"
+        until = f"{context.when(quiet['until'])} ({quiet['by']})"
+        yield f"{safe(agent['id'])} is quiet until {until}; {quiet_end(agent['id'])}"
+
+
+def quiet_end(agent_id: str) -> str:
+    """Tell what to type to end quiet hours."""
+    whose = "" if agent_id == "main" else f" --agent {safe(agent_id)}"
+    return f"`wakeful quiet off{whose}` ends it"
 
 
 def sleep_lines(context: CliContext, agent: Shown) -> Iterator[str]:
@@ -52,18 +61,23 @@ def sleep_lines(context: CliContext, agent: Shown) -> Iterator[str]:
     for one in asleep[:MOST_ASLEEP]:
         why = safe(one["reason"], 200) or "no reason given"
         who = safe(one["session_key"] or agent["id"])
-        yield f"{who} sleeps until {context.when(one['wake_at'])}: {why}"
+        ends = f"; `wakeful wake {shlex.quote(who)}` ends it" if one["session_key"] else ""
+        yield f"{who} sleeps until {context.when(one['wake_at'])}: {why}{ends}"
     if len(asleep) > MOST_ASLEEP:
         yield f"… and {len(asleep) - MOST_ASLEEP} more sleep"
 
 
-def skip_lines(context: CliContext, agent: Shown) -> Iterator[str]:
-    """Tell what came of an agent's last heartbeat, and what else did not wake it, and why."""
-    who = safe(agent["id"])
+def beat_lines(context: CliContext, agent: Shown) -> Iterator[str]:
+    """Tell what came of an agent's last heartbeat."""
     beat: Shown = agent.get("heartbeat") or {}
     if beat.get("last_outcome"):
         at, came = context.how_long(beat["last_run_at"]), safe(beat["last_outcome"])
-        yield f"heartbeat of {who}, {at}: {came.replace(':', ', ')}"
+        yield f"heartbeat of {safe(agent['id'])}, {at}: {came.replace(':', ', ')}"
+
+
+def skip_lines(context: CliContext, agent: Shown) -> Iterator[str]:
+    """Tell what else did not wake an agent, and why."""
+    who = safe(agent["id"])
     for one in agent.get("skipped") or ():
         if one["origin"] != "heartbeat":
             at, times = context.how_long(one["last_at"]), counted(one["count"], "time")

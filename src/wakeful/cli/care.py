@@ -82,6 +82,7 @@ def _about_agents(context: CliContext) -> Iterator[Finding]:
         for subject, lines in (
             ("quiet", agent_lines.quiet_lines(context, agent)),
             ("sleep", agent_lines.sleep_lines(context, agent)),
+            ("heartbeat", agent_lines.beat_lines(context, agent)),
             ("skipped", agent_lines.skip_lines(context, agent)),
             ("held", agent_lines.held_lines(context, agent)),
         ):
