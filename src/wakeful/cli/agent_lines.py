@@ -96,9 +96,14 @@ def is_short(budget: Shown) -> bool:
     """Tell whether something waits for money or turns, or soon will."""
     amounts, turns = budget["money"], budget["turns"]
     shares = ((amounts["spent"], amounts["cap"]), (turns["used"], turns["cap"]))
-    return budget["parked"] > 0 or any(
-        cap is not None and used >= cap * NEARLY_SPENT for used, cap in shares
-    )
+    return budget["parked"] > 0 or any(_is_nearly(used, cap) for used, cap in shares)
+
+
+def raise_command(budget: Shown) -> str:
+    """Return what to type to raise a budget: its turns, if those come to their end."""
+    turns, who = budget["turns"], safe(budget["agent_id"])
+    more = "--turns 50" if _is_nearly(turns["used"], turns["cap"]) else "1.00"
+    return f"`wakeful budget raise {more} --agent {who}`"
 
 
 def budget_line(context: CliContext, budget: Shown) -> str:
@@ -108,7 +113,7 @@ def budget_line(context: CliContext, budget: Shown) -> str:
     waits = f"{budget['parked']} wait; " if budget["parked"] else ""
     return (
         f"{who} has spent {spent(budget)} today, {used}anew {context.how_long(budget['resets_at'])}"
-        f"; {waits}`wakeful budget raise 1.00 --agent {who}` raises it"
+        f"; {waits}{raise_command(budget)} raises it"
     )
 
 
@@ -125,6 +130,10 @@ def server_lines(agents: list[Shown]) -> Iterator[str]:
         if server["state"] != "up":
             why = "".join(f": {safe(problem, 200)}" for problem in server["problems"][:1])
             yield f"MCP server {safe(name)} is {server['state']}{why}"
+
+
+def _is_nearly(used: float, cap: float | None) -> bool:
+    return cap is not None and used >= cap * NEARLY_SPENT
 
 
 def _state(agent: Shown) -> str:

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
+from wakeful.cli.agent_lines import raise_command
 from wakeful.cli.context import CliContext
 from wakeful.cli.output import safe
 from wakeful.cli.times import coming, money, past
@@ -26,8 +27,10 @@ def show(context: CliContext, agent: Agent = "") -> None:
     rows = [_row(context, one) for one in page["items"]]
     head = ["agent", "of what", "spent", "set aside", "cap", "turns", "waiting", "anew"]
     lines = context.out.table(head, rows)
-    if any(one["parked"] for one in page["items"]):
-        lines.append("`wakeful budget raise 1.00` lets what waits go on")
+    waits = (one for one in page["items"] if one["parked"])
+    lines += [
+        f"{command} lets what waits go on" for command in {raise_command(x): 0 for x in waits}
+    ]
     context.out.data(page, lines)
 
 

@@ -18,6 +18,16 @@ Span = Annotated[str, typer.Argument(help="For how long: 90s, 30m, 2h; a minute 
 Reason = Annotated[
     list[str] | None, typer.Argument(help="What it waits for; it reads this when it wakes.")
 ]
+OTHER_LENGTH = (
+    "(not as long as you said: a sleep lasts a minute to a day, and ends before the model's prompt "
+    "cache does or long after, unless `proactive.cache_aware_schedule` is false)"
+)
+WHY_NOT = {
+    "awake": "it is awake",
+    "halted": "its agent is halted; `wakeful resume` lifts that",
+    "budget": "its agent's budget is used up; `wakeful budget show` tells which, "
+    "`wakeful budget raise` raises it",
+}
 HEARTBEAT_ACTIONS = ("on", "off", "now")
 
 
@@ -27,7 +37,8 @@ def sleep(context: CliContext, session: SessionName, span: Span, reason: Reason 
     body = {"seconds": seconds, "reason": " ".join(reason or ())}
     entered = context.needed_server().post(f"{session_path(session)}/sleep", body)
     rests, until = format_span(entered["final_ms"]), context.when(entered["wake_at"])
-    context.out.data(entered, [f"{safe(session)} sleeps for {rests}, until {until}"])
+    why = f" {OTHER_LENGTH}" if entered["final_ms"] != entered["requested_ms"] else ""
+    context.out.data(entered, [f"{safe(session)} sleeps for {rests}, until {until}{why}"])
 
 
 def wake(context: CliContext, session: SessionName) -> None:
@@ -36,7 +47,8 @@ def wake(context: CliContext, session: SessionName) -> None:
     if woken["woken"]:
         line = f"{safe(session)} was woken after {format_span(woken['slept_ms'])}"
     else:
-        line = f"{safe(session)} was not woken: {woken['reason']}"
+        why = safe(woken["reason"])
+        line = f"{safe(session)} was not woken: {WHY_NOT.get(why, why)}"
     context.out.data(woken, [line])
 
 

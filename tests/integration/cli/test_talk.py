@@ -117,10 +117,11 @@ def test_a_halt_does_not_lock_its_conversation(awake: Home):
 def test_what_waits_for_the_end_of_a_halt_is_counted(awake: Home):
     awake.ok("halt")
     awake.ok("send", "hello", "--session", "counted")
-    waiting = awake.json("status")["waiting"]
+    waiting, told = awake.json("status")["waiting"], awake.ok("status")
     awake.ok("resume")
 
     assert waiting == 1
+    assert "  user in agent:main:counted waits, halted: hello" in told
 
 
 def test_the_session_that_was_used_last_is_listed_first(awake: Home):

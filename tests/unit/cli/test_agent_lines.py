@@ -79,6 +79,12 @@ def test_whoever_waits_for_money_reads_the_one_command_that_raises_it(context: C
     )
 
 
+def test_whoever_waits_for_turns_is_not_told_to_raise_money(context: CliContext):
+    (line,) = rest_lines(context, [agent(budget=budget(used=300, parked=1))])
+
+    assert line.endswith("; 1 wait; `wakeful budget raise --turns 50 --agent main` raises it")
+
+
 @pytest.mark.parametrize(
     ("found", "expected"),
     [
