@@ -19,7 +19,7 @@ Reason = Annotated[
     list[str] | None, typer.Argument(help="What it waits for; it reads this when it wakes.")
 ]
 OTHER_LENGTH = (
-    "(not as long as you said: a sleep lasts a minute to a day, and ends before the model's prompt "
+    "(not what you said: a sleep lasts a minute to a day, and ends before the model's prompt "
     "cache does or long after, unless `proactive.cache_aware_schedule` is false)"
 )
 WHY_NOT = {
