@@ -1,5 +1,6 @@
 """Agents as people read them: what they do, who rests, what was skipped, what is left to spend."""
 
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,6 +34,7 @@ def rest_lines(context: CliContext, agents: list[Shown]) -> Iterator[str]:
     for agent in agents:
         yield from quiet_lines(context, agent)
         yield from sleep_lines(context, agent)
+        yield from beat_lines(context, agent)
         yield from skip_lines(context, agent)
         yield from held_lines(context, agent)
         if is_short(agent["budget"]):
@@ -43,7 +45,14 @@ def quiet_lines(context: CliContext, agent: Shown) -> Iterator[str]:
     """Tell whether only people and what is urgent wake an agent now."""
     quiet: Shown = agent.get("quiet") or {}
     if quiet.get("is_quiet"):
-        yield f"{safe(agent['id'])} is quiet until {context.when(quiet['until'])} ({quiet['by']})"
+        until = f"{context.when(quiet['until'])} ({quiet['by']})"
+        yield f"{safe(agent['id'])} is quiet until {until}; {quiet_end(agent['id'])}"
+
+
+def quiet_end(agent_id: str) -> str:
+    """Tell what to type to end quiet hours."""
+    whose = "" if agent_id == "main" else f" --agent {safe(agent_id)}"
+    return f"`wakeful quiet off{whose}` ends it"
 
 
 def sleep_lines(context: CliContext, agent: Shown) -> Iterator[str]:
@@ -52,18 +61,23 @@ def sleep_lines(context: CliContext, agent: Shown) -> Iterator[str]:
     for one in asleep[:MOST_ASLEEP]:
         why = safe(one["reason"], 200) or "no reason given"
         who = safe(one["session_key"] or agent["id"])
-        yield f"{who} sleeps until {context.when(one['wake_at'])}: {why}"
+        ends = f"; `wakeful wake {shlex.quote(who)}` ends it" if one["session_key"] else ""
+        yield f"{who} sleeps until {context.when(one['wake_at'])}: {why}{ends}"
     if len(asleep) > MOST_ASLEEP:
         yield f"… and {len(asleep) - MOST_ASLEEP} more sleep"
 
 
-def skip_lines(context: CliContext, agent: Shown) -> Iterator[str]:
-    """Tell what came of an agent's last heartbeat, and what else did not wake it, and why."""
-    who = safe(agent["id"])
+def beat_lines(context: CliContext, agent: Shown) -> Iterator[str]:
+    """Tell what came of an agent's last heartbeat."""
     beat: Shown = agent.get("heartbeat") or {}
     if beat.get("last_outcome"):
         at, came = context.how_long(beat["last_run_at"]), safe(beat["last_outcome"])
-        yield f"heartbeat of {who}, {at}: {came.replace(':', ', ')}"
+        yield f"heartbeat of {safe(agent['id'])}, {at}: {came.replace(':', ', ')}"
+
+
+def skip_lines(context: CliContext, agent: Shown) -> Iterator[str]:
+    """Tell what else did not wake an agent, and why."""
+    who = safe(agent["id"])
     for one in agent.get("skipped") or ():
         if one["origin"] != "heartbeat":
             at, times = context.how_long(one["last_at"]), counted(one["count"], "time")
@@ -82,9 +96,14 @@ def is_short(budget: Shown) -> bool:
     """Tell whether something waits for money or turns, or soon will."""
     amounts, turns = budget["money"], budget["turns"]
     shares = ((amounts["spent"], amounts["cap"]), (turns["used"], turns["cap"]))
-    return budget["parked"] > 0 or any(
-        cap is not None and used >= cap * NEARLY_SPENT for used, cap in shares
-    )
+    return budget["parked"] > 0 or any(_is_nearly(used, cap) for used, cap in shares)
+
+
+def raise_command(budget: Shown) -> str:
+    """Return what to type to raise a budget: its turns, if those come to their end."""
+    turns, who = budget["turns"], safe(budget["agent_id"])
+    more = "--turns 50" if _is_nearly(turns["used"], turns["cap"]) else "1.00"
+    return f"`wakeful budget raise {more} --agent {who}`"
 
 
 def budget_line(context: CliContext, budget: Shown) -> str:
@@ -94,7 +113,7 @@ def budget_line(context: CliContext, budget: Shown) -> str:
     waits = f"{budget['parked']} wait; " if budget["parked"] else ""
     return (
         f"{who} has spent {spent(budget)} today, {used}anew {context.how_long(budget['resets_at'])}"
-        f"; {waits}`wakeful budget raise 1.00 --agent {who}` raises it"
+        f"; {waits}{raise_command(budget)} raises it"
     )
 
 
@@ -111,6 +130,10 @@ def server_lines(agents: list[Shown]) -> Iterator[str]:
         if server["state"] != "up":
             why = "".join(f": {safe(problem, 200)}" for problem in server["problems"][:1])
             yield f"MCP server {safe(name)} is {server['state']}{why}"
+
+
+def _is_nearly(used: float, cap: float | None) -> bool:
+    return cap is not None and used >= cap * NEARLY_SPENT
 
 
 def _state(agent: Shown) -> str:

@@ -4,16 +4,21 @@ from typing import Annotated, Any
 
 import typer
 
+from wakeful.cli.agent_lines import raise_command
 from wakeful.cli.context import CliContext
 from wakeful.cli.output import safe
-from wakeful.cli.times import money
+from wakeful.cli.times import coming, money, past
+from wakeful.views.usage import UsageBy
+from wakeful.vocabulary.errors import InvalidInput
 
 Agent = Annotated[str, typer.Option("--agent", help="Whose budget.")]
 Amount = Annotated[float, typer.Argument(min=0, help="How many US dollars more.")]
 MoreTurns = Annotated[int, typer.Option("--turns", min=0, help="How many turns more.")]
-By = Annotated[str, typer.Option("--by", help="day, agent, session or source.")]
-Since = Annotated[str, typer.Option("--since", help="From when on, such as 2026-01-01T00:00Z.")]
-Until = Annotated[str, typer.Option("--until", help="Until when; not said: until the day ends.")]
+By = Annotated[UsageBy, typer.Option("--by", help="Which sums.")]
+Since = Annotated[str, typer.Option("--since", help="From when on: 24h, 7d, or 2026-01-01.")]
+Until = Annotated[
+    str, typer.Option("--until", help="Until 18:00, or for 2h; not said: until the day ends.")
+]
 
 
 def show(context: CliContext, agent: Agent = "") -> None:
@@ -22,8 +27,10 @@ def show(context: CliContext, agent: Agent = "") -> None:
     rows = [_row(context, one) for one in page["items"]]
     head = ["agent", "of what", "spent", "set aside", "cap", "turns", "waiting", "anew"]
     lines = context.out.table(head, rows)
-    if any(one["parked"] for one in page["items"]):
-        lines.append("`wakeful budget raise 1.00` lets what waits go on")
+    waits = (one for one in page["items"] if one["parked"])
+    lines += [
+        f"{command} lets what waits go on" for command in {raise_command(x): 0 for x in waits}
+    ]
     context.out.data(page, lines)
 
 
@@ -35,20 +42,26 @@ def increase(
     until: Until = "",
 ) -> None:
     """Raise today's budget; what waited for it goes on."""
+    if not amount and not turns:
+        raise InvalidInput("amount", "must be above 0, such as 1.00, or --turns must be")
     body: dict[str, Any] = {"agent": agent, "money": amount, "turns": turns}
     if until:
-        body["until"] = until
+        body["until"] = coming(until, "until", context.clock.now(), context.zone)
     raised = context.needed_server().post("/api/budgets/raise", body)
-    left = "any amount" if raised["money"]["cap"] is None else money(raised["money"]["cap"])
+    spent, most = raised["money"]["cap"], raised["turns"]["cap"]
+    left = "any amount" if spent is None else money(spent)
+    count = "any number of" if most is None else most
+    ends = f", until {context.when(body['until'])}" if until else " today"
     waited = f"; {raised['released']} that waited go on" if raised["released"] else ""
-    line = f"{safe(agent)} may spend {left} today{waited}"
+    line = f"{safe(agent)} may spend {left} and take {count} turns{ends}{waited}"
     context.out.data(raised, [line])
 
 
-def usage(context: CliContext, by: By = "day", since: Since = "") -> None:
+def usage(context: CliContext, by: By = UsageBy.DAY, since: Since = "") -> None:
     """Show what was asked of models, and what it cost, by day, agent, session or source."""
+    begin = past(since, "since", context.clock.now(), context.zone) if since else ""
     page = context.reader().get(
-        "/api/usage", by=by, limit=200, **({"since": since} if since else {})
+        "/api/usage", by=by.value, limit=200, **({"since": begin} if begin else {})
     )
     rows = [
         [
@@ -62,7 +75,7 @@ def usage(context: CliContext, by: By = "day", since: Since = "") -> None:
         ]
         for one in page["items"]
     ]
-    head = [by, "turns", "questions", "tokens read", "written", "cost", "of unknown price"]
+    head = [by.value, "turns", "questions", "tokens read", "written", "cost", "of unknown price"]
     context.out.data(page, context.out.table(head, rows) or ["nothing was asked yet"])
 
 

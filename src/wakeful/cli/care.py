@@ -52,7 +52,7 @@ def doctor(context: CliContext, fix: Fix = False) -> None:
     findings += examine(installation, context.clock, fix=fix)
     if server is not None:
         findings.append(_answers(is_ready=is_ready))
-    if loaded is not None and (is_ready or _has_database(context, loaded)):
+    if is_ready or (loaded is not None and _has_database(context, loaded)):
         findings += _about_agents(context)
     lines = [
         f"{context.out.styled(found.health.value.ljust(8), COLOURS[found.health])} "
@@ -82,6 +82,7 @@ def _about_agents(context: CliContext) -> Iterator[Finding]:
         for subject, lines in (
             ("quiet", agent_lines.quiet_lines(context, agent)),
             ("sleep", agent_lines.sleep_lines(context, agent)),
+            ("heartbeat", agent_lines.beat_lines(context, agent)),
             ("skipped", agent_lines.skip_lines(context, agent)),
             ("held", agent_lines.held_lines(context, agent)),
         ):
@@ -99,6 +100,8 @@ def _about_waking(context: CliContext, agent: agent_lines.Shown) -> Finding:
         sentence = f"{who} is halted: nothing wakes it until `wakeful resume`"
         return Finding(subject="wakes", health=Condition.WARNING, told=sentence)
     sentence = f"{who} wakes next {context.how_long(due)}" if due else f"nothing is due for {who}"
+    if due and any(agent_lines.quiet_lines(context, agent)):
+        sentence += ", unless its quiet hours leave that out"
     return Finding(subject="wakes", health=Condition.OK, told=sentence)
 
 

@@ -11,7 +11,6 @@ from wakeful.runtime import Runtime
 from wakeful.settings.load import Loaded
 from wakeful.settings.places import DATABASE_NAME
 from wakeful.store.opening import is_postgres
-from wakeful.timers.timers import TIMERS
 from wakeful.vocabulary.record import Record
 
 
@@ -30,7 +29,7 @@ async def look_around(runtime: Runtime, loaded: Loaded, environ: Mapping[str, st
     """Return what there is to tell; the link is made for this one telling."""
     assert runtime.operator is not None
     code = await runtime.credentials.login_code(runtime.operator.token.id)
-    rows = await runtime.store.read(TIMERS.select("ORDER BY due_at, id LIMIT 1"))
+    wakes = [one.next_wake_at for one in await runtime.agents() if one.next_wake_at is not None]
     is_file = not is_postgres(loaded.settings.database)
     assert runtime.url is not None
     return Awake(
@@ -38,7 +37,7 @@ async def look_around(runtime: Runtime, loaded: Loaded, environ: Mapping[str, st
         link=login_link(runtime.url, code),
         database=str(loaded.home / DATABASE_NAME) if is_file else "PostgreSQL",
         models={agent.id: str(agent.model) for agent in loaded.agents},
-        next_wake_at=TIMERS.read(rows[0]).due_at if rows else None,
+        next_wake_at=min(wakes, default=None),
         found=found_models(loaded, environ),
     )
 
@@ -49,6 +48,7 @@ def greet(context: CliContext, awake: Awake) -> None:
     wake = "nothing is due"
     if awake.next_wake_at is not None:
         wake = f"{context.how_long(awake.next_wake_at)}, {context.when(awake.next_wake_at)}"
+        wake = wake if awake.next_wake_at > context.clock.now() else "now"
     lines = [
         context.out.styled(f"wakeful {__version__} is awake", BOLD),
         f"  link       {_link(context, awake)}",

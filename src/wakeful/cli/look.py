@@ -25,6 +25,7 @@ Ids = Annotated[bool, typer.Option("--ids", help="Show the id of each entry.")]
 Every = Annotated[bool, typer.Option("--all", help="Also what was said before each reset.")]
 AgentId = Annotated[str, typer.Argument(help="For example main.")]
 LAST = "last"
+MOST_PARKED = 5  # stimuli that are named
 
 
 def status(context: CliContext) -> None:
@@ -50,6 +51,7 @@ def status(context: CliContext) -> None:
     lines = [
         head,
         f"{waiting} waiting",
+        *(_parked_lines(reader.get) if counts["parked"] else ()),
         *context.out.table(agent_lines.HEAD, agent_lines.rows(context, found)),
         *agent_lines.rest_lines(context, found),
         *agent_lines.server_lines(found),
@@ -143,6 +145,16 @@ def notices(context: CliContext, limit: Limit = 20) -> None:
         for one in page["items"]
     ]
     context.out.data(page, lines or ["nothing to tell"])
+
+
+def _parked_lines(get: Callable[..., Any]) -> Iterator[str]:
+    """Tell of what waits for the end of a rest, or for money: where, and for which."""
+    page = get("/api/stimuli", state="parked", limit=MOST_PARKED)
+    for one in page["items"]:
+        where, why = safe(one["session_key"]), safe(one["state_reason"] or "parked")
+        yield f"  {one['origin']} in {where} waits, {why}: {safe(one['text'], 80)}"
+    if page["next"] is not None:
+        yield "  … and more"
 
 
 def _agent_lines(agent: dict[str, Any]) -> Iterator[str]:

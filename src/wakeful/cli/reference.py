@@ -42,7 +42,9 @@ _MEANINGS = {
     ExitCode.STALLED: "the server hung and ended itself; whoever supervises it starts it again",
     ExitCode.INTERRUPTED: "interrupted by Ctrl-C",
 }
-WITHOUT_SERVER = frozenset({"status", "why", "sessions list", "sessions show"}) | {
+WITHOUT_SERVER = frozenset({"status", "why", "notices", "heartbeat", "quiet", "usage"}) | {
+    "sessions list",
+    "sessions show",
     "sessions export",
     "sessions search",
     "agents list",

@@ -4,12 +4,13 @@ from typing import Annotated, Any
 
 import typer
 
+from wakeful.cli.agent_lines import quiet_end
 from wakeful.cli.client import segment
 from wakeful.cli.context import CliContext
 from wakeful.cli.look import SessionName
 from wakeful.cli.output import safe
 from wakeful.cli.session_names import session_path
-from wakeful.cli.times import instant_of
+from wakeful.cli.times import coming
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.spans import format_span, parse_span
 
@@ -17,15 +18,27 @@ Span = Annotated[str, typer.Argument(help="For how long: 90s, 30m, 2h; a minute 
 Reason = Annotated[
     list[str] | None, typer.Argument(help="What it waits for; it reads this when it wakes.")
 ]
+OTHER_LENGTH = (
+    "(not what you said: a sleep lasts a minute to a day, and ends before the model's prompt "
+    "cache does or long after, unless `proactive.cache_aware_schedule` is false)"
+)
+WHY_NOT = {
+    "awake": "it is awake",
+    "halted": "its agent is halted; `wakeful resume` lifts that",
+    "budget": "its agent's budget is used up; `wakeful budget show` tells which, "
+    "`wakeful budget raise` raises it",
+}
+HEARTBEAT_ACTIONS = ("on", "off", "now")
 
 
 def sleep(context: CliContext, session: SessionName, span: Span, reason: Reason = None) -> None:
-    """Let a session rest until a time, or until somebody needs it."""
+    """Let a session rest for a while, or until somebody needs it."""
     seconds = max(1, parse_span(span, "span") // 1000)
     body = {"seconds": seconds, "reason": " ".join(reason or ())}
     entered = context.needed_server().post(f"{session_path(session)}/sleep", body)
     rests, until = format_span(entered["final_ms"]), context.when(entered["wake_at"])
-    context.out.data(entered, [f"{safe(session)} sleeps for {rests}, until {until}"])
+    why = f" {OTHER_LENGTH}" if entered["final_ms"] != entered["requested_ms"] else ""
+    context.out.data(entered, [f"{safe(session)} sleeps for {rests}, until {until}{why}"])
 
 
 def wake(context: CliContext, session: SessionName) -> None:
@@ -34,18 +47,25 @@ def wake(context: CliContext, session: SessionName) -> None:
     if woken["woken"]:
         line = f"{safe(session)} was woken after {format_span(woken['slept_ms'])}"
     else:
-        line = f"{safe(session)} was not woken: {woken['reason']}"
+        why = safe(woken["reason"])
+        line = f"{safe(session)} was not woken: {WHY_NOT.get(why, why)}"
     context.out.data(woken, [line])
 
 
 def heartbeat(
     context: CliContext,
-    action: Annotated[str, typer.Argument(help="on, off or now.")],
+    action: Annotated[str, typer.Argument(help="on, off or now; without it, show.")] = "",
     agent: Annotated[str, typer.Argument(help="Whose.")] = "main",
 ) -> None:
-    """Turn an agent's heartbeat on or off, or ask for one now."""
-    at = f"/api/agents/{segment(agent)}/heartbeat"
-    found: dict[str, Any] = context.needed_server().post(at, {"action": action})
+    """Show when an agent looks after things by itself, turn that on or off, or ask for it now."""
+    at = f"/api/agents/{segment(agent)}"
+    found: dict[str, Any]
+    if not action:
+        found = context.reader().get(at)["heartbeat"]
+    elif action in HEARTBEAT_ACTIONS:
+        found = context.needed_server().post(f"{at}/heartbeat", {"action": action})
+    else:
+        raise InvalidInput("action", f"must be nothing, on, off or now, not {action[:40]!r}")
     if "outcome" in found:
         why = f": {safe(found['reason'])}" if found.get("reason") else ""
         line = f"a heartbeat of {safe(agent)} is {found['outcome']}{why}"
@@ -60,7 +80,7 @@ def heartbeat(
 def quiet(
     context: CliContext,
     action: Annotated[str, typer.Argument(help="until or off; without it, show.")] = "",
-    time: Annotated[str, typer.Argument(help="Such as 07:00, or 2026-01-01T07:00Z.")] = "",
+    time: Annotated[str, typer.Argument(help="Such as 7:00, 2h or 2026-01-01T07:00.")] = "",
     agent: Annotated[str, typer.Option("--agent", help="Whose quiet hours.")] = "main",
 ) -> None:
     """Show whether an agent is quiet, keep it quiet until a time, or end that."""
@@ -69,12 +89,12 @@ def quiet(
     if not action:
         found = context.reader().get(at)
     elif (action == "off" and not time) or (action == "until" and time):
-        until = instant_of(time, context.clock.now(), context.zone) if time else None
+        until = coming(time, "until", context.clock.now(), context.zone) if time else None
         found = context.needed_server().put(at, {"until": until})
     else:
-        raise InvalidInput("action", "must be nothing, until TIME or off")
+        raise InvalidInput("action", "must be nothing, until TIME or off, such as until 7:00")
     line = f"{safe(agent)} is not quiet"
     if found["is_quiet"]:
         until = f"{context.when(found['until'])} ({found['by']})"
-        line = f"{safe(agent)} is quiet until {until}; `wakeful quiet off` ends it"
+        line = f"{safe(agent)} is quiet until {until}; {quiet_end(agent)}"
     context.out.data(found, [line])

@@ -3,7 +3,10 @@
 from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo
 
+from wakeful.vocabulary import wall
+from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.hours import next_time
+from wakeful.vocabulary.spans import is_span, parse_span
 
 MINUTE_S, HOUR_S, DAY_S = 60, 3_600, 86_400
 
@@ -20,11 +23,20 @@ def moment(value: str | int) -> datetime:
     return datetime.fromisoformat(value)
 
 
-def instant_of(text: str, now_ms: int, zone: tzinfo | None) -> str:
-    """Return the instant that a time of the day means next, or that is written out."""
-    if text[2:3] == ":":
-        return datetime.fromtimestamp(next_time(text, now_ms, zone) / 1000, UTC).isoformat()
-    return text
+def coming(text: str, field: str, now_ms: int, zone: tzinfo | None) -> str:
+    """Return the instant that is so long from now, that clocks show next, or that is written."""
+    if is_span(text):
+        return _written(now_ms + parse_span(text, field), field)
+    if text[1:2] == ":" or text[2:3] == ":":
+        return _written(next_time(text, now_ms, zone, field), field)
+    return _written(_read(text, field, zone, "7:00, 2h or 2026-01-01T07:00"), field)
+
+
+def past(text: str, field: str, now_ms: int, zone: tzinfo | None) -> str:
+    """Return the instant that was so long ago, or that is written."""
+    if is_span(text):
+        return _written(now_ms - parse_span(text, field), field)
+    return _written(_read(text, field, zone, "24h, 2026-01-01 or 2026-01-01T07:00"), field)
 
 
 def shown(value: str | int | None, zone: tzinfo | None) -> str:
@@ -67,6 +79,21 @@ def size(count: int) -> str:
             return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
         amount /= 1024
     return f"{amount:.1f} GiB"
+
+
+def _read(text: str, field: str, zone: tzinfo | None, such_as: str) -> int:
+    try:
+        found = datetime.fromisoformat(text)
+        return wall.moment(found, zone) if found.tzinfo is None else round(found.timestamp() * 1000)
+    except (ValueError, OverflowError, OSError):
+        raise InvalidInput(field, f"must be a time such as {such_as}, not {text[:40]!r}") from None
+
+
+def _written(ms: int, field: str) -> str:
+    try:
+        return datetime.fromtimestamp(ms / 1000, UTC).isoformat()
+    except (ValueError, OverflowError, OSError):
+        raise InvalidInput(field, "is too far away") from None
 
 
 def _two(whole: int, large: int, large_name: str, small: int, small_name: str) -> str:

@@ -132,7 +132,9 @@ class Sleeping:
 
 
 def _postponed(tx: Tx, sleep: Sleep, look_at: int | None) -> Sleep:
-    """Return a sleep that goes on until its wake may be looked at again."""
+    """Return a sleep that goes on until its end, or until its wake may be looked at again."""
+    if sleep.wake_at > tx.now:  # the wake was asked for before its time
+        return replace(sleep, wake_id=None, woken_by=None)
     due_at = max(look_at or tx.now + LOOK_AGAIN_MS, tx.now + 1)
     return replace(sleep, wake_at=due_at, wake_id=None, woken_by=None)
 

@@ -8,6 +8,7 @@ from wakeful.outbox import held
 from wakeful.store.database import Store
 from wakeful.timers import timers
 from wakeful.triggers.quieting import TIMER_KIND as QUIET_TIMER
+from wakeful.triggers.sleeping import TIMER_KIND as SLEEP_TIMER
 from wakeful.views.budgets import BudgetStatus, BudgetView
 from wakeful.views.heartbeats import HeartbeatStatus, HeartbeatView
 from wakeful.views.quiet import QuietView
@@ -16,7 +17,8 @@ from wakeful.vocabulary.agent import AgentConfig
 from wakeful.vocabulary.errors import NotFound
 from wakeful.vocabulary.record import Record
 
-WAKING_NOBODY = [QUIET_TIMER]  # kinds of timers; what they free shows in the lanes
+# Kinds of timers: what the first frees shows in the lanes, and the second outlives its sleep.
+WAKING_NOBODY = [QUIET_TIMER, SLEEP_TIMER]
 MOST_COUNTED = 1000  # idle lanes: nobody needs to know more exactly
 MOST_LOOKED_AT = 50  # stimuli, for what was skipped
 
@@ -155,6 +157,7 @@ class AgentView:
         )
         ((held_back, leaves_at),) = await self._store.read(held.OF_AGENT, id=agent_id)
         waiting = due + stalled
+        wakes = (ready_at, timer_at, sleeps[0].wake_at if sleeps else None)
         return AgentStatus(
             card=card,
             is_halted=halts.covers(frozenset(row[0] for row in halted), agent_id),
@@ -169,7 +172,7 @@ class AgentView:
             quiet=await self._quiet.of(agent_id),
             skipped=await self._skipped(agent_id),
             held=HeldMessages(messages=held_back, leaves_at=leaves_at),
-            next_wake_at=min((at for at in (ready_at, timer_at) if at is not None), default=None),
+            next_wake_at=min((at for at in wakes if at is not None), default=None),
         )
 
     async def _skipped(self, agent_id: str) -> list[SkippedWakes]:

@@ -8,6 +8,10 @@ _SPAN = re.compile(r"(\d{1,9})\s*(ms|s|m|h|d)")
 _MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
+def is_span(text: str) -> bool:
+    return _SPAN.fullmatch(text.strip().lower()) is not None
+
+
 def parse_span(text: str, field: str) -> int:
     """Return milliseconds."""
     found = _SPAN.fullmatch(text.strip().lower())

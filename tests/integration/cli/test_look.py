@@ -241,6 +241,7 @@ def test_status_and_doctor_tell_who_sleeps_until_when_and_why(tmp_path: Path):
         off = home.ok("heartbeat", "off")
         none = home.json("agents", "show", "main")["heartbeat"]["next_due_at"]
         on = home.ok("heartbeat", "on")
+        beats, more = home.ok("heartbeat"), home.ok("budget", "raise", "--turns", "5")
         calm = home.ok("quiet", "until", "07:00")
         quiet, mentioned = home.json("quiet"), home.ok("status")
         loud, wrong = home.json("quiet", "off", "--agent", "main"), home.run("quiet", "sometimes")
@@ -257,15 +258,32 @@ def test_status_and_doctor_tell_who_sleeps_until_when_and_why(tmp_path: Path):
     assert "`wakeful budget raise 1.00 --agent main` raises it" in examined
     assert "`wakeful budget raise 1.00 --agent main` raises it" in home.ok("doctor")
     assert (off.strip(), none) == ("the heartbeat of main is off", None)
-    assert "is on, every 30m" in on
+    assert all("is on, every 30m" in told for told in (on, beats))
+    assert more.strip() == "main may spend $1.0000 and take 305 turns today"
     assert "main is quiet until " in calm
     assert "(operator); `wakeful quiet off` ends it" in calm
     assert (quiet["is_quiet"], quiet["by"]) == (True, "operator")
-    assert "main is quiet until" in mentioned
+    assert calm.strip() in mentioned
     assert loud == closed == {"is_quiet": False, "until": None, "by": None}
     assert wrong.returncode == 2
     assert "must be nothing, until TIME or off" in wrong.stderr
     assert "1 message of main held back; a digest leaves" in later
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("heartbeat", "maybe"), "action: must be nothing, on, off or now, not 'maybe'"),
+        (("budget", "raise"), "amount: must be above 0, such as 1.00, or --turns must be"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_before_a_server_is_looked_for(
+    tmp_path: Path, words: tuple[str, ...], told: str
+):
+    refused = Home(tmp_path / "home").run(*words)
+
+    assert refused.returncode == 2
+    assert told in refused.stderr
 
 
 def hold_back(home: Home) -> None:

@@ -92,7 +92,11 @@ def test_a_change_is_told_as_the_server_took_it(home: Home):
         taken = home.ok("config", "set", "timezone", "Asia/Tokyo")
         kept = home.ok("config", "set", "server.host", "localhost")
         again = home.ok("config", "set", "timezone", "Asia/Tokyo")
+        private(home.folder / "wakeful.yaml", "agnts: {}\n")
+        found = findings(home)
 
+    # The agents of a server that runs are told of, also while its file is broken.
+    assert (found["settings"][0], found["wakes"][0]) == ("broken", "ok")
     assert "the server works by it" in taken
     assert "only a new start of the server changes server.host" in kept
     assert "for the server nothing changed" in again

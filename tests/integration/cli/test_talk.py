@@ -117,10 +117,23 @@ def test_a_halt_does_not_lock_its_conversation(awake: Home):
 def test_what_waits_for_the_end_of_a_halt_is_counted(awake: Home):
     awake.ok("halt")
     awake.ok("send", "hello", "--session", "counted")
-    waiting = awake.json("status")["waiting"]
+    waiting, told = awake.json("status")["waiting"], awake.ok("status")
     awake.ok("resume")
 
     assert waiting == 1
+    assert "  user in agent:main:counted waits, halted: hello" in told
+
+
+def test_a_sleep_of_another_length_than_was_said_tells_why(awake: Home):
+    awake.ok("send", "hello", "--session", "resting", "--wait", "10")
+    moved, kept = awake.ok("sleep", "resting", "10m"), awake.ok("sleep", "resting", "2h")
+    awake.ok("send", "good morning", "--session", "resting", "--wait", "10")
+    again = awake.ok("wake", "resting")
+
+    assert moved.startswith("resting sleeps for 4m 30s, until ")
+    assert "(not what you said: a sleep lasts a minute to a day" in moved
+    assert "not what you said" not in kept
+    assert again == "resting was not woken: it is awake\n"
 
 
 def test_the_session_that_was_used_last_is_listed_first(awake: Home):

@@ -24,6 +24,7 @@ async def test_the_operator_lets_a_session_rest_and_wakes_it():
         )
         again = (await client.post(f"{AT}/wake")).json()
         left = (await client.get("/api/sleeps")).json()["items"]
+        later = (await client.get("/api/agents/main")).json()["next_wake_at"]
 
     assert (entered["requested_ms"], entered["final_ms"]) == (500_000, 270_000)
     assert (row["id"], row["reason"], row["session_key"]) == (
@@ -37,6 +38,7 @@ async def test_the_operator_lets_a_session_rest_and_wakes_it():
     assert woken["woken"]
     assert woken["stimulus_id"] is not None
     assert (again["woken"], again["reason"], left) == (False, "awake", [])
+    assert later != entered["wake_at"]
 
 
 async def test_whoever_is_busy_is_not_put_to_sleep():

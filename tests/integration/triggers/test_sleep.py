@@ -218,6 +218,22 @@ async def test_a_halted_sleeper_is_looked_at_again_and_wakes_after_the_halt() ->
     ]
 
 
+async def test_a_wake_that_is_refused_before_its_time_leaves_the_sleep_as_long_as_it_was() -> None:
+    clock = ManualClock()
+    async with in_memory([nap(), "Good morning."], clock=clock) as runtime:
+        await fall_asleep(runtime)
+        (before,) = await runtime.sleeps()
+        await runtime.halt()
+        refused = await runtime.wake("main")
+        (after,) = await runtime.sleeps()
+        await runtime.resume()
+        clock.advance(HOUR_S)
+        await wait_for(runtime, "turn.finished", ended("Good morning."))
+
+    assert (refused.woken, refused.reason) == (False, "halted")
+    assert after.wake_at == before.wake_at
+
+
 async def test_a_deleted_session_sleeps_no_more() -> None:
     async with in_memory([nap()]) as runtime:
         await fall_asleep(runtime)

@@ -55,6 +55,21 @@ def test_what_was_skipped_is_told_with_its_reason(context: CliContext):
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "typed"),
+    [("main", "`wakeful quiet off`"), ("scout", "`wakeful quiet off --agent scout`")],
+)
+def test_whoever_is_quiet_is_told_with_the_command_that_ends_it(
+    context: CliContext, name: str, typed: str
+):
+    quiet = {"is_quiet": True, "until": NOW, "by": "operator"}
+
+    (line,) = rest_lines(context, [agent(id=name, quiet=quiet)])
+
+    assert line.startswith(f"{name} is quiet until 2026-11-16 ")
+    assert line.endswith(f" (operator); {typed} ends it")
+
+
 def test_whoever_waits_for_money_reads_the_one_command_that_raises_it(context: CliContext):
     (line,) = rest_lines(context, [agent(budget=budget(1.0, used=7, parked=2))])
 
@@ -62,6 +77,12 @@ def test_whoever_waits_for_money_reads_the_one_command_that_raises_it(context: C
         "main has spent $1.0000 of $1.0000 today, 7 of 300 turns, anew in 11 h; 2 wait; "
         "`wakeful budget raise 1.00 --agent main` raises it"
     )
+
+
+def test_whoever_waits_for_turns_is_not_told_to_raise_money(context: CliContext):
+    (line,) = rest_lines(context, [agent(budget=budget(used=300, parked=1))])
+
+    assert line.endswith("; 1 wait; `wakeful budget raise --turns 50 --agent main` raises it")
 
 
 @pytest.mark.parametrize(
@@ -86,5 +107,5 @@ def test_of_many_that_sleep_only_some_are_named(context: CliContext):
 
     assert len(lines) == 6
     assert lines[0].startswith("s0 sleeps until ")
-    assert lines[0].endswith(": no reason given")
+    assert lines[0].endswith(": no reason given; `wakeful wake s0` ends it")
     assert lines[-1] == "… and 2 more sleep"

@@ -93,6 +93,7 @@ def test_the_hours_of_an_instant_are_those_it_lies_in_or_the_next(
         ("07:00", "2026-06-01T23:30", "2026-06-02T07:00"),
         ("07:00", "2026-06-01T06:59", "2026-06-01T07:00"),
         ("07:00", "2026-06-01T07:00", "2026-06-02T07:00"),
+        ("7:00", "2026-06-01T07:00", "2026-06-02T07:00"),
         ("02:30", "2026-03-29T01:00", "2026-03-29T03:00"),
         ("02:30", "2026-10-25T02:45", "2026-10-26T02:30"),
     ],
@@ -101,7 +102,7 @@ def test_a_time_is_the_next_one_that_clocks_show(text: str, now: str, found: str
     assert next_time(text, at(now), BERLIN) == at(found)
 
 
-@pytest.mark.parametrize("text", ["", "7:00", "24:00", "07:60", "noon", "07:00 "])
+@pytest.mark.parametrize("text", ["", ":00", "7:0", "24:00", "07:60", "noon", "07:00 "])
 def test_a_time_that_no_clock_shows_is_refused(text: str):
     with pytest.raises(InvalidInput, match="must be a time from 00:00 to 23:59"):
         next_time(text, at("2026-06-01T12:00"), BERLIN)

@@ -1,10 +1,11 @@
 """Rows of the table: path, who may come, what goes in; of an endpoint also what comes out."""
 
 import asyncio
+import enum
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
@@ -30,6 +31,7 @@ SIGNED = "signed"  # whoever proves to the row itself, over the raw bytes, who t
 ANY_METHOD = "*"
 SOCKET = "WEBSOCKET"  # in the place of a method
 
+_NO_CHOICE = "Invalid enum value "  # as msgspec says it
 _OPEN = frozenset({PUBLIC, SIGNED})
 
 # Entered before a byte of a body is read, held until the work is done; it raises the refusal.
@@ -195,7 +197,7 @@ def _read_query(endpoint: Endpoint, request: Request) -> Any:
     try:
         return msgspec.convert(given, endpoint.query, strict=False)
     except msgspec.ValidationError as error:
-        raise invalid(error, "query") from None
+        raise invalid(error, "query", endpoint.query) from None
 
 
 async def _read_body(endpoint: Endpoint, request: Request) -> Any:
@@ -209,7 +211,7 @@ async def _read_body(endpoint: Endpoint, request: Request) -> Any:
     try:
         return msgspec.json.decode(raw, type=endpoint.body)
     except msgspec.ValidationError as error:
-        raise invalid(error, "body") from None
+        raise invalid(error, "body", endpoint.body) from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return await asyncio.to_thread(_read_mended, raw, endpoint.body)
 
@@ -235,7 +237,7 @@ def _read_mended(raw: bytes, kind: type[Any]) -> Any:
     try:
         body = msgspec.json.decode(with_whole_surrogates(raw), type=kind)
     except msgspec.ValidationError as error:
-        raise invalid(error, "body") from None
+        raise invalid(error, "body", kind) from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         raise Problem("bad-request", "the body is not JSON that can be read") from None
     for name in getattr(kind, "exact", ()):
@@ -244,8 +246,25 @@ def _read_mended(raw: bytes, kind: type[Any]) -> Any:
     return body
 
 
-def invalid(error: msgspec.ValidationError, where: str) -> Problem:
+def invalid(error: msgspec.ValidationError, where: str, kind: Any = None) -> Problem:
     """Return how a value that does not fit its type is told."""
     rule, _, place = str(error).partition(" - at `$")
     name = place.rstrip("`").lstrip(".") or where
+    if "datetime" in rule:
+        rule = "must be an instant with its zone, such as 2026-01-01T07:00:00Z"
+    elif rule.startswith(_NO_CHOICE) and (choices := _choices_of(kind, name)):
+        rule = f"must be one of {', '.join(choices)}, not {rule.removeprefix(_NO_CHOICE)}"
     return Problem("invalid-input", f"{name}: {rule}", field=name)
+
+
+def _choices_of(kind: Any, name: str) -> list[str]:
+    return _choices(get_type_hints(kind).get(name)) if isinstance(kind, type) else []
+
+
+def _choices(hint: Any) -> list[str]:
+    """Return the words that a value may be, where only some may."""
+    if get_origin(hint) is Literal:
+        return [str(one) for one in get_args(hint)]
+    if isinstance(hint, type) and issubclass(hint, enum.Enum):
+        return [str(one.value) for one in hint]
+    return [word for part in get_args(hint) for word in _choices(part)]

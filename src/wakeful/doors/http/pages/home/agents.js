@@ -60,7 +60,7 @@ function budgetParts(budget) {
   meter.value = Math.min(1, Math.max(...shares));
   meter.setAttribute("aria-label", "part of today's budget that is used");
   const raise = element("p", budget.parked ? budget.parked + " wait for more: " : "raised by ", "raise");
-  raise.append(element("code", "wakeful budget raise 1.00 --agent " + budget.agent_id));
+  raise.append(element("code", `wakeful budget raise ${shares[1] >= 0.8 ? "--turns 50" : "1.00"} --agent ${budget.agent_id}`));
   const isShort = budget.parked || meter.value >= 0.8;
   [line, meter, raise].forEach((part) => part.classList.toggle("short", Boolean(isShort)));
   return [line, meter, raise];
