@@ -21,8 +21,7 @@ from tests import postgres_server
 from wakeful.models.model import Delta, Reply, Request
 from wakeful.models.scripted import says
 from wakeful.settings.settings import Settings
-from wakeful.store.database import YIELDING_LIMIT, Store, Tx
-from wakeful.timers import timers
+from wakeful.store.database import YIELDING_LIMIT, Store
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.budget import BudgetRules
 
@@ -32,7 +31,8 @@ FILED_S = 5
 BESIDE = 2  # times what the talker waits for while everybody sleeps
 THINKING_S = 5.0  # of a model that was asked by one who woke
 QUIET_S = 0.005  # between a turn's end and the talker's next words
-IDLE_SAMPLES = 300
+ASLEEP_S = 20  # from the first one's falling asleep; idle turns are measured meanwhile
+AWAKE_SOON_MS = 500
 TALKER = "talker"
 ANY_AMOUNT = BudgetRules(money_per_day=None, turns_per_day=None)
 LOOK_S = 0.1
@@ -111,20 +111,17 @@ async def _round(samples: Samples, **place: Any) -> None:
     async with crowd_with(Agent(model=voice, budget=ANY_AMOUNT), settings) as callers:
         store, clock = callers.runtime.store, callers.runtime.clock
         await callers.turn(TALKER)
-        await put_to_sleep(store, names("sleeper", SLEEPERS), clock.now() + 3_600_000)
-        samples.idle += [await _talk(callers, voice) for _ in range(IDLE_SAMPLES)]
+        wake_at = clock.now() + ASLEEP_S * 1000
+        await put_to_sleep(store, names("sleeper", SLEEPERS), wake_at)
+        while clock.now() < wake_at - AWAKE_SOON_MS:
+            samples.idle.append(await _talk(callers, voice))
+        await asyncio.sleep((wake_at - clock.now()) / 1000)
         started = time.perf_counter()
-        await store.transact(_make_due)
         async with asyncio.TaskGroup() as group:
             filing = group.create_task(_until_filed(store))
             while not filing.done():
                 samples.beside.append(await _talk(callers, voice))
         samples.filed.append(filing.result() - started)
-
-
-def _make_due(tx: Tx) -> None:
-    tx.run("UPDATE timers SET due_at = :now", now=tx.now)
-    tx.notify(timers.SET, str(tx.now))
 
 
 async def _until_filed(store: Store) -> float:

@@ -94,6 +94,8 @@ class Budgets:
             self._give_back(tx, payer, scopes, day, want, grant)
         if grant is None:
             return self._refused(tx, tightest)
+        if payer.opens:
+            self._warn_of_turns(tx, rows, rules)
         return Reserved(
             reserved=grant.reserved,
             max_tokens=grant.max_tokens,
@@ -186,6 +188,21 @@ class Budgets:
         )
         subject = f"{row.agent_id} {row.scope}"
         self.notices.add(tx, "budget", subject, str(row.day), text, row.agent_id)
+
+    def _warn_of_turns(self, tx: Tx, rows: Sequence[BudgetRow], rules: BudgetRules) -> None:
+        """Tell people, once for each limit and day, that most of its turns are used."""
+        for row in rows:
+            left = budget_rows.turns_left(row, rules)
+            if left is None or row.turns < (limit := row.turns + left) * budget_rows.WARN_AT:
+                continue
+            text = (
+                f"{row.agent_id} has begun {row.turns} of the {limit} turns that "
+                f"{_named(row.scope)} may begin by itself today; "
+                f"`wakeful budget raise --turns 50 --agent {row.agent_id}` allows more."
+            )
+            subject, episode = f"{row.agent_id} {row.scope} turns", f"{row.day} {limit}"
+            if self.notices.add(tx, "budget", subject, episode, text, row.agent_id):
+                self._publish(tx, "budget.warned", row, turns=row.turns, turns_cap=limit)
 
     def _tell_unpriced(self, tx: Tx, agent_id: str, model: str) -> None:
         self._bus.publish(tx, "budget.unpriced", agent_id=agent_id, model=model)

@@ -242,6 +242,23 @@ async def test_at_four_fifths_of_a_cap_people_are_told_once_who_spent_it():
     assert "most of it by user" in notices[0][0]
 
 
+async def test_at_four_fifths_of_the_turns_one_notice_says_so():
+    model = paid(lambda _: costs(1))
+    async with spending(model, BudgetRules(money_per_day=None, turns_per_day=5)) as runtime:
+        told: list[int] = []
+        for number in range(5):
+            await runtime.wait(await runtime.accept(outsider(f"{number}")))
+            notices = await runtime.store.read("SELECT text FROM notices WHERE kind = 'budget'")
+            told.append(len(notices))
+        await runtime.wait(await runtime.send("a person's turn does not count"))
+        notices = await runtime.store.read("SELECT text FROM notices WHERE kind = 'budget'")
+
+    assert told == [0, 0, 0, 1, 1]
+    ((text,),) = notices
+    assert text.startswith("main has begun 4 of the 5 turns that it may begin by itself today")
+    assert "`wakeful budget raise --turns 50 --agent main`" in text
+
+
 async def test_a_broken_answer_is_settled_at_an_estimate_and_a_refused_one_at_nothing():
     model = paid([Garbled("cut"), costs(1), Transient("busy", is_free=True), costs(1)])
     clock = ManualClock(NOON)
