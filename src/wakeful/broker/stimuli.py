@@ -409,6 +409,13 @@ def parked_lanes(tx: Tx, agent_id: str, reason: str, after: str, limit: int) -> 
     return [row[0] for row in rows]
 
 
+# Said twice for the databases: the first part is the condition of the index of what waits.
+_PARKED_IN = (
+    "session_key IN :keys AND state IN ('pending', 'parked') AND state = 'parked' "
+    "AND state_reason = :reason"
+)
+
+
 def unpark_all(
     tx: Tx, session_keys: Sequence[str], reason: str, becomes: str | None
 ) -> list[tuple[str, str]]:
@@ -417,12 +424,10 @@ def unpark_all(
     Each starts no earlier than its sender wished; ids and lanes are returned.
     """
     rows = tx.all(
-        "UPDATE stimuli SET state = 'pending', state_reason = :becomes, "
+        "UPDATE stimuli SET state = 'pending', state_reason = :becomes, "  # noqa: S608
         "due_at = CASE WHEN not_before > :now AND not_before > accepted_at "
         "THEN not_before ELSE :now END "
-        "WHERE session_key IN :keys AND state IN ('pending', 'parked') AND state = 'parked' "
-        "AND state_reason = :reason "
-        "RETURNING id, session_key",
+        f"WHERE {_PARKED_IN} RETURNING id, session_key",
         keys=list(session_keys),
         reason=reason,
         becomes=becomes,
@@ -434,9 +439,7 @@ def unpark_all(
 def look_at_parked(tx: Tx, session_keys: Sequence[str], reason: str, look_at: int) -> None:
     """Look again at another time at what lanes have parked for one reason."""
     tx.run(
-        "UPDATE stimuli SET due_at = :look_at "
-        "WHERE session_key IN :keys AND state IN ('pending', 'parked') AND state = 'parked' "
-        "AND state_reason = :reason",
+        f"UPDATE stimuli SET due_at = :look_at WHERE {_PARKED_IN}",  # noqa: S608
         keys=list(session_keys),
         reason=reason,
         look_at=look_at,

@@ -6,7 +6,7 @@ the digest and sets the timer for the next end. Whatever changes the hours meanw
 forward, so that every lane is looked at again.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -15,6 +15,7 @@ from wakeful.broker import lane_rows, stimuli
 from wakeful.bus.bus import Bus
 from wakeful.gate import budget_rows, parked, quiet
 from wakeful.gate.quiet import QuietHours, QuietPeriod, QuietRow
+from wakeful.intake.filing import File
 from wakeful.prompts.digest import DIGEST
 from wakeful.store.database import Lock, Store, Tx
 from wakeful.timers import timers
@@ -25,12 +26,10 @@ from wakeful.vocabulary.agent import Agents
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.stimulus import OPERATOR, Draft, Receipt, Trust
+from wakeful.vocabulary.stimulus import OPERATOR, Draft, Trust
 
 TIMER_KIND = "quiet"
 SOURCE = "quiet-hours"
-
-File = Callable[[Tx, Sequence[Draft]], list[Receipt]]
 
 
 class Progress(Record):
