@@ -32,7 +32,7 @@ async def test_the_page_tells_who_sleeps_what_was_skipped_and_what_is_left():
         wrong = watch(page)
         agent = page.locator("#agents > li")
         await agent.get_by_text("$0.00 of $1.00 spent today").wait_for()
-        await agent.get_by_text("wakes in 29 min").wait_for()
+        await agent.get_by_text("wakes in 30 min").wait_for()
 
         await home.runtime.ask("spend it all")
         await home.runtime.send("more?", session="shop")

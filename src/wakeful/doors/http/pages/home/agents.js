@@ -102,9 +102,16 @@ function clockTime(instant) {
 
 function fromNow(instant) {
   const seconds = Math.round((new Date(instant) - Date.now()) / 1000);
-  const far = Math.abs(seconds);
-  const units = [[86_400, "d"], [3_600, "h"], [60, "min"]];
-  const [size, name] = units.find(([size]) => far >= size) || [1, "s"];
-  const words = Math.floor(far / size) + " " + name;
+  const words = duration(Math.abs(seconds));
   return seconds > 0 ? "in " + words : words + " ago";
+}
+
+// Rounded: what is due in 29 min 59 s is told as 30 min.
+function duration(seconds) {
+  if (seconds < 60) return seconds + " s";
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 60) return minutes + " min";
+  const hours = Math.round(minutes / 60);
+  if (hours < 24) return Math.floor(minutes / 60) + " h" + (minutes % 60 ? " " + minutes % 60 + " min" : "");
+  return Math.floor(hours / 24) + " d" + (hours % 24 ? " " + hours % 24 + " h" : "");
 }
