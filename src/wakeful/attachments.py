@@ -18,6 +18,8 @@ SPARED_MS = 86_400_000  # since its last use: somebody who brings it again may b
 
 def keep(tx: Tx, holder: str, attachments: Sequence[ReadyAttachment]) -> tuple[KeptAttachment, ...]:
     """Keep what came with something; bytes that are there already are not written again."""
+    if not attachments:
+        return ()
     kept = put(tx, attachments)
     hold(tx, [(holder, one.hash) for one in kept])
     return kept

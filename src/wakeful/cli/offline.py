@@ -146,7 +146,9 @@ class ReadOnlyStore:
     async def read(self, sql: str, /, **params: object) -> Sequence[Row]:
         return self._reader.read(sql, params)
 
-    async def transact(self, fn: Callable[[Tx], T], *, locks: Iterable[Lock] = ()) -> T:
+    async def transact(
+        self, fn: Callable[[Tx], T], *, locks: Iterable[Lock] = (), yields: bool = False
+    ) -> T:
         """Run a function that, in spite of its place, only looks."""
         return fn(cast("Tx", cast("object", self)))
 

@@ -6,6 +6,7 @@ so that whoever raises it finds everything that was put off.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from wakeful.broker import stimuli
 from wakeful.bus.bus import Bus
@@ -74,8 +75,21 @@ class WakeLook:
         self._tx = tx
         self._rows: dict[str, dict[str, BudgetRow]] = {}
         self._quiet: dict[str, QuietPeriod | None] = {}
+        self._passed: dict[tuple[Any, ...], GateVerdict] = {}  # by what all of them have in common
 
     def may_wake(self, wake: Wake, asked: Asked | None) -> GateVerdict:
+        """Return what the gate says; where one passed, all that are like it do."""
+        likeness = (wake.agent_id, wake.kind, wake.source, wake.trust, wake.priority)
+        if wake.depth or wake.root_id != wake.id or wake.ignores_quiet_hours:
+            return self._verdict(wake, asked)
+        if likeness not in self._passed:
+            verdict = self._verdict(wake, asked)
+            if verdict.verdict is not Verdict.PASS:
+                return verdict
+            self._passed[likeness] = verdict
+        return self._passed[likeness]
+
+    def _verdict(self, wake: Wake, asked: Asked | None) -> GateVerdict:
         if wake.depth and self._is_loop(wake):
             return GateVerdict(verdict=Verdict.LOOP)
         quiet_until = self._quiet_until(wake)

@@ -16,9 +16,11 @@ from wakeful.vocabulary import session_key as keys
 T = TypeVar("T")
 
 
-async def write_in_lanes(store: Store, session_keys: Iterable[str], fn: Callable[[Tx], T]) -> T:
+async def write_in_lanes(
+    store: Store, session_keys: Iterable[str], fn: Callable[[Tx], T], *, yields: bool = False
+) -> T:
     """Run a write that holds these lanes, and whichever others it turns out to need."""
     lanes = list(session_keys)
     purses = {keys.agent_of(key) for key in lanes}
     locks = [*map(lane_rows.lock, lanes), *map(budget_rows.lock, sorted(purses)), halts.ASKING]
-    return await store.transact(fn, locks=locks)
+    return await store.transact(fn, locks=locks, yields=yields)

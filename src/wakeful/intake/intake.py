@@ -87,6 +87,7 @@ class Intake:
             "accept",
             self._accept_all,
             locks=lambda item: (lane_rows.lock(item[0].session_key), halts.ASKING),
+            is_followed=True,  # by the opening of its turn
         )
 
     def follow(self, rules: IntakeRules) -> None:

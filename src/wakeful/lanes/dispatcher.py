@@ -121,9 +121,10 @@ class Dispatcher:
         for name, pool in self._pools.items():
             if pool.must_scan and pool.free > 0:
                 await self._scan(name, pool)
-            while not self._is_draining and (session_key := pool.next_hint()) is not None:
+            while not self._is_draining and (hint := pool.next_hint()) is not None:
+                session_key, is_later = hint
                 if keys.agent_of(session_key) not in pool.closed_to():
-                    self._start(group, pool, session_key)
+                    self._start(group, pool, session_key, is_later=is_later)
 
     async def _make_up(self, now: int) -> None:
         """Let nothing wait for as long as the wall clock was moved back."""
@@ -180,13 +181,16 @@ class Dispatcher:
         if len(due) < len(rows):
             self._next_look = min(self._next_look, rows[len(due)][1])
 
-    def _start(self, group: asyncio.TaskGroup, pool: Pool, session_key: str) -> None:
+    def _start(
+        self, group: asyncio.TaskGroup, pool: Pool, session_key: str, *, is_later: bool
+    ) -> None:
         if session_key in self._running:
             self._again[session_key] = False
             return
         pool.take(keys.agent_of(session_key))
         self._idle.clear()
-        task = group.create_task(self._run_lane(session_key), name=f"lane {session_key}")
+        running = self._run_lane(session_key, is_later=is_later)
+        task = group.create_task(running, name=f"lane {session_key}")
         self._running[session_key] = task
         task.add_done_callback(lambda _: self._finished(pool, session_key))
 
@@ -200,9 +204,9 @@ class Dispatcher:
         if pool.has_hints or pool.must_scan:
             self._changed.set()
 
-    async def _run_lane(self, session_key: str) -> None:
+    async def _run_lane(self, session_key: str, *, is_later: bool) -> None:
         try:
-            await self._runner.run(session_key)
+            await self._runner.run(session_key, is_later=is_later)
         except StoreFailed:
             log.error("the lane %s stops: the store has failed", session_key)
         except Exception:

@@ -47,11 +47,14 @@ class LaneRunner:
         self._interrupts = interrupts
         self._stumbles: dict[str, int] = {}  # openings in a row that failed, lane by lane
 
-    async def run(self, session_key: str) -> None:
-        """Run the lane's next turn, if there is one, and leave the lane free."""
+    async def run(self, session_key: str, *, is_later: bool = False) -> None:
+        """Run the lane's next turn, if there is one, and leave the lane free.
+
+        One that is in no hurry lets others write first.
+        """
         failpoint("claim")
         try:
-            opened = await self._open(session_key)
+            opened = await self._open(session_key, is_later=is_later)
         except (StoreFailed, *STORE_NOT_READY):
             raise  # the store's fault, not the lane's
         except Exception:
@@ -68,7 +71,7 @@ class LaneRunner:
         if is_whole and not isinstance(next, Fenced):
             self._opening.contexts.keep(session_key, attempt.context)
 
-    async def _open(self, session_key: str) -> Opened | None:
+    async def _open(self, session_key: str, *, is_later: bool) -> Opened | None:
         failures: dict[str, str] = {}
         while True:
             known = dict(failures)
@@ -77,6 +80,7 @@ class LaneRunner:
                     self._store,
                     [session_key],
                     lambda tx, known=known: self._opening.open_next(tx, session_key, known),
+                    yields=is_later,
                 )
             except LedgerToolFailed as failed:
                 log.warning("the ledger tool %r failed", failed.call.name, exc_info=True)

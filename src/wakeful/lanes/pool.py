@@ -47,10 +47,16 @@ class Pool:
         else:
             hints[session_key] = None
 
-    def next_hint(self) -> str | None:
-        """Take the lane that should have the next place, or None: there is no lane or no place."""
-        hints = self._hints or (self._later if self.takes_later else None)
-        return hints.popitem(last=False)[0] if hints and self.free > 0 else None
+    def next_hint(self) -> tuple[str, bool] | None:
+        """Take the lane that should have the next place, and whether it is in no hurry.
+
+        None: there is no lane or no place.
+        """
+        if self._hints and self.free > 0:
+            return self._hints.popitem(last=False)[0], False
+        if self._later and not self._hints and self.takes_later:
+            return self._later.popitem(last=False)[0], True
+        return None
 
     def hold_back(self) -> None:
         """Have lanes looked for again when a place is given back."""

@@ -23,7 +23,8 @@ Out = TypeVar("Out")
 
 READ_TIMEOUT_S = 5.0  # a read that takes longer is interrupted
 GROUP_LIMIT = 1000  # callers that share one commit
-YIELDING_LIMIT = 40  # rows of verbs that yield that share one commit: some 10 to 20 ms
+YIELDING_LIMIT = 32  # rows of verbs that yield that share one commit: some 10 ms
+YIELDING_FUNCTION = 10  # rows that a function of its own costs as much as
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,6 +106,7 @@ class Verb(Generic[In, Out]):
     locks: Callable[[In], Iterable[Lock]] = lambda _: ()
     rank: int = 0  # gathered verbs run in this order; the bus head is last
     yields: bool = False  # there may be thousands of rows: some share a commit, others go first
+    is_followed: bool = False  # whoever is answered writes again at once: what yields waits for it
 
 
 class Store(Protocol):
@@ -115,11 +117,14 @@ class Store(Protocol):
         """How this database keeps words and finds them."""
         ...
 
-    async def transact(self, fn: Callable[[Tx], T], *, locks: Iterable[Lock] = ()) -> T:
+    async def transact(
+        self, fn: Callable[[Tx], T], *, locks: Iterable[Lock] = (), yields: bool = False
+    ) -> T:
         """Run `fn` in a transaction and return its result after the commit.
 
         `fn` may run more than once: it touches only its transaction. An exception from it reaches
-        this caller alone. Cancellation waits for the outcome of the commit first.
+        this caller alone. Cancellation waits for the outcome of the commit first. One that yields
+        lets others go first, as a verb that does.
         """
         ...
 

@@ -39,15 +39,17 @@ class GroupedStore:
     async def start(self) -> None:
         await self._writer.start()
 
-    async def transact(self, fn: Callable[[Tx], T], *, locks: Iterable[Lock] = ()) -> T:
+    async def transact(
+        self, fn: Callable[[Tx], T], *, locks: Iterable[Lock] = (), yields: bool = False
+    ) -> T:
         outcome = WriteOutcome(loop=self._loop)
-        self._writer.put(WriteCall(outcome, fn, locks=tuple(locks)))
+        self._writer.put(WriteCall(outcome, fn, locks=tuple(locks)), yields=yields)
         self._urgency.asked()
         return await outcome.known()
 
     async def batch(self, verb: Verb[In, Out], row: In) -> Out:
         outcome = WriteOutcome(loop=self._loop)
-        self._writer.put(WriteCall(outcome, None, verb, row))
+        self._writer.put(WriteCall(outcome, None, verb, row), yields=verb.yields)
         self._urgency.asked()
         return await outcome.known()
 

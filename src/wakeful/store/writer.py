@@ -7,12 +7,13 @@ turns instead of struggling for the interpreter.
 
 import asyncio
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from wakeful.store.backend import Backend
-from wakeful.store.database import GROUP_LIMIT, YIELDING_LIMIT, Row
+from wakeful.store.database import GROUP_LIMIT, YIELDING_FUNCTION, YIELDING_LIMIT, Row
 from wakeful.store.group import GroupOutcome, WriteCall, rejected, settle
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import Overloaded, StoreDamaged, StoreFailed, StoreRefused
@@ -20,6 +21,7 @@ from wakeful.vocabulary.errors import Overloaded, StoreDamaged, StoreFailed, Sto
 WAITING_LIMIT = 100_000  # writes that wait for the writer; beyond it callers are refused
 LONGEST_GATHERING_S = 0.01  # from the first call on
 GOES_FIRST = 3  # groups of others in a row, before those that yield join one
+FOLLOWER_S = 0.005  # what those that yield wait for somebody who was answered and writes again
 IDLE_S = 1.0  # quiet time after which the database is tidied up
 
 
@@ -72,6 +74,7 @@ class Writer:
         self._calls: deque[WriteCall | ReadCall] = deque()
         self._yielding: deque[WriteCall] = deque()  # of verbs that let others go first
         self._let_go = 0  # groups of others alone, one after the other, while these waited
+        self._follower_until = 0.0  # somebody who was answered is about to write again
         self._is_gathering = False  # for the event loop alone
         self._is_due = False  # what gathered may be written; lowered by whoever writes it
         self._is_closing = False
@@ -92,13 +95,13 @@ class Writer:
             await self.close()
             raise
 
-    def put(self, call: WriteCall | ReadCall) -> None:
+    def put(self, call: WriteCall | ReadCall, *, yields: bool = False) -> None:
         """Queue a call; its future will tell the outcome."""
         if self._is_closing:
             raise StoreRefused("the store is closed")
         if self._waiting() >= WAITING_LIMIT:
             raise Overloaded(f"{WAITING_LIMIT} writes are waiting", retry_after_s=1.0)
-        if isinstance(call, WriteCall) and call.verb is not None and call.verb.yields:
+        if yields and isinstance(call, WriteCall):
             self._yielding.append(call)
         else:
             self._calls.append(call)
@@ -163,6 +166,7 @@ class Writer:
         wants_idle = True
         while True:
             while self._is_due or (self._is_closing and self._waiting()):
+                self._await_follower()
                 reads = self._one_group(backend)
                 wants_idle = self._tidy(backend, is_idle=False) or wants_idle
                 self._run_reads(backend, reads)
@@ -182,6 +186,18 @@ class Writer:
         self._is_asleep = False
         return came
 
+    def _await_follower(self) -> None:
+        """Before those that yield begin, give whoever was just answered the time to write again.
+
+        Without it they would begin in the very moment between two writes of one turn, every time.
+        """
+        left_s = self._follower_until - time.monotonic()
+        if left_s > 0 and not self._calls and not self._is_closing and self._let_go < GOES_FIRST:
+            self._is_due = False  # whoever comes now gathers, and wakes this thread
+            if not self._calls:
+                self._sleep(left_s)
+            self._is_due = True
+
     def _one_group(self, backend: Backend) -> list[ReadCall]:
         # First, so that a call which comes too late for this group gathers for the next one.
         self._is_due = False
@@ -194,6 +210,7 @@ class Writer:
                 group.append(call)
             else:
                 reads.append(call)
+        is_followed = any(call.verb is not None and call.verb.is_followed for call in group)
         group += self._yielding_part(is_alone=not group)
         if len(group) >= GROUP_LIMIT or self._yielding:
             self._is_due = True
@@ -212,6 +229,7 @@ class Writer:
             failure = _failed(error)
             self.notice(failure)
             self._tell(self._deliver, rejected(group, failure))
+        self._follower_until = time.monotonic() + FOLLOWER_S if is_followed else 0.0
         return reads
 
     def _yielding_part(self, *, is_alone: bool) -> list[WriteCall]:
@@ -221,8 +239,12 @@ class Writer:
         """
         is_let_go = bool(self._yielding) and not is_alone and self._let_go < GOES_FIRST
         self._let_go = self._let_go + 1 if is_let_go else 0
-        count = 0 if is_let_go else min(len(self._yielding), YIELDING_LIMIT)
-        return [self._yielding.popleft() for _ in range(count)]
+        part: list[WriteCall] = []
+        room = 0 if is_let_go else YIELDING_LIMIT
+        while self._yielding and room > 0:
+            part.append(self._yielding.popleft())
+            room -= YIELDING_FUNCTION if part[-1].verb is None else 1
+        return part
 
     def _run_reads(self, backend: Backend, reads: Iterable[ReadCall]) -> None:
         for call in reads:

@@ -1,5 +1,6 @@
 """What features hang on: ends told once, a gate asked twice, grants, locks of other lanes."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,6 +9,7 @@ from msgspec.structs import replace
 
 from tests.conformance.engine.conftest import SettingsFor
 from tests.conformance.engine.hooked import hooked
+from tests.conformance.store.tables import together
 from wakeful.assembly.hooks import Hooks
 from wakeful.broker import lane_rows
 from wakeful.broker.settlement import Settled
@@ -15,7 +17,7 @@ from wakeful.gate.wakes import PASSED, GateVerdict, Verdict, Wake
 from wakeful.models.model import Request
 from wakeful.models.scripted import Line
 from wakeful.runtime import Runtime
-from wakeful.store.database import Tx
+from wakeful.store.database import YIELDING_FUNCTION, YIELDING_LIMIT, Tx, Verb
 from wakeful.testing.kit import (
     ManualClock,
     Pause,
@@ -463,3 +465,33 @@ async def test_what_the_runtime_files_itself_makes_no_session_but_its_own(
     assert [row[0] for row in rows] == [row[0] for row in lanes] == ([session] if is_made else [])
     if not is_made:
         assert (receipt.outcome, receipt.reason) == (Outcome.SUPPRESSED, "session-deleted")
+
+
+async def test_lanes_in_no_hurry_open_a_few_at_a_time(settings_for: SettingsFor):
+    """So that whoever talks meanwhile never waits for all of them."""
+    opened: list[int] = []
+    count = 12
+
+    def once_a_commit(tx: Tx, rows: Sequence[str]) -> Sequence[str]:
+        tx.after_commit(lambda: opened.append(len(rows)))
+        return rows
+
+    counted = Verb("once a commit", once_a_commit)
+
+    def may_wake(tx: Tx, wakes: Sequence[Wake]) -> Sequence[GateVerdict]:
+        if len(wakes) == 1:  # all are accepted at once, and each lane is claimed by itself
+            tx.gather(counted, wakes[0].id)
+        return [PASSED] * len(wakes)
+
+    drafts = [
+        operator_draft(f"agent:main:dm:{number}", "go on", priority=Priority.LATER)
+        for number in range(count)
+    ]
+    model = Scripted(lambda _: "done")
+    async with hooked(model, Hooks(may_wake=may_wake), settings=settings_for()) as runtime:
+        receipts = await together(runtime.store, *map(runtime.accept, drafts))
+        for receipt in receipts:
+            await runtime.wait(receipt)
+
+    assert max(opened) == math.ceil(YIELDING_LIMIT / YIELDING_FUNCTION)
+    assert sum(opened) == count

@@ -1,6 +1,8 @@
 """A verb runs once for all rows of a group, and in its place."""
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +16,16 @@ from tests.conformance.store.tables import (
     names_of,
     together,
 )
-from wakeful.store.database import GROUP_LIMIT, YIELDING_LIMIT, Lock, Store, Tx, Verb
+from wakeful.store import writer
+from wakeful.store.database import (
+    GROUP_LIMIT,
+    YIELDING_FUNCTION,
+    YIELDING_LIMIT,
+    Lock,
+    Store,
+    Tx,
+    Verb,
+)
 from wakeful.store.writer import GOES_FIRST
 from wakeful.vocabulary.errors import Invariant
 
@@ -77,6 +88,51 @@ async def test_rows_that_yield_join_the_others_where_these_never_end(store: Stor
 
     assert log.count("other") == groups * GROUP_LIMIT
     assert GOES_FIRST * GROUP_LIMIT <= log.index("yields") <= (GOES_FIRST + 1) * GROUP_LIMIT
+
+
+async def test_whoever_was_answered_and_writes_again_goes_before_what_yields(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "FOLLOWER_S", 60.0)  # so that a slow machine proves it, too
+    log: list[str] = []
+
+    async def speak_twice() -> None:
+        await store.batch(replace(recorder("first", log), is_followed=True), "")
+        await store.transact(lambda _: log.append("second"))
+
+    verb = replace(recorder("yields", log), yields=True)
+    await together(store, *(store.batch(verb, "") for _ in range(3)), speak_twice())
+
+    assert [line.split()[0] for line in log] == ["first", "second", "yields"]
+
+
+async def test_what_yields_goes_on_though_nobody_writes_again(store: Store) -> None:
+    log: list[str] = []
+    followed = replace(recorder("first", log), is_followed=True)
+    verb = replace(recorder("yields", log), yields=True)
+
+    await together(store, store.batch(verb, ""), store.batch(followed, ""))
+
+    assert [line.split()[0] for line in log] == ["first", "yields"]
+
+
+async def test_few_functions_that_yield_share_a_commit(store: Store) -> None:
+    sizes: list[int] = []
+
+    def run(tx: Tx, rows: Sequence[str]) -> Sequence[str]:
+        sizes.append(len(rows))
+        return rows
+
+    once_a_commit = Verb("once a commit", run)
+    few = math.ceil(YIELDING_LIMIT / YIELDING_FUNCTION)
+    await together(
+        store,
+        *(store.transact(lambda tx: tx.gather(once_a_commit, ""), yields=True) for _ in range(9)),
+    )
+
+    assert sizes[0] == few
+    assert max(sizes) == few
+    assert sum(sizes) == 9
 
 
 async def test_each_caller_gets_the_result_of_its_own_row(store: Store) -> None:

@@ -36,9 +36,9 @@ def test_a_small_pool_keeps_nothing():
 def started(pool: Pool) -> list[str]:
     """Give places to lanes for as long as there are both."""
     found: list[str] = []
-    while (session_key := pool.next_hint()) is not None:
+    while (hint := pool.next_hint()) is not None:
         pool.take("a")
-        found.append(session_key)
+        found.append(hint[0])
     return found
 
 
