@@ -52,7 +52,8 @@ def wanted(tariffs: Sequence[Tariff], read: int, cap: int | None, most: int | No
         return Grant(reserved=cost(tariffs, read, 0), max_tokens=min(bounds, default=None))
     if cap is not None:
         # Not from what was read: a limit that changed with each question would break its cache.
-        bounds.append(max(_tokens(tariffs, 0, cap // SHARE), USUAL_OUTPUT))
+        share = _tokens(tariffs, 0, cap // SHARE)
+        bounds += [] if share is None else [max(share, USUAL_OUTPUT)]
     length = min(bounds, default=USUAL_OUTPUT)
     return Grant(reserved=cost(tariffs, read, length), max_tokens=length)
 
@@ -66,7 +67,8 @@ def affordable(tariffs: Sequence[Tariff], read: int, want: Grant, left: int) -> 
         return want
     if want.max_tokens is None or not _is_paid_by_length(tariffs, read):
         return None
-    length = min(want.max_tokens, _tokens(tariffs, read, left))
+    paid = _tokens(tariffs, read, left)
+    length = want.max_tokens if paid is None else min(want.max_tokens, paid)
     if length < min(LEAST_OUTPUT, want.max_tokens):
         return None
     return Grant(reserved=cost(tariffs, read, length), max_tokens=length)
@@ -94,15 +96,22 @@ def _is_paid_by_length(tariffs: Sequence[Tariff], read: int) -> bool:
     return any(_rate(tariff, read) for tariff in tariffs)
 
 
-def _tokens(tariffs: Sequence[Tariff], read: int, money: int) -> int:
-    """Return how many tokens an answer may have for an amount, whoever gives it."""
+def _tokens(tariffs: Sequence[Tariff], read: int, money: int) -> int | None:
+    """Return how many tokens an answer may have for an amount, whoever gives it; None: any."""
     found = [
         (money - _cost(tariff, read, 0)) * MILLION // (rate * NANO)
         for tariff in tariffs
-        if (rate := _rate(tariff, read))
+        if (rate := _rate(tariff, read)) and not _is_whole_paid(tariff, read, money)
     ]
+    if not found:
+        return None
     length = max(0, int(min(found)))
     return length - 1 if length and cost(tariffs, read, length) > money else length
+
+
+def _is_whole_paid(tariff: Tariff, read: int, money: int) -> bool:
+    """Tell whether the longest answer that a model gives costs no more than an amount."""
+    return tariff.max_output is not None and _cost(tariff, read, tariff.max_output) <= money
 
 
 def _cost(tariff: Tariff, read: int, written: int) -> int:

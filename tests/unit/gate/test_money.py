@@ -74,6 +74,15 @@ def test_an_answer_too_short_to_be_worth_asking_for_is_not_asked_for():
     assert affordable([DEAR], 0, want, least_cost([DEAR], 0)) is not None
 
 
+def test_a_dear_model_that_says_little_shortens_nobody_elses_answer():
+    chain = [tariff(1.0, 1.0), tariff(1.0, 2.0, most=1)]
+    want = wanted(chain, 0, nano(1.0), None)
+
+    grant = affordable(chain, 0, want, 2_024_001)
+
+    assert grant == Grant(reserved=2_024_000, max_tokens=2_024)
+
+
 @given(tariffs, st.integers(0, 500_000), st.integers(0, 10 * NANO))
 def test_no_more_is_set_aside_than_there_is(chain: list[Tariff], read: int, left: int):
     want = wanted(chain, read, nano(1.0), None)
