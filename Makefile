@@ -12,7 +12,7 @@ export PYTHON UPGRADE SEED
 
 .DEFAULT_GOAL := help
 .PHONY: help install up test check unit conformance integration acceptance browser coverage \
-	steady bench chaos docs format lock clean
+	steady search bench chaos docs format lock clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -47,6 +47,9 @@ browser: install ## Tests in a real Chromium (scripts/install-test-tools install
 
 steady: install ## Run all of it five times: plain, busy, as a background job, elsewhere
 	@$(RUN) scripts/steady.py
+
+search: install ## Try new examples, many of them, where a test states a property
+	@$(RUN) -m pytest -q -n 2 --hypothesis-profile=search $(shell grep -rl '^@given\|^    @given' tests)
 
 coverage: install ## Unit, conformance and integration tests with branch coverage
 	@$(RUN) -m coverage run -m pytest $(wildcard tests/unit tests/conformance tests/integration)

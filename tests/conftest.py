@@ -5,7 +5,6 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
-import hypothesis
 import pytest
 from hypothesis import settings
 
@@ -20,14 +19,11 @@ WANTED_FILES = 4096  # both ends of every connection of a flood are in this proc
 TOLD_LOGS = ("*.log", "*.stderr")  # of the processes under test
 TOLD_LINES = 40
 
-# How long an example takes says something about the machine, and nothing about a promise.
-hypothesis.settings.register_profile("patient", deadline=None)
-hypothesis.settings.load_profile("patient")
-
-
-# How long one example takes says more about the machine than about the code.
-settings.register_profile("wakeful", deadline=None)
-settings.load_profile("wakeful")
+# How long an example takes says more about the machine than about the code. Every run tries the
+# same examples, so that one commit is always right or always wrong; `make search` tries new ones.
+settings.register_profile("same", deadline=None, derandomize=True)
+settings.register_profile("search", deadline=None, max_examples=1_000, print_blob=True)
+settings.load_profile("same")
 
 
 def pytest_configure() -> None:

@@ -222,4 +222,4 @@ def test_whatever_is_accepted_other_parsers_read_the_same_way(text: str, has_sch
     assert (split.scheme, split.port or usual) == (target.scheme, target.port)
     assert (other.scheme, other.port or usual) == (target.scheme, target.port)
     spelt = target.host if target.address is None else str(target.address)
-    assert {split.hostname, other.host} == {spelt}
+    assert {split.hostname, other.raw_host.decode()} == {spelt}
