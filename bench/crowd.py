@@ -11,10 +11,13 @@ from wakeful.runtime import Runtime
 from wakeful.settings.settings import Settings
 from wakeful.tools.tool import Tool
 from wakeful.turn.agent import Agent
+from wakeful.vocabulary.budget import BudgetRules
 from wakeful.vocabulary.session_key import canonical
 
 PROMPT = "How is the weather in the mountains today, and should I take a coat?"
 ANSWER = "Clear until noon, then wind from the west with a little rain: take the light coat."
+# What is measured has a price at its provider; whoever may not spend it waits until tomorrow.
+ANY_AMOUNT = BudgetRules(money_per_day=None, turns_per_day=None, money_per_chain=None)
 
 
 class Crowd:
@@ -58,7 +61,8 @@ async def crowd(
     settings: Settings | None = None,
 ) -> AsyncGenerator[Crowd]:
     """Run a runtime in that home for as long as the block lasts, with a model that has a name."""
-    agent = Agent(model=Scripted(answer) if model is None else model, tools=tools)
+    voice = Scripted(answer) if model is None else model
+    agent = Agent(model=voice, tools=tools, budget=ANY_AMOUNT)
     async with crowd_with(agent, settings, home) as callers:
         yield callers
 

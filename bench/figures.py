@@ -25,6 +25,7 @@ class Figure:
     floor_is: str  # what the floor measures, in a few words
     sense: Sense = Sense.UNDER
     goal: float | None = None
+    doubt: str = ""  # why nobody can tell here whether the goal is met
 
     @property
     def ratio(self) -> float | None:
@@ -33,8 +34,8 @@ class Figure:
 
     @property
     def met(self) -> bool | None:
-        """Whether the goal is reached; None where there is none."""
-        if self.goal is None:
+        """Whether the goal is reached; None where there is none, or nobody can tell."""
+        if self.goal is None or self.doubt:
             return None
         match self.sense:
             case Sense.AT_LEAST:

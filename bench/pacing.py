@@ -106,8 +106,10 @@ def pacing() -> Generator[int]:
     """Run the provider for as long as the block lasts, and give its port."""
     with Popen([sys.executable, "-m", "bench.pacing"], stdin=PIPE, stdout=PIPE) as process:
         assert process.stdout is not None
-        yield json.loads(process.stdout.readline())["port"]
-        process.kill()
+        try:
+            yield json.loads(process.stdout.readline())["port"]
+        finally:
+            process.kill()
 
 
 def ready(port: int, count: int) -> None:

@@ -34,6 +34,7 @@ def save(figures: Sequence[Figure], path: Path) -> None:
             "ratio": _rounded(figure.ratio),
             "goal": _rounded(figure.goal),
             "met": figure.met,
+            **({"doubt": figure.doubt} if figure.doubt else {}),
         }
         for figure in figures
     ]
@@ -58,8 +59,8 @@ def _cells(figure: Figure) -> tuple[str, ...]:
         number(figure.floor),
         "-" if figure.ratio is None else f"{figure.ratio:.2f}",
         goal,
-        {True: "yes", False: "NO", None: "-"}[figure.met],
-        figure.floor_is,
+        "?" if figure.doubt else {True: "yes", False: "NO", None: "-"}[figure.met],
+        "; ".join(filter(None, (figure.floor_is, figure.doubt))),
     )
 
 

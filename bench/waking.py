@@ -13,7 +13,7 @@ from typing import Any
 import apsw
 import asyncpg
 
-from bench.crowd import ANSWER, Crowd, crowd_with, names
+from bench.crowd import ANSWER, ANY_AMOUNT, Crowd, crowd_with, names
 from bench.figures import Figure, percentile
 from bench.floors import ROW
 from bench.sleepers import put_to_sleep
@@ -23,7 +23,6 @@ from wakeful.models.scripted import says
 from wakeful.settings.settings import Settings
 from wakeful.store.database import YIELDING_LIMIT, Store
 from wakeful.turn.agent import Agent
-from wakeful.vocabulary.budget import BudgetRules
 
 SLEEPERS = 10_000
 ROUNDS = 3
@@ -34,7 +33,6 @@ QUIET_S = 0.005  # between a turn's end and the talker's next words
 ASLEEP_S = 20  # from the first one's falling asleep; idle turns are measured meanwhile
 AWAKE_SOON_MS = 500
 TALKER = "talker"
-ANY_AMOUNT = BudgetRules(money_per_day=None, turns_per_day=None)
 LOOK_S = 0.1
 
 _LEFT = "SELECT 1 FROM timers WHERE kind = 'sleep' LIMIT 1"

@@ -8,6 +8,8 @@ so that whoever raises it finds everything that was put off.
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from wakeful.broker import stimuli
 from wakeful.bus.bus import Bus
 from wakeful.gate import budget_rows, chains, money
@@ -20,6 +22,8 @@ from wakeful.store.database import Tx
 from wakeful.vocabulary.budget import BudgetRules
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import Priority
+
+GIVEN_BACK_MS = 5_000  # after which what was set aside for others may have been given back
 
 TariffsOf = Callable[[str], Sequence[Tariff]]  # of the model that an agent speaks with
 
@@ -161,7 +165,14 @@ class WakeLook:
         if not tight:
             return None
         budget_rows.require(self._tx, wake.agent_id)
-        return max(self._gate.budgets.exhausted(self._tx, row) for row in tight)
+        return max(self._renewed_at(row, rules, wake, least) for row in tight)
+
+    def _renewed_at(self, row: BudgetRow, rules: BudgetRules, wake: Wake, least: int) -> int:
+        """Return when to look again: soon, where answers under way may give enough back."""
+        others = max(0, row.others - row.reserved)
+        if self._is_used_up(replace(row, reserved=0, others=others), rules, wake, least):
+            return self._gate.budgets.exhausted(self._tx, row)
+        return self._tx.now + GIVEN_BACK_MS
 
     def _is_used_up(self, row: BudgetRow, rules: BudgetRules, wake: Wake, least: int) -> bool:
         turns = budget_rows.turns_left(row, rules)

@@ -84,6 +84,25 @@ async def test_who_is_parked_is_answered_when_the_next_day_begins():
     assert after.money.spent == pytest.approx(0.00001)
 
 
+async def test_who_waits_for_money_that_others_only_set_aside_is_answered_the_same_day():
+    clock, pause = ManualClock(NOON), Pause("hm", then=costs(100))
+    model = paid([pause, costs(1, "your turn")])
+    async with spending(model, BudgetRules(money_per_day=0.045), clock=clock) as runtime:
+        first = await runtime.send("a long one", session="first")
+        await pause.reached.wait()
+        second = await runtime.send("and me?", session="second")
+        pause.go_on.set()
+        await runtime.wait(first)
+        clock.advance(6)
+        turn = await runtime.wait(second)
+        told = await runtime.store.read("SELECT 1 FROM events WHERE kind = 'budget.exhausted'")
+
+    assert (second.outcome, second.look_at) == (Outcome.PARKED, NOON + 5_000)
+    assert turn is not None
+    assert turn.reply == "your turn"
+    assert not told
+
+
 async def test_a_raise_lets_what_is_parked_go_on_at_once():
     model = paid([costs(4_000), costs(1, "thanks")])
     async with spending(model, BudgetRules(money_per_day=0.04)) as runtime:

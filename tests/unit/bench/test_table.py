@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,12 @@ def test_a_missed_goal_is_seen_at_a_glance() -> None:
 
 def test_a_figure_without_a_goal_says_so() -> None:
     assert table([PLAIN]).splitlines()[1].split()[-2:] == ["none", "-"]
+
+
+def test_a_goal_that_nobody_can_judge_here_says_why() -> None:
+    line = table([replace(SLOW, doubt="too busy")]).splitlines()[1]
+
+    assert line.split()[-5:] == ["?", "a", "commit;", "too", "busy"]
 
 
 def test_the_columns_of_a_table_are_aligned() -> None:
