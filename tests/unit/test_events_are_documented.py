@@ -50,3 +50,14 @@ def published() -> set[str]:
 
 def test_the_reference_names_just_what_is_published():
     assert documented() == published()
+
+
+def test_no_event_hides_what_every_frame_says():
+    """When it happened and where; the data stand beside it in one object."""
+    said = {"at", "session_key", "turn_id", "stimulus_id", "live"}
+    fields = {
+        name: set(re.findall(r"`([a-z_]+)`", data))
+        for name, data in re.findall(r"^\| (`[^|]+`) \|[^|]*\|([^|]*)\|", PAGE, re.M)
+    }
+
+    assert {name: hidden for name, found in fields.items() if (hidden := found & said)} == {}

@@ -117,7 +117,7 @@ class SessionActs:
                 body = NoteBody(topic=left or "", text=text, is_external=is_external)
                 forked = self._append(tx, forked, EntryKind.BRANCH_SUMMARY, body)
             self._bus.publish(
-                tx, "session.forked", key, at=at_id, to=to, branch=forked.branch, left=left
+                tx, "session.forked", key, entry_id=at_id, to=to, branch=forked.branch, left=left
             )
             return forked
 
