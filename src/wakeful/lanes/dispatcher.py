@@ -9,7 +9,7 @@ from wakeful.broker import lane_rows
 from wakeful.lanes import clock_rollback
 from wakeful.lanes.interrupts import Interrupts
 from wakeful.lanes.lane import STORE_NOT_READY, LaneRunner
-from wakeful.lanes.pool import Pool
+from wakeful.lanes.pool import Hint, Pool
 from wakeful.lanes.recovery import Recovery
 from wakeful.store.database import Store
 from wakeful.turns import turns
@@ -122,9 +122,8 @@ class Dispatcher:
             if pool.must_scan and pool.free > 0:
                 await self._scan(name, pool)
             while not self._is_draining and (hint := pool.next_hint()) is not None:
-                session_key, is_later = hint
-                if keys.agent_of(session_key) not in pool.closed_to():
-                    self._start(group, pool, session_key, is_later=is_later)
+                if keys.agent_of(hint.session_key) not in pool.closed_to():
+                    self._start(group, pool, hint)
 
     async def _make_up(self, now: int) -> None:
         """Let nothing wait for as long as the wall clock was moved back."""
@@ -181,15 +180,14 @@ class Dispatcher:
         if len(due) < len(rows):
             self._next_look = min(self._next_look, rows[len(due)][1])
 
-    def _start(
-        self, group: asyncio.TaskGroup, pool: Pool, session_key: str, *, is_later: bool
-    ) -> None:
+    def _start(self, group: asyncio.TaskGroup, pool: Pool, hint: Hint) -> None:
+        session_key = hint.session_key
         if session_key in self._running:
             self._again[session_key] = False
             return
         pool.take(keys.agent_of(session_key))
         self._idle.clear()
-        running = self._run_lane(session_key, is_later=is_later)
+        running = self._run_lane(session_key, yields=hint.yields)
         task = group.create_task(running, name=f"lane {session_key}")
         self._running[session_key] = task
         task.add_done_callback(lambda _: self._finished(pool, session_key))
@@ -204,9 +202,9 @@ class Dispatcher:
         if pool.has_hints or pool.must_scan:
             self._changed.set()
 
-    async def _run_lane(self, session_key: str, *, is_later: bool) -> None:
+    async def _run_lane(self, session_key: str, *, yields: bool) -> None:
         try:
-            await self._runner.run(session_key, is_later=is_later)
+            await self._runner.run(session_key, yields=yields)
         except StoreFailed:
             log.error("the lane %s stops: the store has failed", session_key)
         except Exception:

@@ -47,14 +47,14 @@ class LaneRunner:
         self._interrupts = interrupts
         self._stumbles: dict[str, int] = {}  # openings in a row that failed, lane by lane
 
-    async def run(self, session_key: str, *, is_later: bool = False) -> None:
+    async def run(self, session_key: str, *, yields: bool = False) -> None:
         """Run the lane's next turn, if there is one, and leave the lane free.
 
-        One that is in no hurry lets others write first.
+        One that yields lets others write first.
         """
         failpoint("claim")
         try:
-            opened = await self._open(session_key, is_later=is_later)
+            opened = await self._open(session_key, yields=yields)
         except (StoreFailed, *STORE_NOT_READY):
             raise  # the store's fault, not the lane's
         except Exception:
@@ -71,7 +71,7 @@ class LaneRunner:
         if is_whole and not isinstance(next, Fenced):
             self._opening.contexts.keep(session_key, attempt.context)
 
-    async def _open(self, session_key: str, *, is_later: bool) -> Opened | None:
+    async def _open(self, session_key: str, *, yields: bool) -> Opened | None:
         failures: dict[str, str] = {}
         while True:
             known = dict(failures)
@@ -80,7 +80,7 @@ class LaneRunner:
                     self._store,
                     [session_key],
                     lambda tx, known=known: self._opening.open_next(tx, session_key, known),
-                    yields=is_later,
+                    yields=yields,
                 )
             except LedgerToolFailed as failed:
                 log.warning("the ledger tool %r failed", failed.call.name, exc_info=True)

@@ -1,9 +1,18 @@
 """A pool of lanes: how many run, for whom, and which are said to be ready."""
 
 from collections import Counter, OrderedDict
+from typing import NamedTuple
 
 HINT_LIMIT = 10_000  # beyond this the ledger is asked instead
+CROWD = 4  # lanes in no hurry that wait for places: then each lets others write first
 KEPT_PART = 8  # one place in so many, at most, is kept: for agents that run nothing, for people
+
+
+class Hint(NamedTuple):
+    """A lane that is said to be ready."""
+
+    session_key: str
+    yields: bool = False  # it is one of many in no hurry: whoever writes meanwhile goes first
 
 
 class Pool:
@@ -47,15 +56,13 @@ class Pool:
         else:
             hints[session_key] = None
 
-    def next_hint(self) -> tuple[str, bool] | None:
-        """Take the lane that should have the next place, and whether it is in no hurry.
-
-        None: there is no lane or no place.
-        """
+    def next_hint(self) -> Hint | None:
+        """Take the lane that should have the next place, or None: there is no lane or no place."""
         if self._hints and self.free > 0:
-            return self._hints.popitem(last=False)[0], False
+            return Hint(self._hints.popitem(last=False)[0])
         if self._later and not self._hints and self.takes_later:
-            return self._later.popitem(last=False)[0], True
+            session_key, _ = self._later.popitem(last=False)
+            return Hint(session_key, yields=len(self._later) >= CROWD)
         return None
 
     def hold_back(self) -> None:

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wakeful.lanes.pool import KEPT_PART, Pool
+from wakeful.lanes.pool import CROWD, KEPT_PART, Pool
 
 AGENTS = ["a", "b", "c", "d"]
 
@@ -38,7 +38,7 @@ def started(pool: Pool) -> list[str]:
     found: list[str] = []
     while (hint := pool.next_hint()) is not None:
         pool.take("a")
-        found.append(hint[0])
+        found.append(hint.session_key)
     return found
 
 
@@ -99,3 +99,14 @@ def test_an_agent_that_runs_nothing_finds_a_place(steps: list[tuple[bool, str]])
         idle = [agent for agent in AGENTS if not running[agent]]
         assert pool.running == sum(running.values())
         assert all(pool.free > 0 and agent not in pool.closed_to() for agent in idle)
+
+
+def test_one_of_many_in_no_hurry_lets_others_write_first():
+    pool = Pool(100, 1)
+    pool.hint("urgent")
+    for number in range(CROWD + 1):
+        pool.hint(f"later {number}", is_later=True)
+
+    found = [pool.next_hint() for _ in range(CROWD + 2)]
+
+    assert [hint.yields for hint in found if hint] == [False, True, *[False] * CROWD]
