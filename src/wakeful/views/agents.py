@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from wakeful.gate import halts
+from wakeful.gate.parked import RELEASE_TIMER
 from wakeful.gate.quiet import QuietStatus
 from wakeful.outbox import held
 from wakeful.store.database import Store
@@ -17,8 +18,8 @@ from wakeful.vocabulary.agent import AgentConfig
 from wakeful.vocabulary.errors import NotFound
 from wakeful.vocabulary.record import Record
 
-# Kinds of timers: what the first frees shows in the lanes, and the second outlives its sleep.
-WAKING_NOBODY = [QUIET_TIMER, SLEEP_TIMER]
+# Kinds of timers: what the first two free shows in the lanes, and the third outlives its sleep.
+WAKING_NOBODY = [QUIET_TIMER, RELEASE_TIMER, SLEEP_TIMER]
 MOST_COUNTED = 1000  # idle lanes: nobody needs to know more exactly
 MOST_LOOKED_AT = 50  # stimuli, for what was skipped
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 
-from wakeful.gate import budget_rows
+from wakeful.gate import budget_rows, parked
 from wakeful.gate.budget_rows import AGENT, BudgetRow
 from wakeful.gate.days import Days
 from wakeful.gate.money import dollars
+from wakeful.sleeps import sleeps
 from wakeful.store.database import Store
 from wakeful.vocabulary.agent import Agents
 from wakeful.vocabulary.budget import BudgetRules
@@ -13,10 +14,6 @@ from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.record import Record
 
 _OF_AGENT = budget_rows.BUDGETS.select("WHERE agent_id = :agent_id")
-_PARKED = (
-    "SELECT COUNT(*) FROM stimuli WHERE state = 'parked' AND agent_id = :agent_id "
-    "AND state_reason = 'budget'"
-)
 
 
 class Money(Record):
@@ -44,7 +41,7 @@ class BudgetStatus(Record):
     resets_at: int
     money: Money
     turns: TurnsSpent
-    parked: int  # stimuli that wait for money or turns
+    parked: int  # stimuli, and wakes of sleepers, that wait for money or turns
 
 
 class BudgetView:
@@ -64,7 +61,7 @@ class BudgetView:
         """Return what is left of an agent's budgets, its own first."""
         rules = self._agents.get(agent_id, "agent").budget
         rows = await self._store.read(_OF_AGENT, agent_id=agent_id)
-        ((parked,),) = await self._store.read(_PARKED, agent_id=agent_id)
+        waiting = await self._waiting(agent_id)
         now = self._clock.now()
         day = self._days.of(now)
         found = map(budget_rows.BUDGETS.read, rows)
@@ -73,10 +70,17 @@ class BudgetView:
             self._status(
                 known.get(scope) or BudgetRow(agent_id=agent_id, scope=scope, day=day),
                 rules,
-                parked if scope == AGENT else 0,
+                waiting if scope == AGENT else 0,
             )
             for scope in _shown(rules, known)
         ]
+
+    async def _waiting(self, agent_id: str) -> int:
+        counts = [
+            await self._store.read(sql, agent_id=agent_id, reason=parked.BUDGET)
+            for sql in (parked.COUNT_PARKED, sleeps.COUNT_REFUSED)
+        ]
+        return sum(count for ((count,),) in counts)
 
     async def all(self) -> list[BudgetStatus]:
         return [one for agent_id in self._agents.ids() for one in await self.of_agent(agent_id)]
