@@ -4,6 +4,7 @@ from tests.integration.http.serving import house
 from tests.integration.http.test_commands import said
 from wakeful.models.scripted import Pause, Scripted
 from wakeful.testing.kit import ManualClock, wait_for
+from wakeful.vocabulary.heartbeat import HeartbeatRules
 
 AT = "/api/sessions/main"
 
@@ -39,6 +40,20 @@ async def test_the_operator_lets_a_session_rest_and_wakes_it():
     assert woken["stimulus_id"] is not None
     assert (again["woken"], again["reason"], left) == (False, "awake", [])
     assert later != entered["wake_at"]
+
+
+async def test_the_next_wake_is_the_end_of_the_sleep_and_no_heartbeat_that_it_skips():
+    beats = HeartbeatRules()
+    async with (
+        house(Scripted(["hello"]), heartbeat=beats) as home,
+        home.client(home.operator) as client,
+    ):
+        await said(client, "hi")
+        await client.post(f"{AT}/sleep", json={"seconds": 7_200})
+        agent = (await client.get("/api/agents/main")).json()
+
+    assert agent["heartbeat"]["next_due_at"] < agent["next_wake_at"]
+    assert agent["next_wake_at"] == agent["sleep"][0]["wake_at"]
 
 
 async def test_whoever_is_busy_is_not_put_to_sleep():
