@@ -25,6 +25,8 @@ LOOKING = [
     ["why", "last"],
     ["tokens", "list"],
     ["notices"],
+    ["budget", "show"],
+    ["budget", "show", "--agent", "main"],
 ]
 
 
@@ -136,6 +138,15 @@ def test_what_needs_a_server_says_so(home: Home, verb: list[str]):
     [
         (["sessions", "show", "nowhere"], 4),
         (["agents", "show", "nobody"], 4),
+        (["budget", "show", "--agent", "nobody"], 4),
+        (["budget", "raise", "1.00", "--agent", "nobody"], 4),
+        (["quiet", "--agent", "nobody"], 4),
+        (["quiet", "off", "--agent", "nobody"], 4),
+        (["heartbeat", "now", "nobody"], 4),
+        (["halt", "nobody"], 4),
+        (["resume", "nobody"], 4),
+        (["send", "hi", "--session", "agent:nobody:main"], 4),
+        (["sleep", "agent:nobody:main", "2h"], 4),
         (["why", "tn_0"], 4),
         (["why", "st_0"], 4),
         (["tokens", "revoke", "nobody"], 4),
