@@ -87,7 +87,7 @@ async def test_rest_by_command():
     async with house(model, clock=clock) as home, home.client(home.operator) as client:
         await said(client, "hi")
         first = await said(client, "/sleep")
-        entered = await said(client, "/sleep 2h the build runs")
+        entered = await said(client, "/sleep 2 hours the build runs")
         clock.advance(3600)
         shown = await said(client, "/sleep")
         bad = await client.post(f"{AT}/messages", json={"text": "/sleep soon"})
