@@ -80,4 +80,4 @@ class BudgetActs:
             by=by,
         )
         timers.put(tx, parked.release_timer(wish.agent_id, tx.now))
-        return parked.count_waiting(tx, wish.agent_id)
+        return parked.count_waiting_in(tx, wish.agent_id)

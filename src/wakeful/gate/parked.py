@@ -7,7 +7,7 @@ import msgspec
 from wakeful.broker import lane_rows, stimuli
 from wakeful.bus.bus import Bus
 from wakeful.sleeps import sleeps
-from wakeful.store.database import Tx
+from wakeful.store.database import Store, Tx
 from wakeful.timers.timers import Timer
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.record import Record
@@ -16,9 +16,9 @@ STEP = 200  # lanes that one write touches
 BUDGET = "budget"  # why something waits for money or turns
 RELEASE_TIMER = "budget"  # the kind of the timer that lets it go on
 
-COUNT_PARKED = (
-    "SELECT COUNT(*) FROM stimuli WHERE state = 'parked' AND agent_id = :agent_id "
-    "AND state_reason = :reason"
+WAITING = (
+    "SELECT COUNT(*) FROM stimuli WHERE state = 'parked' AND agent_id = :agent_id "  # noqa: S608
+    f"AND state_reason = :reason UNION ALL {sleeps.COUNT_REFUSED}"
 )
 
 
@@ -43,13 +43,15 @@ def release_timer(agent_id: str, now: int, after: str = "") -> Timer:
     )
 
 
-def count_waiting(tx: Tx, agent_id: str) -> int:
+async def count_waiting(store: Store, agent_id: str) -> int:
     """Return how much of an agent's waits for money or turns: stimuli, and wakes of sleepers."""
-    counts = (
-        tx.one(sql, agent_id=agent_id, reason=BUDGET)
-        for sql in (COUNT_PARKED, sleeps.COUNT_REFUSED)
-    )
-    return sum(row[0] for row in counts if row is not None)
+    rows = await store.read(WAITING, agent_id=agent_id, reason=BUDGET)
+    return sum(count for (count,) in rows)
+
+
+def count_waiting_in(tx: Tx, agent_id: str) -> int:
+    """Return the same, as part of a change."""
+    return sum(count for (count,) in tx.all(WAITING, agent_id=agent_id, reason=BUDGET))
 
 
 def free(

@@ -30,7 +30,12 @@ class Releasing:
     async def reconcile(self, store: Store, agent_ids: Sequence[str]) -> None:
         """Look again at what waits: the settings may give more than they did."""
         for agent_id in agent_ids:
-            await store.transact(lambda tx, agent_id=agent_id: _set(tx, agent_id))
+            if await parked.count_waiting(store, agent_id):
+                await store.transact(
+                    lambda tx, agent_id=agent_id: timers.put(
+                        tx, parked.release_timer(agent_id, tx.now)
+                    )
+                )
 
     def fire(self, tx: Tx, dues: Sequence[Due[None]]) -> None:
         """Let the next lanes go on, and after the last of them those who would have woken."""
@@ -44,8 +49,3 @@ class Releasing:
                 timers.put(tx, parked.release_timer(agent_id, tx.now, lanes[-1]))
             elif self._sleeping.look_again(tx, agent_id, parked.BUDGET, parked.STEP) == parked.STEP:
                 timers.put(tx, parked.release_timer(agent_id, tx.now, after))
-
-
-def _set(tx: Tx, agent_id: str) -> None:
-    if parked.count_waiting(tx, agent_id):
-        timers.put(tx, parked.release_timer(agent_id, tx.now))

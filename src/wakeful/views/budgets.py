@@ -6,7 +6,6 @@ from wakeful.gate import budget_rows, parked
 from wakeful.gate.budget_rows import AGENT, BudgetRow
 from wakeful.gate.days import Days
 from wakeful.gate.money import dollars
-from wakeful.sleeps import sleeps
 from wakeful.store.database import Store
 from wakeful.vocabulary.agent import Agents
 from wakeful.vocabulary.budget import BudgetRules
@@ -61,7 +60,7 @@ class BudgetView:
         """Return what is left of an agent's budgets, its own first."""
         rules = self._agents.get(agent_id, "agent").budget
         rows = await self._store.read(_OF_AGENT, agent_id=agent_id)
-        waiting = await self._waiting(agent_id)
+        waiting = await parked.count_waiting(self._store, agent_id)
         now = self._clock.now()
         day = self._days.of(now)
         found = map(budget_rows.BUDGETS.read, rows)
@@ -74,13 +73,6 @@ class BudgetView:
             )
             for scope in _shown(rules, known)
         ]
-
-    async def _waiting(self, agent_id: str) -> int:
-        counts = [
-            await self._store.read(sql, agent_id=agent_id, reason=parked.BUDGET)
-            for sql in (parked.COUNT_PARKED, sleeps.COUNT_REFUSED)
-        ]
-        return sum(count for ((count,),) in counts)
 
     async def all(self) -> list[BudgetStatus]:
         return [one for agent_id in self._agents.ids() for one in await self.of_agent(agent_id)]
