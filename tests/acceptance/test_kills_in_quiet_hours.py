@@ -76,3 +76,31 @@ async def test_the_same_on_postgresql(tmp_path: Path, postgres_url: str, where: 
 
     assert_ended_once(await wake_and_die(place, where))
     assert_kept(await judged(place))
+
+
+@pytest.mark.parametrize("how", ["failed", "preempted"])
+async def test_what_a_broken_off_digest_was_given_is_there_for_the_next_turn(
+    place: Place, how: str
+) -> None:
+    client = Client(place)
+    plan = "refuse+say" if how == "failed" else "gate=digest+say"
+    async with running(place) as rig:
+        await rig.ask("quiet", for_ms=HOUR_MS)
+        await client.say(rig, "activity", plan, **HELD)
+        await rig.rest()
+        await rig.ask("quiet", for_ms=None)
+        if how == "preempted":
+            await rig.ask("reached", gate="digest")
+        await client.say(rig, "activity", priority=0)
+        await rig.ask("open", gate="digest")
+        await rig.ask("seen", kind="turn.finished", count=2)
+        await rig.rest()
+        await rig.stop()
+    assert isinstance(place.address, Path)
+    found = read_sqlite(place.address)
+    (held,) = [one for one in found.stimuli.values() if one.source == "backup"]
+
+    assert held.state == "merged"
+    assert held.turn_id is not None
+    assert found.turns[held.turn_id].state == how
+    assert_kept(await judged(place))

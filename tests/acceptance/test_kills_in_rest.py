@@ -90,7 +90,7 @@ def assert_woken_once(found: Database) -> None:
 
 
 @pytest.mark.parametrize("where", ["before", "after"])
-@pytest.mark.parametrize("number", [9, 10, 11, 12])
+@pytest.mark.parametrize("number", [10, 11, 12, 13])  # filed, opened, answered: 11, 12, 13
 async def test_a_killed_tick_goes_on_and_the_next_one_comes(
     place: Place, number: int, where: str
 ) -> None:
@@ -103,6 +103,16 @@ async def test_a_killed_tick_goes_on_and_the_next_one_comes(
 async def test_a_killed_sleeper_wakes_once(place: Place, number: int, where: str) -> None:
     assert_woken_once(await sleep_and_die(place, f"{where}:{number}"))
     assert_kept(await judged(place, must=("I19",)))
+
+
+@pytest.mark.parametrize("where", ["before:10", "after:10", "after:11", "after:12"])
+async def test_a_killed_tick_goes_on_on_postgresql(
+    tmp_path: Path, postgres_url: str, where: str
+) -> None:
+    place = Place(tmp_path, postgres_url)
+
+    assert_ticks_on(await tick_and_die(place, where))
+    assert_kept(await judged(place))
 
 
 @pytest.mark.parametrize("where", ["before:11", "after:13"])

@@ -111,7 +111,8 @@ class Chaos:
         self._env = {BUDGET: budget}
         self._ahead_ms = 0
         client = Client(place, self._seed + number)
-        load = Load(client, self._seed + number, is_hard=True)
+        # Every other pair of rounds: with each of the budgets.
+        load = Load(client, self._seed + number, is_hard=True, has_quiet_hours=number // 2 % 2 == 0)
         weather = Weather(place, self._seed + number)
         began = self._clock.monotonic()
         async with asyncio.TaskGroup() as group:

@@ -81,6 +81,8 @@ QUEUES: tuple[dict[str, object], ...] = (
     {"cap": 5, "drop": "summarize"},
 )
 HALTED_S = 0.03
+QUIET = 0.01  # of what is done where quiet hours come and go
+QUIET_MS = (None, 150, 40_000)  # ended by hand, by themselves, or when the clock leaps
 LATER_MS = 40
 
 Sent = dict[str, Any]
@@ -97,6 +99,7 @@ class Client:
         self._accepted = 0
         self._wanted: list[tuple[int, asyncio.Event]] = []
         self._may_be_halted = False
+        self._may_be_quiet = False
         self.may_sleep = False  # somebody may be asleep for whom something waits
 
     def draft(self, session: str, plan: str = "", mode: object = None, **fields: object) -> Sent:
@@ -159,6 +162,9 @@ class Client:
         if self._may_be_halted:
             self._may_be_halted = False
             await self.tell(rig, "resume")
+        if self._may_be_quiet:
+            self._may_be_quiet = False
+            await self.tell(rig, "quiet", for_ms=None)
         if self.may_sleep:  # what waits for the end of a sleep should come to its end
             await self.tell(rig, "wake")
 
@@ -166,6 +172,7 @@ class Client:
         """Give another command (stop, halt, resume); None if nobody knows what became of it."""
         self._lines.note("request", do=do, **fields)
         self._may_be_halted = do == "halt" or self._may_be_halted
+        self._may_be_quiet = bool(fields.get("for_ms")) or self._may_be_quiet
         try:
             answer = await rig.ask(do, **fields)
         except (Gone, Failed, Refused) as lost:
@@ -179,7 +186,13 @@ class Load:
     """A random mix of everything, the same for the same seed."""
 
     def __init__(
-        self, client: Client, seed: int, sessions: int = 12, *, is_hard: bool = False
+        self,
+        client: Client,
+        seed: int,
+        sessions: int = 12,
+        *,
+        is_hard: bool = False,
+        has_quiet_hours: bool = False,
     ) -> None:
         self._client = client
         client.may_sleep = True
@@ -189,6 +202,8 @@ class Load:
         self._chance = random.Random(seed)
         self._sessions = ["main", *(f"s{number}" for number in range(1, sessions))]
         self._sessions += [f"agent:other:o{number}" for number in range(sessions // 4)]
+        self._shares = {**SHARES, "quiet": QUIET} if has_quiet_hours else SHARES
+        self._has_quiet_hours = has_quiet_hours
 
     async def run(self, rig: RigProcess, count: int, workers: int = 8) -> None:
         """Send `count` messages, several at once; returns early once the process is gone."""
@@ -211,6 +226,8 @@ class Load:
             await gather(*(client.send(rig, draft) for _ in range(2)))
         elif what == "halt":
             await self._halt(rig)
+        elif what == "quiet":
+            await client.tell(rig, "quiet", for_ms=self._chance.choice(QUIET_MS))
         elif what == "send":
             await client.send(rig, draft)
         elif what == "refused":
@@ -238,7 +255,7 @@ class Load:
 
     def _what(self) -> str:
         dice = self._chance.random()
-        for what, share in SHARES.items():
+        for what, share in self._shares.items():
             dice -= share
             if dice < 0:
                 return what
@@ -279,7 +296,9 @@ class Load:
         if self._chance.random() < self.suspects:
             plan = SUSPECT_PLAN
             self.deaths += 2
-        return self._client.draft(pick(self._sessions), plan, mode, **fields)
+        is_for_digest = self._has_quiet_hours and fields["kind"] == "inbox"
+        session = "activity" if is_for_digest else pick(self._sessions)
+        return self._client.draft(session, plan, mode, **fields)
 
 
 async def gather(*parts: Any) -> Sequence[Any]:

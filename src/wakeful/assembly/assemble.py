@@ -22,6 +22,7 @@ from wakeful.bus.bus import Bus
 from wakeful.doors.sender import Sender
 from wakeful.gate import halts
 from wakeful.gate.budget_acts import BudgetActs
+from wakeful.gate.parked import RELEASE_TIMER
 from wakeful.gate.throttle import Digests
 from wakeful.gate.wakes import all_of
 from wakeful.intake.compactions import Compactions
@@ -53,6 +54,7 @@ from wakeful.triggers.heartbeat_acts import HeartbeatActs
 from wakeful.triggers.quiet_acts import QuietActs
 from wakeful.triggers.quieting import TIMER_KIND as QUIET_TIMER
 from wakeful.triggers.quieting import Quieting
+from wakeful.triggers.releasing import Releasing
 from wakeful.triggers.sleep_acts import SleepActs
 from wakeful.triggers.sleeping import TIMER_KIND as SLEEP_TIMER
 from wakeful.triggers.sleeping import Sleeping
@@ -128,7 +130,8 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         settings.zone,
         all_of(DailyTurns(blocks, notices, plan.metrics).may_wake, hooks.may_wake),
     )
-    quieting = Quieting(gate.quiet, agents, bus, clock, file)
+    quieting = Quieting(gate.quiet, agents, bus, clock, file, sleeping.look_again)
+    releasing = Releasing(bus, sleeping)
     settlement = Settlement(
         bus, (ticking.on_settled, sleeping.on_settled, beating.on_settled, *hooks.on_settled)
     )
@@ -166,7 +169,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         compactions=Compactions(store, bus, ids, intake),
         sleep_acts=SleepActs(store, ids, sleeping, blocks),
         heartbeats=HeartbeatActs(store, agents, beating, file),
-        budget_acts=BudgetActs(store, bus, ids, clock, agents, gate.budgets),
+        budget_acts=BudgetActs(store, ids, clock, agents, gate.budgets),
         quiet_acts=QuietActs(store, clock, ids, agents, quieting),
         deletion=Deletion(
             store,
@@ -196,6 +199,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
                 TICK_TIMER: TimerKind(ticking.fire),
                 HEARTBEAT_TIMER: TimerKind(beating.fire, beating.prepare),
                 QUIET_TIMER: TimerKind(quieting.fire),
+                RELEASE_TIMER: TimerKind(releasing.fire),
             },
             lambda timer: (lane_rows.lock(timer.target), halts.ASKING),
         ),
@@ -208,7 +212,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
     async def reconcile() -> None:
         for agent_id in agents.ids():
             await intake.open_activity(agent_id)
-        for trigger in (ticking, beating, quieting):
+        for trigger in (ticking, beating, quieting, releasing):
             await trigger.reconcile(store, agents.ids())
 
     if plan.http is None:

@@ -28,6 +28,7 @@ from wakeful.turn.ready_agents import ReadyAgents
 from wakeful.turn.turn import TurnRunner
 from wakeful.views.agents import AgentView
 from wakeful.vocabulary.agent import AgentConfig, Agents
+from wakeful.vocabulary.errors import InvalidInput
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +120,8 @@ class Followers:
 
 def _bindings(settings: Settings, agents: Agents, plan: Plan) -> Bindings:
     for position, binding in enumerate(settings.bindings):
-        agents.get(binding.agent, f"bindings[{position}].agent")
+        if binding.agent not in agents:
+            raise InvalidInput(f"bindings[{position}].agent", f"no agent {binding.agent!r}")
     return Bindings(
         settings.bindings,
         default_agent=plan.default_agent,

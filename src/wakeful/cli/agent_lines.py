@@ -62,7 +62,8 @@ def sleep_lines(context: CliContext, agent: Shown) -> Iterator[str]:
         why = safe(one["reason"], 200) or "no reason given"
         who = safe(one["session_key"] or agent["id"])
         ends = f"; `wakeful wake {shlex.quote(who)}` ends it" if one["session_key"] else ""
-        yield f"{who} sleeps until {context.when(one['wake_at'])}: {why}{ends}"
+        late = f" (not woken in its time: {safe(one['refused'])})" if one.get("refused") else ""
+        yield f"{who} sleeps until {context.when(one['wake_at'])}: {why}{late}{ends}"
     if len(asleep) > MOST_ASLEEP:
         yield f"… and {len(asleep) - MOST_ASLEEP} more sleep"
 

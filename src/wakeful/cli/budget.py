@@ -23,7 +23,7 @@ Until = Annotated[
 
 def show(context: CliContext, agent: Agent = "") -> None:
     """Show what is left of the budgets today, and who waits for more."""
-    page = context.needed_server().get("/api/budgets", **({"agent": agent} if agent else {}))
+    page = context.reader().get("/api/budgets", **({"agent": agent} if agent else {}))
     rows = [_row(context, one) for one in page["items"]]
     head = ["agent", "of what", "spent", "set aside", "cap", "turns", "waiting", "anew"]
     lines = context.out.table(head, rows)

@@ -100,8 +100,6 @@ def _about_waking(context: CliContext, agent: agent_lines.Shown) -> Finding:
         sentence = f"{who} is halted: nothing wakes it until `wakeful resume`"
         return Finding(subject="wakes", health=Condition.WARNING, told=sentence)
     sentence = f"{who} wakes next {context.how_long(due)}" if due else f"nothing is due for {who}"
-    if due and any(agent_lines.quiet_lines(context, agent)):
-        sentence += ", unless its quiet hours leave that out"
     return Finding(subject="wakes", health=Condition.OK, told=sentence)
 
 

@@ -20,6 +20,7 @@ from wakeful.cli.exits import Unreachable
 from wakeful.doors.http.agents import AgentEndpoints
 from wakeful.doors.http.app import App
 from wakeful.doors.http.attachments import Attachments
+from wakeful.doors.http.budgets import BudgetEndpoints
 from wakeful.doors.http.endpoint import Endpoint
 from wakeful.doors.http.notices import NoticeEndpoints
 from wakeful.doors.http.open_streams import OpenStreams
@@ -114,6 +115,7 @@ class Offline:
         subjects = (
             AgentEndpoints(views),
             QuietEndpoints(views),
+            BudgetEndpoints(views),
             Sessions(views),
             Search(views),
             Stimuli(views),

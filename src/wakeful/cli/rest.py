@@ -12,9 +12,11 @@ from wakeful.cli.output import safe
 from wakeful.cli.session_names import session_path
 from wakeful.cli.times import coming
 from wakeful.vocabulary.errors import InvalidInput
-from wakeful.vocabulary.spans import format_span, parse_span
+from wakeful.vocabulary.spans import format_span, leading_span
 
-Span = Annotated[str, typer.Argument(help="For how long: 90s, 30m, 2h; a minute to a day.")]
+Span = Annotated[
+    str, typer.Argument(help="For how long: 90s, 30m, 2h, 2 hours; a minute to a day.")
+]
 Reason = Annotated[
     list[str] | None, typer.Argument(help="What it waits for; it reads this when it wakes.")
 ]
@@ -33,12 +35,12 @@ HEARTBEAT_ACTIONS = ("on", "off", "now")
 
 def sleep(context: CliContext, session: SessionName, span: Span, reason: Reason = None) -> None:
     """Let a session rest for a while, or until somebody needs it."""
-    seconds = max(1, parse_span(span, "span") // 1000)
-    body = {"seconds": seconds, "reason": " ".join(reason or ())}
+    requested_ms, why = leading_span([span, *(reason or ())], "span")
+    body = {"seconds": max(1, requested_ms // 1000), "reason": " ".join(why)}
     entered = context.needed_server().post(f"{session_path(session)}/sleep", body)
     rests, until = format_span(entered["final_ms"]), context.when(entered["wake_at"])
-    why = f" {OTHER_LENGTH}" if entered["final_ms"] != entered["requested_ms"] else ""
-    context.out.data(entered, [f"{safe(session)} sleeps for {rests}, until {until}{why}"])
+    told = f" {OTHER_LENGTH}" if entered["final_ms"] != entered["requested_ms"] else ""
+    context.out.data(entered, [f"{safe(session)} sleeps for {rests}, until {until}{told}"])
 
 
 def wake(context: CliContext, session: SessionName) -> None:
@@ -79,20 +81,26 @@ def heartbeat(
 
 def quiet(
     context: CliContext,
-    action: Annotated[str, typer.Argument(help="until or off; without it, show.")] = "",
-    time: Annotated[str, typer.Argument(help="Such as 7:00, 2h or 2026-01-01T07:00.")] = "",
+    action: Annotated[str, typer.Argument(help="until, for or off; without it, show.")] = "",
+    time: Annotated[
+        list[str] | None,
+        typer.Argument(help="Such as 7:00 or 2026-01-01T07:00; for 2h, or 2 hours."),
+    ] = None,
     agent: Annotated[str, typer.Option("--agent", help="Whose quiet hours.")] = "main",
 ) -> None:
     """Show whether an agent is quiet, keep it quiet until a time, or end that."""
     at = f"/api/agents/{segment(agent)}/quiet"
     found: dict[str, Any]
+    said = " ".join(time or ())
     if not action:
         found = context.reader().get(at)
-    elif (action == "off" and not time) or (action == "until" and time):
-        until = coming(time, "until", context.clock.now(), context.zone) if time else None
+    elif (action == "off" and not said) or (action in ("until", "for") and said):
+        until = coming(said, "until", context.clock.now(), context.zone) if said else None
         found = context.needed_server().put(at, {"until": until})
     else:
-        raise InvalidInput("action", "must be nothing, until TIME or off, such as until 7:00")
+        raise InvalidInput(
+            "action", "must be nothing, until TIME, for SPAN or off, such as until 7:00 or for 2h"
+        )
     line = f"{safe(agent)} is not quiet"
     if found["is_quiet"]:
         until = f"{context.when(found['until'])} ({found['by']})"

@@ -1,7 +1,5 @@
 """Commands about money: `/budget`."""
 
-from functools import partial
-
 from wakeful.commands.command import Caller, Deed, Said, saying
 from wakeful.gate import budget_rows
 from wakeful.gate.budget_acts import Raise
@@ -29,8 +27,7 @@ async def budget(services: Services, caller: Caller, rest: str) -> Deed:
         services.budget_acts.increase_in(tx, wish, who)
         return Said(text=f"Raised today's budget of {agent_id} by ${wish.money:.2f}.")
 
-    go_on = partial(services.budget_acts.release, agent_id)
-    return Deed(act=act, locks=(budget_rows.lock(agent_id),), afterwards=go_on)
+    return Deed(act=act, locks=(budget_rows.lock(agent_id),))
 
 
 def line_of(status: BudgetStatus) -> str:

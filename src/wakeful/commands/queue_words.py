@@ -12,6 +12,7 @@ from wakeful.vocabulary import queueing
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.queueing import NO_OVERRIDES, Drop, Mode, QueueOverrides
 from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.spans import parse_span
 
 Word = TypeVar("Word", bound=StrEnum)
 
@@ -21,8 +22,6 @@ MOST_TIMES = 8  # that `/queue` is looked at in one message
 
 _QUEUE = re.compile(r"(?<!\S)/queue(?!\S)", re.IGNORECASE)
 _NEXT_WORD = re.compile(r"\s+(\S+)")
-_DURATION = re.compile(r"(\d{1,9})(ms|s|m)?")
-_MS = {"ms": 1, "s": 1_000, "m": 60_000, None: 1}
 
 
 class Inline(Record):
@@ -107,7 +106,6 @@ def _one_of(kind: type[Word], word: str, field: str) -> Word:
 
 
 def _milliseconds(text: str) -> int:
-    found = _DURATION.fullmatch(text)
-    if found is None:
-        raise InvalidInput("debounce", f"must be a time such as 500ms, 2s or 1m, not {text[:40]!r}")
-    return int(found[1]) * _MS[found[2]]
+    if text.isascii() and text.isdecimal() and len(text) < 10:
+        return int(text)
+    return parse_span(text, "debounce")

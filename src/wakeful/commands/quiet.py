@@ -10,8 +10,11 @@ from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary import wall
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.hours import next_time
+from wakeful.vocabulary.spans import is_span, parse_span
 
-_USAGE = "must be nothing, 'until' with a time such as 07:00, or 'off'"
+_USAGE = (
+    "must be nothing, 'until' with a time such as 07:00, 'for' with a span such as 2h, or 'off'"
+)
 
 
 async def quiet(services: Services, caller: Caller, rest: str) -> Deed:
@@ -41,6 +44,8 @@ def _until(words: list[str], now: int, zone: tzinfo | None) -> int | None:
     match words:
         case ["off"]:
             return None
+        case ["until" | "for", *said] if is_span(" ".join(said)):
+            return now + parse_span(" ".join(said), "quiet")
         case ["until", time]:
             return next_time(time, now, zone)
         case _:

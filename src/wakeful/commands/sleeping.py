@@ -4,7 +4,7 @@ from wakeful.commands.command import Caller, Deed, Said, saying
 from wakeful.gate import halts
 from wakeful.services import Services
 from wakeful.store.database import Tx
-from wakeful.vocabulary.spans import format_span, parse_span
+from wakeful.vocabulary.spans import format_span, leading_span
 
 _WHY_NOT = {
     "awake": "Nobody is asleep here.",
@@ -20,11 +20,10 @@ async def sleep(services: Services, caller: Caller, rest: str) -> Deed:
             return saying("Awake. /sleep 2h [REASON] lets this session rest.")
         left = format_span(found.wake_at - services.views.clock.now())
         return saying(f"Asleep for another {left}: {found.reason or 'no reason given'}.")
-    span, _, reason = rest.partition(" ")
-    requested_ms = parse_span(span, "duration")
+    requested_ms, reason = leading_span(rest.split(), "duration")
 
     def act(tx: Tx) -> Said:
-        entered = services.sleep_acts.sleep_in(tx, key, requested_ms, reason.strip())
+        entered = services.sleep_acts.sleep_in(tx, key, requested_ms, " ".join(reason))
         return Said(text=f"Asleep for {format_span(entered.final_ms)}; a message wakes it.")
 
     return Deed(act=act)

@@ -152,7 +152,7 @@ _COMMANDS = (
     ),
     Command(
         name="quiet",
-        arguments="[until 07:00 | off]",
+        arguments="[until 07:00 | for 2h | off]",
         help="Show whether only people and what is urgent wake this agent now, begin or end that.",
         who=Who.OPERATOR,
         plan=quiet.quiet,

@@ -1,12 +1,12 @@
 """Raise budgets, by the operator's word."""
 
 from wakeful.access import audit
-from wakeful.bus.bus import Bus
 from wakeful.gate import budget_rows, parked
-from wakeful.gate.budget_rows import AGENT, BudgetRow
+from wakeful.gate.budget_rows import AGENT
 from wakeful.gate.budgets import Budgets
 from wakeful.gate.money import nano
 from wakeful.store.database import Store, Tx
+from wakeful.timers import timers
 from wakeful.vocabulary.agent import Agents
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import InvalidInput
@@ -32,10 +32,9 @@ class BudgetActs:
     """Raises what an agent may spend."""
 
     def __init__(
-        self, store: Store, bus: Bus, ids: Ids, clock: Clock, agents: Agents, budgets: Budgets
+        self, store: Store, ids: Ids, clock: Clock, agents: Agents, budgets: Budgets
     ) -> None:
         self._store = store
-        self._bus = bus
         self._ids = ids
         self._clock = clock
         self._agents = agents
@@ -44,10 +43,9 @@ class BudgetActs:
     async def increase(self, wish: Raise, by: str) -> int:
         """Raise a budget; return how much goes on that it kept waiting."""
         checked = self.checked(wish)
-        await self._store.transact(
+        return await self._store.transact(
             lambda tx: self.increase_in(tx, checked, by), locks=[budget_rows.lock(wish.agent_id)]
         )
-        return await self.release(wish.agent_id)
 
     def checked(self, wish: Raise) -> Raise:
         """Refuse a raise that means nothing."""
@@ -66,10 +64,13 @@ class BudgetActs:
             raise InvalidInput("until", "must be a time within the next year")
         return wish
 
-    def increase_in(self, tx: Tx, wish: Raise, by: str) -> BudgetRow:
-        """Raise as part of another change, which holds the budget; `release` must follow."""
+    def increase_in(self, tx: Tx, wish: Raise, by: str) -> int:
+        """Raise as part of another change, which holds the budget.
+
+        What waits is let go on after this commit; what still may not waits again.
+        """
         audit.note(tx, self._ids, who=by, action="budget-raise", target=wish.agent_id)
-        return self._budgets.raise_caps(
+        self._budgets.raise_caps(
             tx,
             wish.agent_id,
             wish.scope,
@@ -78,7 +79,5 @@ class BudgetActs:
             until=wish.until,
             by=by,
         )
-
-    async def release(self, agent_id: str) -> int:
-        """Let go on what waits for money or turns; what still may not is parked again."""
-        return await parked.release(self._store, self._bus, agent_id, "budget")
+        timers.put(tx, parked.release_timer(wish.agent_id, tx.now))
+        return parked.count_waiting_in(tx, wish.agent_id)

@@ -134,6 +134,11 @@ def scopes_of(rules: BudgetRules, origin: Origin, source: str) -> list[str]:
     return [AGENT, f"origin:{origin.value}", *own]
 
 
+def unused(agent_id: str, scope: str, rules: BudgetRules, day: int) -> BudgetRow:
+    """Return the row of a scope in which nothing was ever spent."""
+    return BudgetRow(agent_id=agent_id, scope=scope, day=day, cap=cap_of(rules, scope))
+
+
 def limited_scopes(rules: BudgetRules) -> list[str]:
     """Return the scopes that the settings limit, the agent's own first."""
     origins = [f"origin:{name}" for name in sorted(rules.origins)]
@@ -246,6 +251,7 @@ def change(tx: Tx, agent_id: str, scopes: Sequence[str], day: int, by: Amount) -
 
 def mark(tx: Tx, row: BudgetRow, what: str) -> bool:
     """Note that people were told of something; False if they had been."""
+    tx.run(_NEW, **BUDGETS.params(row))  # a limit may be reached where nothing was ever spent
     return tx.run(_MARKS[what], agent_id=row.agent_id, scope=row.scope) == 1
 
 

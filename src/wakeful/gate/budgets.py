@@ -152,11 +152,8 @@ class Budgets:
         """Let a scope use more until an instant, or until the day ends."""
         budget_rows.require(tx, agent_id)
         day = self.days.of(tx.now)
-        row = self.today(tx, agent_id).get(scope) or BudgetRow(
-            agent_id=agent_id,
-            scope=scope,
-            day=day,
-            cap=budget_rows.cap_of(self.rules(agent_id), scope),
+        row = self.today(tx, agent_id).get(scope) or budget_rows.unused(
+            agent_id, scope, self.rules(agent_id), day
         )
         end = self.days.begin(row.day + 1) if until is None else until
         raised = budget_rows.raise_caps(tx, row, money=money, turns=turns, until=end)

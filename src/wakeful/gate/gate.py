@@ -159,8 +159,11 @@ class WakeLook:
         """Return until when nothing is left for a stimulus, None if there is."""
         rules = self._gate.budgets.rules(wake.agent_id)
         scopes = budget_rows.scopes_of(rules, wake.kind.origin, wake.source)
-        rows = self._today(wake.agent_id)
-        now = [rows[scope] for scope in scopes if scope in rows]
+        rows, day = self._today(wake.agent_id), self._gate.budgets.days.of(self._tx.now)
+        now = [
+            rows.get(scope) or budget_rows.unused(wake.agent_id, scope, rules, day)
+            for scope in scopes
+        ]
         tight = [row for row in now if self._is_used_up(row, rules, wake, least)]
         if not tight:
             return None

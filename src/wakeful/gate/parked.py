@@ -2,35 +2,56 @@
 
 from collections.abc import Sequence
 
+import msgspec
+
 from wakeful.broker import lane_rows, stimuli
 from wakeful.bus.bus import Bus
-from wakeful.gate import halts
+from wakeful.sleeps import sleeps
 from wakeful.store.database import Store, Tx
+from wakeful.timers.timers import Timer
+from wakeful.vocabulary import session_key as keys
+from wakeful.vocabulary.record import Record
 
 STEP = 200  # lanes that one write touches
+BUDGET = "budget"  # why something waits for money or turns
+RELEASE_TIMER = "budget"  # the kind of the timer that lets it go on
 
-_LANES = (
-    "SELECT DISTINCT session_key FROM stimuli WHERE state = 'parked' AND agent_id = :agent_id "
-    "AND state_reason = :reason AND session_key > :after ORDER BY session_key LIMIT :limit"
+WAITING = (
+    "SELECT COUNT(*) FROM stimuli WHERE state = 'parked' AND agent_id = :agent_id "  # noqa: S608
+    f"AND state_reason = :reason UNION ALL {sleeps.COUNT_REFUSED}"
 )
 
 
-async def release(store: Store, bus: Bus, agent_id: str, reason: str) -> int:
-    """Unpark what an agent's lanes hold for a reason; return how many stimuli go on.
+class Released(Record):
+    """What the timer of a release carries: the last lane that was looked at."""
 
-    Each lane is looked at once: what may still not run is parked again by whoever claims it.
+    after: str = ""
+
+
+def release_timer(agent_id: str, now: int, after: str = "") -> Timer:
+    """Return the timer that lets go on, from now on, what an agent has waiting for its budget.
+
+    It is set in the commit that gives more: whatever is killed then, nothing waits for the day.
     """
-    released, after = 0, ""
-    while True:
-        rows = await store.read(_LANES, agent_id=agent_id, reason=reason, after=after, limit=STEP)
-        keys = [row[0] for row in rows]
-        if not keys:
-            return released
-        released += await store.transact(
-            lambda tx, keys=keys: free(tx, bus, keys, reason),
-            locks=[*map(lane_rows.lock, keys), halts.ASKING],
-        )
-        after = keys[-1]
+    return Timer(
+        id=f"{RELEASE_TIMER} {agent_id}",
+        due_at=now,
+        kind=RELEASE_TIMER,
+        target=keys.activity(agent_id),
+        payload=msgspec.json.encode(Released(after=after)).decode(),
+        owner_kind="agent",
+    )
+
+
+async def count_waiting(store: Store, agent_id: str) -> int:
+    """Return how much of an agent's waits for money or turns: stimuli, and wakes of sleepers."""
+    rows = await store.read(WAITING, agent_id=agent_id, reason=BUDGET)
+    return sum(count for (count,) in rows)
+
+
+def count_waiting_in(tx: Tx, agent_id: str) -> int:
+    """Return the same, as part of a change."""
+    return sum(count for (count,) in tx.all(WAITING, agent_id=agent_id, reason=BUDGET))
 
 
 def free(

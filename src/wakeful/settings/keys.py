@@ -21,6 +21,7 @@ class Key(Record):
     low: float | None = None
     high: float | None = None
     is_secret: bool = False  # its value is never shown
+    wants: str | None = None  # what its text is, where that is more than text
 
 
 def _key(means: str, low: float | None = None, high: float | None = None) -> Key:
@@ -45,9 +46,10 @@ _PROACTIVE = {
     "daily_turn_budget": _key("Ticks and wakes in 24 hours; 0: any number.", 0, 100_000),
     "light_context": _key("Whether a tick leaves the conversation out."),
 }
+_A_TIME = "a time such as 07:00"
 _HOURS = {
-    "start": _key("When they begin, from 00:00 to 23:59."),
-    "end": _key("When they are over, up to 24:00; they may go over midnight."),
+    "start": Key(means="When they begin, from 00:00 to 23:59.", wants=_A_TIME),
+    "end": Key(means="When they are over, up to 24:00; they may go over midnight.", wants=_A_TIME),
     "timezone": _key("On whose clocks: `user`, `local` (the machine's) or an IANA name."),
 }
 _HEARTBEAT = {

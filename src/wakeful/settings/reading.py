@@ -139,7 +139,8 @@ class Reading:
         return pairs
 
     def _scalar(self, node: yaml.Node, kinds: Sequence[inspect.Type], path: str) -> Any:
-        wanted = " or ".join(map(_wanted, kinds))
+        key = key_of(path)
+        wanted = (None if key is None else key.wants) or " or ".join(map(_wanted, kinds))
         if not isinstance(node, yaml.ScalarNode):
             return self.complain(path, f"must be {wanted}, not {_name(node)}")
         try:

@@ -42,6 +42,7 @@ class Sleep(Record):
     dropped: int = 0
     wake_id: str | None = None  # the stimulus that ends it when it opens a turn
     woken_by: WokenBy | None = None  # whoever filed that
+    refused: str | None = None  # why it still sleeps although its time has come
 
 
 SLEEPS = RowTable("sleeps", Sleep)
@@ -55,6 +56,23 @@ _ENTER = (
 def enter(tx: Tx, *fresh: Sleep) -> None:
     """Keep sleeps, each in the place of its owner's earlier one."""
     tx.many(_ENTER, [SLEEPS.params(sleep) for sleep in fresh])
+
+
+REFUSED = SLEEPS.select(
+    "WHERE refused IS NOT NULL AND agent_id = :agent_id AND refused = :reason "
+    "ORDER BY owner LIMIT :limit"
+)
+# The index of the refused alone: a status line must not cost what all sleepers would.
+COUNT_REFUSED = (
+    "SELECT COUNT(*) FROM sleeps WHERE refused IS NOT NULL AND agent_id = :agent_id "
+    "AND refused = :reason"
+)
+
+
+def get_refused(tx: Tx, agent_id: str, reason: str, limit: int) -> list[Sleep]:
+    """Return some sleeps of an agent whose wakes were refused for a reason."""
+    rows = tx.all(REFUSED, agent_id=agent_id, reason=reason, limit=limit)
+    return [SLEEPS.read(row) for row in rows]
 
 
 def get_all(tx: Tx, owners: Sequence[str]) -> dict[str, Sleep]:
@@ -73,7 +91,8 @@ def end(tx: Tx, owner: str) -> None:
 def note_wakes(tx: Tx, wakes: Mapping[str, str], by: WokenBy) -> None:
     """Note, per owner, which stimulus ends its sleep once it opens a turn."""
     tx.many(
-        "UPDATE sleeps SET wake_id = :stimulus_id, woken_by = :by WHERE owner = :owner",
+        "UPDATE sleeps SET wake_id = :stimulus_id, woken_by = :by, refused = NULL "
+        "WHERE owner = :owner",
         [
             {"owner": owner, "stimulus_id": stimulus_id, "by": by.value}
             for owner, stimulus_id in wakes.items()

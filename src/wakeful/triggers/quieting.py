@@ -6,7 +6,7 @@ the digest and sets the timer for the next end. Whatever changes the hours meanw
 forward, so that every lane is looked at again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -31,6 +31,9 @@ from wakeful.vocabulary.stimulus import OPERATOR, Draft, Trust
 TIMER_KIND = "quiet"
 SOURCE = "quiet-hours"
 
+# Wakes so many of an agent's whose wakes were refused for a reason; returns how many there were.
+LookAgain = Callable[[Tx, str, str, int], int]
+
 
 class Progress(Record):
     """What the timer of an end carries: whose end it is, and the last lane that was looked at."""
@@ -46,13 +49,20 @@ class Quieting:
     """Sets and fires the timers of the ends of quiet hours."""
 
     def __init__(
-        self, hours: QuietHours, agents: Agents, bus: Bus, clock: Clock, file: File
+        self,
+        hours: QuietHours,
+        agents: Agents,
+        bus: Bus,
+        clock: Clock,
+        file: File,
+        look_again: LookAgain,
     ) -> None:
         self.hours = hours
         self._agents = agents
         self._bus = bus
         self._clock = clock
         self._file = file
+        self._look_again = look_again
 
     def locks(self, agent_id: str) -> tuple[Lock, ...]:
         """Return what whoever changes an agent's quiet must hold: its gate refuses under it."""
@@ -103,6 +113,9 @@ class Quieting:
             timers.put(tx, _timer(agent_id, tx.now, after))
             return
         if still is None:
+            if self._look_again(tx, agent_id, quiet.PARKED, parked.STEP) == parked.STEP:
+                timers.put(tx, _timer(agent_id, tx.now, progress))
+                return
             quiet.forget_past(tx, agent_id)
             self._digest(tx, agent_id)
         self._set(tx, agent_id)

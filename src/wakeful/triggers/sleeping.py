@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec.structs import asdict, replace
 
-from wakeful.broker import stimuli
+from wakeful.broker import lane_rows, stimuli
 from wakeful.broker.settlement import Settled
 from wakeful.bus.bus import Bus
 from wakeful.intake import waking
@@ -30,7 +30,13 @@ TIMER_KIND = "sleep"
 LOOK_AGAIN_MS = 300_000  # after a wake that may not be, and that nobody can say when it may be
 
 # What outsiders are told of a sleep that begins.
-_SHOWN = frozenset(Sleep.__struct_fields__) - {"trust", "cause_id", "wake_id", "woken_by"}
+_SHOWN = frozenset(Sleep.__struct_fields__) - {
+    "trust",
+    "cause_id",
+    "wake_id",
+    "woken_by",
+    "refused",
+}
 _payloads = msgspec.json.Decoder(dict[str, str])
 
 
@@ -106,7 +112,7 @@ class Sleeping:
         filed: dict[str, str] = {}
         for sleep, receipt in zip(asleep, receipts, strict=True):
             if receipt.outcome is Outcome.SUPPRESSED:
-                refused.append(_postponed(tx, sleep, receipt.look_at))
+                refused.append(_postponed(tx, sleep, receipt.reason, receipt.look_at))
             else:
                 filed[sleep.owner] = receipt.stimulus_id
         self._keep(tx, refused)
@@ -120,23 +126,35 @@ class Sleeping:
         self._keep(
             tx,
             [
-                _postponed(tx, sleep, one.look_at)
+                _postponed(tx, sleep, one.reason, one.look_at)
                 for one in ended
                 if (sleep := asleep.get(one.session_key)) is not None and sleep.wake_id == one.id
             ],
         )
+
+    def look_again(self, tx: Tx, agent_id: str, reason: str, limit: int) -> int:
+        """Wake now, so many of an agent's, who still sleep for a reason that may be gone.
+
+        Return how many there were. Who may still not wake is refused again, and waits again.
+        """
+        refused = sleeps.get_refused(tx, agent_id, reason, limit)
+        lane_rows.require(tx, [sleep.owner for sleep in refused])
+        self._keep(
+            tx, [replace(one, wake_at=min(one.wake_at, tx.now), refused=None) for one in refused]
+        )
+        return len(refused)
 
     def _keep(self, tx: Tx, asleep: Sequence[Sleep]) -> None:
         sleeps.enter(tx, *asleep)
         timers.put(tx, *map(_timer_of, asleep))
 
 
-def _postponed(tx: Tx, sleep: Sleep, look_at: int | None) -> Sleep:
+def _postponed(tx: Tx, sleep: Sleep, reason: str | None, look_at: int | None) -> Sleep:
     """Return a sleep that goes on until its end, or until its wake may be looked at again."""
     if sleep.wake_at > tx.now:  # the wake was asked for before its time
         return replace(sleep, wake_id=None, woken_by=None)
     due_at = max(look_at or tx.now + LOOK_AGAIN_MS, tx.now + 1)
-    return replace(sleep, wake_at=due_at, wake_id=None, woken_by=None)
+    return replace(sleep, wake_at=due_at, wake_id=None, woken_by=None, refused=reason)
 
 
 def _timer_of(sleep: Sleep) -> Timer:

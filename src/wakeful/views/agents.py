@@ -3,22 +3,26 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from wakeful.gate import halts
+from wakeful.gate.parked import RELEASE_TIMER
 from wakeful.gate.quiet import QuietStatus
 from wakeful.outbox import held
 from wakeful.store.database import Store
 from wakeful.timers import timers
+from wakeful.triggers.beating import TIMER_KIND as HEARTBEAT_TIMER
 from wakeful.triggers.quieting import TIMER_KIND as QUIET_TIMER
 from wakeful.triggers.sleeping import TIMER_KIND as SLEEP_TIMER
 from wakeful.views.budgets import BudgetStatus, BudgetView
 from wakeful.views.heartbeats import HeartbeatStatus, HeartbeatView
+from wakeful.views.next_wake import Beat, next_wake
 from wakeful.views.quiet import QuietView
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.agent import AgentConfig
 from wakeful.vocabulary.errors import NotFound
 from wakeful.vocabulary.record import Record
 
-# Kinds of timers: what the first frees shows in the lanes, and the second outlives its sleep.
-WAKING_NOBODY = [QUIET_TIMER, SLEEP_TIMER]
+# Kinds of timers: what the first two free shows in the lanes, the third outlives its sleep, and the
+# last is looked at by itself, since it may be known that it will wake nobody.
+WAKING_NOBODY = [QUIET_TIMER, RELEASE_TIMER, SLEEP_TIMER, HEARTBEAT_TIMER]
 MOST_COUNTED = 1000  # idle lanes: nobody needs to know more exactly
 MOST_LOOKED_AT = 50  # stimuli, for what was skipped
 
@@ -71,6 +75,7 @@ class AsleepSession(Record):
     session_key: str | None
     reason: str
     wake_at: int
+    refused: str | None = None  # why it sleeps although its time has come
 
 
 class SkippedWakes(Record):
@@ -129,7 +134,9 @@ class AgentView:
         """Return what an agent is now: its tools may come and go with their servers."""
         card = self._cards.get(agent_id)
         if card is None:
-            raise NotFound("agent_id", f"no agent {agent_id!r}")
+            known = ", ".join(sorted(self._cards))
+            rule = f"no agent {agent_id[:64]!r} is configured (known: {known})"
+            raise NotFound("agent", rule)
         return card()
 
     def knows(self, agent_id: str) -> bool:
@@ -142,9 +149,9 @@ class AgentView:
         card = self.card(agent_id)
         halted = await self._store.read("SELECT scope FROM halts")
         sleeps = [
-            AsleepSession(session_key=row[0], reason=row[1], wake_at=row[2])
+            AsleepSession(session_key=row[0], reason=row[1], wake_at=row[2], refused=row[3])
             for row in await self._store.read(
-                "SELECT session_key, reason, wake_at FROM sleeps WHERE agent_id = :id "
+                "SELECT session_key, reason, wake_at, refused FROM sleeps WHERE agent_id = :id "
                 "ORDER BY wake_at LIMIT 100",
                 id=agent_id,
             )
@@ -157,7 +164,7 @@ class AgentView:
         )
         ((held_back, leaves_at),) = await self._store.read(held.OF_AGENT, id=agent_id)
         waiting = due + stalled
-        wakes = (ready_at, timer_at, sleeps[0].wake_at if sleeps else None)
+        heartbeat = await self._heartbeats.of(agent_id, card.config.heartbeat)
         return AgentStatus(
             card=card,
             is_halted=halts.covers(frozenset(row[0] for row in halted), agent_id),
@@ -167,13 +174,27 @@ class AgentView:
                 "idle": max(0, every - running - waiting),
             },
             sleeps=sleeps,
-            heartbeat=await self._heartbeats.of(agent_id, card.config.heartbeat),
+            heartbeat=heartbeat,
             budget=await self._budgets.own(agent_id),
             quiet=await self._quiet.of(agent_id),
             skipped=await self._skipped(agent_id),
             held=HeldMessages(messages=held_back, leaves_at=leaves_at),
-            next_wake_at=min((at for at in wakes if at is not None), default=None),
+            next_wake_at=next_wake(
+                [ready_at],
+                [timer_at, sleeps[0].wake_at if sleeps else None],
+                await self._beat(card.config, heartbeat.next_due_at),
+                await self._quiet.until(agent_id),
+                self._quiet.zone,
+            ),
         )
+
+    async def _beat(self, config: AgentConfig, due_at: int | None) -> Beat:
+        rows = await self._store.read(
+            "SELECT wake_at FROM sleeps WHERE owner = :key",
+            key=config.heartbeat.session_of(config.id),
+        )
+        asleep_until = rows[0][0] if rows else None
+        return Beat(due_at=due_at, rules=config.heartbeat, asleep_until=asleep_until)
 
     async def _skipped(self, agent_id: str) -> list[SkippedWakes]:
         rows = await self._store.read(SKIPPED, session_key=keys.main(agent_id), most=MOST_LOOKED_AT)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from wakeful.gate import budget_rows
+from wakeful.gate import budget_rows, parked
 from wakeful.gate.budget_rows import AGENT, BudgetRow
 from wakeful.gate.days import Days
 from wakeful.gate.money import dollars
@@ -13,10 +13,6 @@ from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.record import Record
 
 _OF_AGENT = budget_rows.BUDGETS.select("WHERE agent_id = :agent_id")
-_PARKED = (
-    "SELECT COUNT(*) FROM stimuli WHERE state = 'parked' AND agent_id = :agent_id "
-    "AND state_reason = 'budget'"
-)
 
 
 class Money(Record):
@@ -44,7 +40,7 @@ class BudgetStatus(Record):
     resets_at: int
     money: Money
     turns: TurnsSpent
-    parked: int  # stimuli that wait for money or turns
+    parked: int  # stimuli, and wakes of sleepers, that wait for money or turns
 
 
 class BudgetView:
@@ -64,7 +60,7 @@ class BudgetView:
         """Return what is left of an agent's budgets, its own first."""
         rules = self._agents.get(agent_id, "agent").budget
         rows = await self._store.read(_OF_AGENT, agent_id=agent_id)
-        ((parked,),) = await self._store.read(_PARKED, agent_id=agent_id)
+        waiting = await parked.count_waiting(self._store, agent_id)
         now = self._clock.now()
         day = self._days.of(now)
         found = map(budget_rows.BUDGETS.read, rows)
@@ -73,7 +69,7 @@ class BudgetView:
             self._status(
                 known.get(scope) or BudgetRow(agent_id=agent_id, scope=scope, day=day),
                 rules,
-                parked if scope == AGENT else 0,
+                waiting if scope == AGENT else 0,
             )
             for scope in _shown(rules, known)
         ]

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from wakeful.vocabulary.budget import BudgetRules
 from wakeful.vocabulary.compacting import CompactionRules
-from wakeful.vocabulary.errors import InvalidInput
+from wakeful.vocabulary.errors import InvalidInput, NotFound
 from wakeful.vocabulary.heartbeat import HeartbeatRules
 from wakeful.vocabulary.hours import DailyHours
 from wakeful.vocabulary.proactive import ProactiveRules
@@ -102,7 +102,7 @@ class Agents:
         config = self._configs.get(agent_id)
         if config is None:
             known = ", ".join(sorted(self._configs))
-            raise InvalidInput(field, f"no agent {agent_id[:64]!r} is configured (known: {known})")
+            raise NotFound(field, f"no agent {agent_id[:64]!r} is configured (known: {known})")
         return config
 
     def queue_of(self, agent_id: str) -> QueueOverrides:

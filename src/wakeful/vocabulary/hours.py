@@ -11,8 +11,7 @@ from wakeful.vocabulary.record import Record
 USER = "user"  # the zone that the settings name
 LOCAL = "local"  # the machine's
 _DAY_MINUTES = 24 * 60
-_TIME = re.compile(r"([01]\d|2[0-3]):([0-5]\d)")
-_SAID = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")  # where a person types it: 7:00, too
+_TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")  # as people type it: 7:00, too
 
 
 class Span(Record):
@@ -52,7 +51,7 @@ class DailyHours(Record):
 
 def next_time(text: str, now: int, user_zone: tzinfo | None, field: str = "time") -> int:
     """Return when the user's clocks show a time next."""
-    if not _SAID.fullmatch(text):
+    if not _TIME.fullmatch(text):
         raise InvalidInput(field, f"must be a time from 00:00 to 23:59, not {text[:40]!r}")
     today = datetime.combine(wall.local(now, user_zone).date(), time())
     days = (today + timedelta(days=number) for number in (0, 1, 2))

@@ -1,24 +1,69 @@
-"""Spans of time as people write them: `90s`, `30m`, `2h`, `1d`."""
+"""Spans of time as people write and say them: `90s`, `30m`, `2 hours`, `1 day 12 h`."""
 
 import re
+from collections.abc import Sequence
 
 from wakeful.vocabulary.errors import InvalidInput
 
-_SPAN = re.compile(r"(\d{1,9})\s*(ms|s|m|h|d)")
-_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_UNITS = {
+    "w": ("week", "weeks"),
+    "d": ("day", "days"),
+    "h": ("hr", "hrs", "hour", "hours"),
+    "m": ("min", "mins", "minute", "minutes"),
+    "s": ("sec", "secs", "second", "seconds"),
+    "ms": ("millisecond", "milliseconds"),
+}
+_MS = {
+    "w": 604_800_000,
+    "d": 86_400_000,
+    "h": 3_600_000,
+    "m": 60_000,
+    "s": 1_000,
+    "ms": 1,
+}
+_OF_WORD = {word: _MS[unit] for unit, words in _UNITS.items() for word in (unit, *words)}
+_PART = re.compile(r"(\d{1,9}(?:\.\d{1,3})?|an?\b)\s*([a-z]+)(?:\s*,\s*|\s+and\s+|\s*)")
+_LONGEST_TEXT = 60
+_MOST_WORDS = 8
 
 
 def is_span(text: str) -> bool:
-    return _SPAN.fullmatch(text.strip().lower()) is not None
+    return _length(text) is not None
 
 
 def parse_span(text: str, field: str) -> int:
     """Return milliseconds."""
-    found = _SPAN.fullmatch(text.strip().lower())
+    found = _length(text)
     if found is None:
-        rule = f"must be a number with a unit, such as 90s, 30m, 2h or 1d, not {text[:40]!r}"
-        raise InvalidInput(field, rule)
-    return int(found[1]) * _MS[found[2]]
+        raise InvalidInput(
+            field,
+            f"must be a number with a unit, such as 90s, 30m, 2h, 1d or 2 hours, not {text[:40]!r}",
+        )
+    return found
+
+
+def leading_span(words: Sequence[str], field: str) -> tuple[int, list[str]]:
+    """Return the span that words begin with, in milliseconds, and the words after it."""
+    for count in range(min(len(words), _MOST_WORDS), 0, -1):
+        if is_span(" ".join(words[:count])):
+            return parse_span(" ".join(words[:count]), field), list(words[count:])
+    return parse_span(" ".join(words[:2]), field), []
+
+
+def _length(text: str) -> int | None:
+    """Return a span in milliseconds: parts that each have a smaller unit than the one before."""
+    said = text.strip().lower()
+    if not said or len(said) > _LONGEST_TEXT:
+        return None
+    total, position, smallest = 0.0, 0, None
+    while position < len(said):
+        part = _PART.match(said, position)
+        unit = None if part is None else _OF_WORD.get(part[2])
+        if part is None or unit is None or (smallest is not None and unit >= smallest):
+            return None
+        total += (1 if part[1].startswith("a") else float(part[1])) * unit
+        position, smallest = part.end(), unit
+    return round(total)
 
 
 def format_span(ms: int) -> str:

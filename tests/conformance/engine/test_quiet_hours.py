@@ -14,6 +14,7 @@ from wakeful.testing.kit import NO_HEARTBEAT, ManualClock, Pause, Scripted, wait
 from wakeful.triggers.quieting import timer_id
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.agent import Limits
+from wakeful.vocabulary.errors import Permanent
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.hours import DailyHours
 from wakeful.vocabulary.kinds import Kind
@@ -380,3 +381,42 @@ async def test_a_person_who_comes_first_is_answered_first(settings_for: Settings
     first, second = _texts(model.requests)
     assert "in the night" not in first
     assert "in the night" in second
+
+
+async def test_what_is_held_is_read_by_the_next_turn_when_its_digest_is_interrupted(
+    settings_for: SettingsFor,
+):
+    clock, pause = ManualClock(TEN), Pause("let me see")
+    model = Scripted([pause, "first you", "now the rest"])
+    async with night(settings_for, model, clock) as runtime:
+        held = await runtime.accept(item("the backup failed"))
+        clock.advance(9 * HOUR_S)
+        await pause.reached.wait()
+        await runtime.send("me first", session="activity", priority="now")
+        await finished(runtime, 3)
+        (state,) = await runtime.store.read(
+            "SELECT state FROM stimuli WHERE id = :id", id=held.stimulus_id
+        )
+        states = await runtime.store.read("SELECT state FROM turns ORDER BY id")
+
+    assert states == [("preempted",), ("done",), ("done",)]
+    assert state == ("merged",)
+    assert all(text.count("the backup failed") == 1 for text in _texts(model.requests))
+
+
+@pytest.mark.parametrize("how", ["fails", "is stopped"])
+async def test_what_is_held_is_read_by_the_next_turn_when_its_digest(
+    settings_for: SettingsFor, how: str
+):
+    clock, pause = ManualClock(TEN), Pause("let me see")
+    model = Scripted([Permanent("the key is wrong") if how == "fails" else pause, "well"])
+    async with night(settings_for, model, clock) as runtime:
+        await runtime.accept(item("the backup failed"))
+        clock.advance(9 * HOUR_S)
+        if how == "is stopped":
+            await pause.reached.wait()
+            await runtime.stop("activity")
+        await finished(runtime, 1)
+        await runtime.wait(await runtime.send("anything new?", session="activity"))
+
+    assert _texts(model.requests)[-1].count("the backup failed") == 1

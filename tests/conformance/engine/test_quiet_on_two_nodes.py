@@ -38,7 +38,14 @@ async def nodes(migrated_url: str) -> AsyncIterator[tuple[Node, Node]]:
 
 
 def quieting_of(node: Node) -> Quieting:
-    return Quieting(node.deps.gate.quiet, AGENTS, node.bus, SystemClock(), node.intake.keep_in)
+    return Quieting(
+        node.deps.gate.quiet,
+        AGENTS,
+        node.bus,
+        SystemClock(),
+        node.intake.keep_in,
+        lambda _tx, _agent_id, _reason, _limit: 0,  # nobody sleeps here
+    )
 
 
 async def begin(node: Node) -> None:

@@ -25,6 +25,8 @@ LOOKING = [
     ["why", "last"],
     ["tokens", "list"],
     ["notices"],
+    ["budget", "show"],
+    ["budget", "show", "--agent", "main"],
 ]
 
 
@@ -136,6 +138,15 @@ def test_what_needs_a_server_says_so(home: Home, verb: list[str]):
     [
         (["sessions", "show", "nowhere"], 4),
         (["agents", "show", "nobody"], 4),
+        (["budget", "show", "--agent", "nobody"], 4),
+        (["budget", "raise", "1.00", "--agent", "nobody"], 4),
+        (["quiet", "--agent", "nobody"], 4),
+        (["quiet", "off", "--agent", "nobody"], 4),
+        (["heartbeat", "now", "nobody"], 4),
+        (["halt", "nobody"], 4),
+        (["resume", "nobody"], 4),
+        (["send", "hi", "--session", "agent:nobody:main"], 4),
+        (["sleep", "agent:nobody:main", "2h"], 4),
         (["why", "tn_0"], 4),
         (["why", "st_0"], 4),
         (["tokens", "revoke", "nobody"], 4),
@@ -235,7 +246,7 @@ def test_status_and_doctor_tell_who_sleeps_until_when_and_why(tmp_path: Path):
     home = Home(tmp_path / "home")
     with home.up() as server:
         home.ok("send", "what time is it?", "--session", "My Plans", "--wait", "10")
-        slept = home.ok("sleep", "My Plans", "2h", "the", "build", "runs")
+        slept = home.ok("sleep", "My Plans", "2", "hours", "the", "build", "runs")
         shown, examined = home.ok("status"), home.ok("doctor")
         woken = home.ok("wake", "My Plans")
         off = home.ok("heartbeat", "off")
@@ -266,7 +277,7 @@ def test_status_and_doctor_tell_who_sleeps_until_when_and_why(tmp_path: Path):
     assert calm.strip() in mentioned
     assert loud == closed == {"is_quiet": False, "until": None, "by": None}
     assert wrong.returncode == 2
-    assert "must be nothing, until TIME or off" in wrong.stderr
+    assert "must be nothing, until TIME, for SPAN or off" in wrong.stderr
     assert "1 message of main held back; a digest leaves" in later
 
 

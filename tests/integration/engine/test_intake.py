@@ -256,7 +256,6 @@ async def test_a_stimulus_waits_for_its_time_and_expires_after_it():
         ({"text": "x" * 2_000_000}, "text"),
         ({"session_key": "agent:Main:main"}, "session_key"),
         ({"session_key": "agent:main:"}, "session_key"),
-        ({"session_key": "agent:nobody:main"}, "session_key"),
         ({"session_key": "agent:main:" + "x" * 5000}, "session_key"),
         ({"source": ""}, "source"),
         ({"source": "s" * 300}, "source"),
@@ -299,8 +298,10 @@ async def test_what_a_caller_without_types_sends_is_refused_too():
             await runtime.wait("tn_1")
         with pytest.raises(NotFound, match=r"^no stimulus"):
             await runtime.cancel("st_1")
-        with pytest.raises(InvalidInput, match="agent_id: no agent 'x'"):
+        with pytest.raises(NotFound, match=r"^no agent 'x' is configured .known: main.$"):
             await runtime.halt("x")
+        with pytest.raises(NotFound, match=r"^no agent 'x' is configured"):
+            await runtime.send("hi", session="agent:x:main")
 
 
 HOSTILE = st.text(alphabet=st.characters(exclude_categories=()), min_size=1, max_size=200) | (

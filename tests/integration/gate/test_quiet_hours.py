@@ -112,6 +112,19 @@ async def test_a_wake_in_its_own_time_waits_for_the_end_of_the_quiet_hours():
     assert woken.data["slept_ms"] == 92 * 60_000
 
 
+async def test_an_end_by_hand_wakes_whose_wake_was_put_off():
+    clock = ManualClock(NOON)
+    nap = says("", call("sleep", duration_ms=60_000))
+    async with at_noon(Scripted([nap, "woken"]), clock) as runtime:
+        await runtime.wait(await runtime.send("rest"))
+        clock.advance(120)
+        await wait_for(runtime, "stimulus.suppressed")
+        await runtime.services.quiet_acts.set("main", None, "operator")
+        woken = await wait_for(runtime, "sleep.woken")
+
+    assert woken.data["slept_ms"] == 120_000
+
+
 async def test_a_persons_own_job_passes():
     async with at_noon(Scripted(["done"]), ManualClock(NOON)) as runtime:
         job = operator_draft(

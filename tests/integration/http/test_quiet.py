@@ -78,14 +78,16 @@ async def test_the_command_shows_begins_and_ends_it():
         ended = (await said(client, "/quiet off"))["reply"]
         wrong = [(await said(client, f"/quiet {word}"))["reply"] for word in ("x", "until", "on")]
         no_time = (await said(client, "/quiet until 25:00"))["reply"]
+        for_a_while = (await said(client, "/quiet for 2 hours"))["reply"]
 
     assert before == ended == "Not quiet. /quiet until 07:00 leaves you in peace until then."
     assert begun == shown
     assert begun.startswith("Quiet until ")
     assert " 07:00 " in begun
     assert begun.endswith("by the operator's word. /quiet off ends it.")
-    assert all(reply.startswith("/quiet [until 07:00 | off]: must be") for reply in wrong)
+    assert all(reply.startswith("/quiet [until 07:00 | for 2h | off]: must be") for reply in wrong)
     assert "must be a time from 00:00 to 23:59" in no_time
+    assert for_a_while.startswith("Quiet until ")
 
 
 async def test_only_the_operator_may_use_the_command():

@@ -4,6 +4,7 @@ from tests.integration.http.serving import house
 from tests.integration.http.test_commands import said
 from wakeful.models.scripted import Pause, Scripted
 from wakeful.testing.kit import ManualClock, wait_for
+from wakeful.vocabulary.heartbeat import HeartbeatRules
 
 AT = "/api/sessions/main"
 
@@ -41,6 +42,20 @@ async def test_the_operator_lets_a_session_rest_and_wakes_it():
     assert later != entered["wake_at"]
 
 
+async def test_the_next_wake_is_the_end_of_the_sleep_and_no_heartbeat_that_it_skips():
+    beats = HeartbeatRules()
+    async with (
+        house(Scripted(["hello"]), heartbeat=beats) as home,
+        home.client(home.operator) as client,
+    ):
+        await said(client, "hi")
+        await client.post(f"{AT}/sleep", json={"seconds": 7_200})
+        agent = (await client.get("/api/agents/main")).json()
+
+    assert agent["heartbeat"]["next_due_at"] < agent["next_wake_at"]
+    assert agent["next_wake_at"] == agent["sleep"][0]["wake_at"]
+
+
 async def test_whoever_is_busy_is_not_put_to_sleep():
     pause = Pause("thinking")
     async with house(Scripted([pause])) as home, home.client(home.operator) as client:
@@ -72,7 +87,7 @@ async def test_rest_by_command():
     async with house(model, clock=clock) as home, home.client(home.operator) as client:
         await said(client, "hi")
         first = await said(client, "/sleep")
-        entered = await said(client, "/sleep 2h the build runs")
+        entered = await said(client, "/sleep 2 hours the build runs")
         clock.advance(3600)
         shown = await said(client, "/sleep")
         bad = await client.post(f"{AT}/messages", json={"text": "/sleep soon"})

@@ -55,6 +55,14 @@ def test_what_was_skipped_is_told_with_its_reason(context: CliContext):
     ]
 
 
+def test_who_was_not_woken_in_its_time_is_told_with_the_reason(context: CliContext):
+    one = {"session_key": "agent:main:main", "reason": "nap", "wake_at": NOW, "refused": "budget"}
+
+    (line,) = sleep_lines(context, agent(sleep=[one]))
+
+    assert ": nap (not woken in its time: budget); `wakeful wake" in line
+
+
 @pytest.mark.parametrize(
     ("name", "typed"),
     [("main", "`wakeful quiet off`"), ("scout", "`wakeful quiet off --agent scout`")],

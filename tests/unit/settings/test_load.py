@@ -2,6 +2,7 @@
 
 import textwrap
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, settings
@@ -145,6 +146,18 @@ def test_every_key_arrives_where_it_belongs():
             ":1: agents.main.heartbeat.active_hours.start: must be a time from 00:00 to 23:59",
         ),
         (
+            "agents: {main: {heartbeat: {active_hours: {start: 8, end: 22:00}}}}",
+            ":1: agents.main.heartbeat.active_hours.start: must be a time such as 07:00, not",
+        ),
+        (
+            "agents: {main: {quiet_hours: {start: 22:00, end: 7}}}",
+            ":1: agents.main.quiet_hours.end: must be a time such as 07:00, not a whole number '7'",
+        ),
+        (
+            "agents: {main: {quiet_hours: {start: 22:00, end: 7am}}}",
+            ":1: agents.main.quiet_hours.end: must be a time from 00:00 to 24:00, not '7am'",
+        ),
+        (
             'agents: {main: {heartbeat: {active_hours: {start: "08:00"}}}}',
             ":1: agents.main.heartbeat.active_hours",
         ),
@@ -227,6 +240,25 @@ def test_a_bad_file_is_told_with_file_line_key_and_rule(text: str, told: str):
     first = problems(text)[0]
 
     assert first.startswith(f"{FILE}{told}"), first
+
+
+@pytest.mark.parametrize("seven", ["7:00", "07:00", "'7:00'", '"07:00"'])
+def test_hours_are_read_as_people_write_them(seven: str):
+    text = f"""
+    timezone: UTC
+    agents:
+      main:
+        quiet_hours: {{start: 22:00, end: {seven}}}
+        heartbeat: {{active_hours: {{start: {seven}, end: 22:00}}}}
+    """
+
+    config = loaded(text).agents[0].config
+
+    assert config.quiet_hours is not None
+    assert config.heartbeat.active_hours is not None
+    seven_ms, zone = 7 * 3_600_000, ZoneInfo("UTC")
+    assert config.quiet_hours.span(0, zone).end == seven_ms
+    assert config.heartbeat.active_hours.span(0, zone).start == seven_ms
 
 
 def test_all_problems_are_told_at_once_in_the_order_of_the_file():

@@ -113,7 +113,7 @@ def test_a_time_that_no_clock_shows_is_refused(text: str):
     [
         (DailyHours(start="25:00", end="08:00"), "start"),
         (DailyHours(start="24:00", end="08:00"), "start"),
-        (DailyHours(start="8:00", end="09:00"), "start"),
+        (DailyHours(start="8", end="09:00"), "start"),
         (DailyHours(start="08:00", end="24:30"), "end"),
         (DailyHours(start="08:00", end="22:00", timezone="Mars/Base"), "timezone"),
     ],

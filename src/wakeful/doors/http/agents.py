@@ -24,6 +24,7 @@ class SleepShape(Record):
     session_key: str | None
     reason: str
     wake_at: datetime
+    refused: str | None
 
 
 class SkippedShape(Record):

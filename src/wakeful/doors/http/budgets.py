@@ -12,7 +12,7 @@ from wakeful.doors.http.search import Instant
 from wakeful.doors.http.shapes import shaped
 from wakeful.gate.budget_acts import MOST_MONEY, MOST_TURNS, Raise
 from wakeful.gate.budget_rows import AGENT
-from wakeful.services import Services
+from wakeful.services import Services, Views
 from wakeful.views.budgets import Money, TurnsSpent
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import OPERATOR
@@ -52,11 +52,10 @@ class RaiseBody(Given):
 
 
 class BudgetEndpoints:
-    """What agents may spend."""
+    """A look at what agents may spend."""
 
-    def __init__(self, services: Services) -> None:
-        self._view = services.views.budgets
-        self._acts = services.budget_acts
+    def __init__(self, views: Views) -> None:
+        self._view = views.budgets
 
     def endpoints(self) -> list[Endpoint]:
         return [
@@ -68,7 +67,24 @@ class BudgetEndpoints:
                 answer=self.page,
                 query=BudgetsQuery,
                 returns={200: Page[BudgetShape]},
-            ),
+            )
+        ]
+
+    async def page(self, call: Call[BudgetsQuery, NoBody]) -> Page[BudgetShape]:
+        agent = call.query.agent
+        found = await (self._view.all() if agent is None else self._view.of_agent(agent))
+        return Page(items=[shaped(BudgetShape, one) for one in found], next=None)
+
+
+class BudgetChanges:
+    """More to spend, by hand."""
+
+    def __init__(self, services: Services) -> None:
+        self._view = services.views.budgets
+        self._acts = services.budget_acts
+
+    def endpoints(self) -> list[Endpoint]:
+        return [
             Endpoint(
                 method="POST",
                 path="/api/budgets/raise",
@@ -77,13 +93,8 @@ class BudgetEndpoints:
                 answer=self.increase,
                 body=RaiseBody,
                 returns={200: RaisedShape},
-            ),
+            )
         ]
-
-    async def page(self, call: Call[BudgetsQuery, NoBody]) -> Page[BudgetShape]:
-        agent = call.query.agent
-        found = await (self._view.all() if agent is None else self._view.of_agent(agent))
-        return Page(items=[shaped(BudgetShape, one) for one in found], next=None)
 
     async def increase(self, call: Call[NoBody, RaiseBody]) -> RaisedShape:
         body, who = call.body, call.principal.name

@@ -9,7 +9,7 @@ from wakeful.doors.http import pages
 from wakeful.doors.http.agents import AgentEndpoints, Halts
 from wakeful.doors.http.app import App, Serve
 from wakeful.doors.http.attachments import Attachments
-from wakeful.doors.http.budgets import BudgetEndpoints
+from wakeful.doors.http.budgets import BudgetChanges, BudgetEndpoints
 from wakeful.doors.http.endpoint import Row
 from wakeful.doors.http.events import Events
 from wakeful.doors.http.forwarding import Proxies
@@ -64,7 +64,8 @@ def rows(
         Halts(services),
         SleepEndpoints(services),
         HeartbeatEndpoints(services),
-        BudgetEndpoints(services),
+        BudgetEndpoints(views),
+        BudgetChanges(services),
         QuietEndpoints(views),
         QuietChanges(services),
         UsageEndpoints(services.views),

@@ -60,6 +60,7 @@ class SleepRowShape(Record):
     wake_at: datetime
     buffered: int
     dropped: int
+    refused: str | None
 
 
 class SleepsQuery(PageQuery):

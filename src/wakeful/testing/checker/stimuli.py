@@ -4,7 +4,7 @@ from wakeful.testing.checker.finding import InvariantFinding
 from wakeful.testing.checker.history import EventRow, History, grouped
 from wakeful.testing.checker.marks import marks_in
 from wakeful.testing.ledger import Line
-from wakeful.turns.turns import TurnState
+from wakeful.turns.turns import Turn, TurnState
 from wakeful.vocabulary.queueing import Mode
 from wakeful.vocabulary.stimulus import TERMINAL, Place, State, Stimulus
 
@@ -45,6 +45,12 @@ def _end_problem(history: History, stimulus: Stimulus, ends: list[str]) -> str |
     turn = history.db.turns.get(stimulus.turn_id or "")
     if turn is None:
         return f"is {stimulus.state.value} in a turn that is not there"
+    return _end_in_turn_problem(history, stimulus, turn)
+
+
+def _end_in_turn_problem(history: History, stimulus: Stimulus, turn: Turn) -> str | None:
+    if stimulus.state is State.MERGED and _was_held(history, stimulus):
+        return None  # given to the turn for good, whatever became of that
     # What was given back by a preempted turn may have been cancelled while it waited.
     if turn.state is TurnState.PREEMPTED and stimulus.state not in (State.DONE, State.MERGED):
         return None
@@ -80,6 +86,8 @@ def _turns_that_showed(history: History) -> dict[str, set[str]]:
 def _unread(history: History, stimulus: Stimulus, shown: dict[str, set[str]]) -> str | None:
     if stimulus.state not in (State.DONE, State.MERGED):
         return None
+    if _was_held(history, stimulus) and not _ended_well(history, stimulus):
+        return _lost(history, stimulus)
     for mark in marks_in(stimulus.text):
         turns = shown.get(mark, set[str]())
         if not turns:
@@ -87,6 +95,29 @@ def _unread(history: History, stimulus: Stimulus, shown: dict[str, set[str]]) ->
         if stimulus.turn_id not in turns and not stimulus.preemptions:
             return f"is {stimulus.state.value} in {stimulus.turn_id}, which never showed {mark!r}"
     return None
+
+
+def _was_held(history: History, stimulus: Stimulus) -> bool:
+    """Tell whether something lay in the inbox until a turn was given it."""
+    return any(
+        event.kind == "stimulus.claimed" and event.data.get("how") == "shown"
+        for event in history.events_of_stimulus[stimulus.id]
+    )
+
+
+def _ended_well(history: History, stimulus: Stimulus) -> bool:
+    turn = history.db.turns.get(stimulus.turn_id or "")
+    return turn is not None and turn.state is TurnState.DONE
+
+
+def _lost(history: History, stimulus: Stimulus) -> str | None:
+    """Say what is wrong if words that a broken-off turn was given are not there for the next."""
+    if stimulus.turn_id in history.discarded:
+        return None
+    kept = history.entries_of_turn[stimulus.turn_id]
+    if any(entry.stimulus_id == stimulus.id for entry in kept):
+        return None
+    return f"was given to {stimulus.turn_id}, which broke off and kept no word of it"
 
 
 def durable_ack(history: History, finding: InvariantFinding) -> None:

@@ -77,7 +77,8 @@ function heldLines({ held }) {
 function sleepLines(agent) {
   const lines = agent.sleep.slice(0, MOST_LINES).map((one) => {
     const who = one.session_key || agent.id;
-    return `${who} sleeps until ${clockTime(one.wake_at)}: ${one.reason || "no reason given"}`;
+    const late = one.refused ? ` (not woken in its time: ${one.refused})` : "";
+    return `${who} sleeps until ${clockTime(one.wake_at)}: ${one.reason || "no reason given"}${late}`;
   });
   const more = agent.sleep.length - MOST_LINES;
   return more > 0 ? [...lines, `… and ${more} more sleep`] : lines;
