@@ -18,7 +18,7 @@ from wakeful.models.tariffs import Tariff
 from wakeful.store.database import Tx
 from wakeful.vocabulary.budget import BudgetRules
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.stimulus import Priority
+from wakeful.vocabulary.stimulus import Priority, Trust
 
 TariffsOf = Callable[[str], Sequence[Tariff]]  # of the model that an agent speaks with
 
@@ -72,7 +72,7 @@ class WakeLook:
     def __init__(self, gate: WakeGate, tx: Tx) -> None:
         self._gate = gate
         self._tx = tx
-        self._rows: dict[str, dict[str, BudgetRow]] = {}
+        self._rows: dict[tuple[str, tuple[str, ...]], dict[str, BudgetRow]] = {}
         self._quiet: dict[str, QuietPeriod | None] = {}
 
     def may_wake(self, wake: Wake, asked: Asked | None) -> GateVerdict:
@@ -140,10 +140,11 @@ class WakeLook:
     def _used_up_until(self, wake: Wake, least: int) -> int | None:
         """Return until when nothing is left for a stimulus, None if there is."""
         rules = self._gate.budgets.rules(wake.agent_id)
-        scopes = budget_rows.scopes_of(rules, wake.kind.origin, wake.source)
-        rows = self._today(wake.agent_id)
-        now = [rows[scope] for scope in scopes if scope in rows]
-        tight = [row for row in now if self._is_used_up(row, rules, wake, least)]
+        scopes = budget_rows.scopes_of(
+            rules, wake.kind.origin, wake.source, is_external=wake.trust is Trust.EXTERNAL
+        )
+        now = self._today(wake.agent_id, scopes)
+        tight = [row for row in now.values() if self._is_used_up(row, rules, wake, least)]
         if not tight:
             return None
         budget_rows.require(self._tx, wake.agent_id)
@@ -161,10 +162,11 @@ class WakeLook:
             return False  # enough for anybody: nobody needs to know who it is for
         return for_all < least or not self.is_for_people(wake)
 
-    def _today(self, agent_id: str) -> dict[str, BudgetRow]:
-        if agent_id not in self._rows:
-            self._rows[agent_id] = self._gate.budgets.today(self._tx, agent_id)
-        return self._rows[agent_id]
+    def _today(self, agent_id: str, scopes: tuple[str, ...]) -> dict[str, BudgetRow]:
+        wanted = (agent_id, scopes)
+        if wanted not in self._rows:
+            self._rows[wanted] = self._gate.budgets.today(self._tx, agent_id, scopes)
+        return self._rows[wanted]
 
 
 UNPRICED = GateVerdict(is_unpriced=True)

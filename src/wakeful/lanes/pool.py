@@ -10,9 +10,9 @@ class Pool:
     """The places of one pool.
 
     The last of them are kept for agents that run nothing, one for each: an agent whose model hangs
-    must not take every place from the others. Where people talk, as many, and one at least, are kept
-    from lanes that are in no hurry: when thousands of sessions wake by themselves, or strangers
-    have slow turns in as many, the operator finds a place at once.
+    must not take every place from the others. Where people talk, as many, and one at least, are
+    kept from lanes that are in no hurry: when thousands of sessions wake by themselves, or
+    strangers have slow turns in as many, the operator finds a place at once.
     """
 
     def __init__(self, limit: int, agents: int, *, is_for_people: bool = False) -> None:
