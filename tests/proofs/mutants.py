@@ -40,6 +40,7 @@ from wakeful.doors.sender import Sender
 from wakeful.gate.money import Grant
 from wakeful.intake import dedup
 from wakeful.lanes.dispatcher import Dispatcher
+from wakeful.lanes.pool import Hint
 from wakeful.models.model import Reply, Request, as_message
 from wakeful.outbox.outbox import Delivery, DeliveryState, ReadyDelivery
 from wakeful.store.database import Tx
@@ -356,9 +357,9 @@ def two_turns_at_once() -> None:
         )
         return epoch
 
-    def start_always(self: Dispatcher, group: Any, pool: Any, session_key: str) -> None:
+    def start_always(self: Dispatcher, group: Any, pool: Any, hint: Hint) -> None:
         pool.take("nobody")
-        group.create_task(self._run_lane(session_key))
+        group.create_task(self._run_lane(hint.session_key, yields=False))
 
     patch("wakeful.broker.lane_rows:claim", claim_and_forget)
     patch(IS_HELD, lambda *_: True)

@@ -7,7 +7,7 @@ from wakeful.store.database import Lock, LocksNeeded, LockSpace, Tx, Verb
 from wakeful.store.rows import RowTable
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.stimulus import Priority
+from wakeful.vocabulary.stimulus import Priority, Trust
 
 READY = "lane.ready"  # a lane may be claimed now: its key
 READY_LATER = "lane.ready_later"  # a lane may be claimed now, after those of whoever is in a hurry
@@ -39,7 +39,7 @@ class Lane(Record):
     stopped_seq: int = 0  # nothing that people said up to this number is taken any more
     overflow: Overflow | None = None
     ready_at: int | None = None
-    is_later: bool = False  # nothing waits in it but what may run later
+    is_later: bool = False  # nothing waits in it but what may run later, or comes from outside
 
 
 LANES = RowTable("lanes", Lane)
@@ -225,7 +225,10 @@ def touch(tx: Tx, session_key: str) -> None:
 
 
 def _recompute(tx: Tx, session_keys: Sequence[str]) -> Sequence[None]:
-    """Work out when each lane is due; the only writer of `ready_at`."""
+    """Work out when each lane is due; the only writer of `ready_at`.
+
+    Strangers are never in a hurry: places are kept for whomever the agent works for.
+    """
     rows = tx.all(
         "UPDATE lanes SET ready_at = CASE "
         "WHEN owner IS NOT NULL THEN NULL "
@@ -236,7 +239,8 @@ def _recompute(tx: Tx, session_keys: Sequence[str]) -> Sequence[None]:
         "WHERE stimuli.session_key = lanes.session_key "
         "AND stimuli.state IN ('pending', 'parked') AND stimuli.due_at < :never) END, "
         "is_later = CASE WHEN turn_id IS NOT NULL THEN is_later "
-        "WHEN (SELECT MIN(stimuli.priority) FROM stimuli "
+        "WHEN (SELECT MIN(CASE WHEN stimuli.trust = :external THEN :later "
+        "ELSE stimuli.priority END) FROM stimuli "
         "WHERE stimuli.session_key = lanes.session_key "
         "AND stimuli.state IN ('pending', 'parked') AND stimuli.due_at < :never) = :later "
         "THEN 1 ELSE 0 END "
@@ -244,6 +248,7 @@ def _recompute(tx: Tx, session_keys: Sequence[str]) -> Sequence[None]:
         keys=sorted(set(session_keys)),
         never=NEVER,
         later=int(Priority.LATER),
+        external=Trust.EXTERNAL.value,
     )
     for key, ready_at, is_later in rows:
         if ready_at is None:

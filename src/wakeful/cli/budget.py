@@ -14,6 +14,7 @@ from wakeful.vocabulary.errors import InvalidInput
 Agent = Annotated[str, typer.Option("--agent", help="Whose budget.")]
 Amount = Annotated[float, typer.Argument(min=0, help="How many US dollars more.")]
 MoreTurns = Annotated[int, typer.Option("--turns", min=0, help="How many turns more.")]
+Source = Annotated[str, typer.Option("--source", help="Whose share of it, a token's name.")]
 By = Annotated[UsageBy, typer.Option("--by", help="Which sums.")]
 Since = Annotated[str, typer.Option("--since", help="From when on: 24h, 7d, or 2026-01-01.")]
 Until = Annotated[
@@ -40,11 +41,14 @@ def increase(
     agent: Agent = "main",
     turns: MoreTurns = 0,
     until: Until = "",
+    source: Source = "",
 ) -> None:
     """Raise today's budget; what waited for it goes on."""
     if not amount and not turns:
         raise InvalidInput("amount", "must be above 0, such as 1.00, or --turns must be")
     body: dict[str, Any] = {"agent": agent, "money": amount, "turns": turns}
+    if source:
+        body["scope"] = f"source:{source}"
     if until:
         body["until"] = coming(until, "until", context.clock.now(), context.zone)
     raised = context.needed_server().post("/api/budgets/raise", body)
@@ -53,7 +57,8 @@ def increase(
     count = "any number of" if most is None else most
     ends = f", until {context.when(body['until'])}" if until else " today"
     waited = f"; {raised['released']} that waited go on" if raised["released"] else ""
-    line = f"{safe(agent)} may spend {left} and take {count} turns{ends}{waited}"
+    who = f"{safe(source)} at {safe(agent)}" if source else safe(agent)
+    line = f"{who} may spend {left} and take {count} turns{ends}{waited}"
     context.out.data(raised, [line])
 
 

@@ -50,8 +50,10 @@ class BudgetActs:
     def checked(self, wish: Raise) -> Raise:
         """Refuse a raise that means nothing."""
         rules = self._agents.get(wish.agent_id, "agent").budget
-        if wish.scope not in (scopes := budget_rows.limited_scopes(rules)):
-            known = ", ".join(scopes)
+        scopes = budget_rows.limited_scopes(rules)
+        is_source = wish.scope.startswith(f"{budget_rows.SOURCE}:") and len(wish.scope) <= 512
+        if wish.scope not in scopes and not is_source:
+            known = ", ".join([*scopes, f"{budget_rows.SOURCE}:NAME"])
             raise InvalidInput("scope", f"must be one of {known}, not {wish.scope[:60]!r}")
         if not 0 <= wish.money <= MOST_MONEY:
             raise InvalidInput("money", f"must be from 0 to {MOST_MONEY:.0f}, not {wish.money}")

@@ -1,5 +1,6 @@
 """Budget rows: what each agent has spent and set aside today, and what is left of it."""
 
+import math
 from collections.abc import Sequence
 
 from msgspec.structs import replace
@@ -12,6 +13,8 @@ from wakeful.vocabulary.kinds import Origin
 from wakeful.vocabulary.record import Record
 
 AGENT = "agent"  # the scope of everything that an agent does
+SOURCE = "source"  # the word of the scopes that have one source each
+KEPT_DAYS = 7  # of a source that was not named
 WARN_AT = 0.8  # of a cap: from there on people are told, once a day
 NO_LIMITS = DayLimits()
 
@@ -122,16 +125,23 @@ def require(tx: Tx, agent_id: str) -> None:
         raise LocksNeeded([held])
 
 
-def of_agent(tx: Tx, agent_id: str) -> dict[str, BudgetRow]:
-    """Return the rows of an agent by their scopes."""
-    rows = tx.all(BUDGETS.select("WHERE agent_id = :agent_id"), agent_id=agent_id)
+def of_agent(tx: Tx, agent_id: str, scopes: Sequence[str]) -> dict[str, BudgetRow]:
+    """Return some rows of an agent by their scopes: there is one for each source from outside."""
+    rows = tx.all(
+        BUDGETS.select("WHERE agent_id = :agent_id AND scope IN :scopes"),
+        agent_id=agent_id,
+        scopes=list(scopes),
+    )
     return {row.scope: row for row in map(BUDGETS.read, rows)}
 
 
-def scopes_of(rules: BudgetRules, origin: Origin, source: str) -> list[str]:
+def scopes_of(
+    rules: BudgetRules, origin: Origin, source: str, *, is_external: bool
+) -> tuple[str, ...]:
     """Return the scopes that something is paid from; a source has one if it has a limit."""
-    own = [f"source:{source}"] if source in rules.sources else []
-    return [AGENT, f"origin:{origin.value}", *own]
+    is_shared = is_external and rules.share_of_a_source < 1
+    own = [f"{SOURCE}:{source}"] if is_shared or source in rules.sources else []
+    return (AGENT, f"origin:{origin.value}", *own)
 
 
 def unused(agent_id: str, scope: str, rules: BudgetRules, day: int) -> BudgetRow:
@@ -142,7 +152,7 @@ def unused(agent_id: str, scope: str, rules: BudgetRules, day: int) -> BudgetRow
 def limited_scopes(rules: BudgetRules) -> list[str]:
     """Return the scopes that the settings limit, the agent's own first."""
     origins = [f"origin:{name}" for name in sorted(rules.origins)]
-    return [AGENT, *origins, *(f"source:{name}" for name in sorted(rules.sources))]
+    return [AGENT, *origins, *(f"{SOURCE}:{name}" for name in sorted(rules.sources))]
 
 
 def limits_of(rules: BudgetRules, scope: str) -> DayLimits:
@@ -150,7 +160,18 @@ def limits_of(rules: BudgetRules, scope: str) -> DayLimits:
     word, _, name = scope.partition(":")
     if word == AGENT:
         return DayLimits(money_per_day=rules.money_per_day, turns_per_day=rules.turns_per_day)
-    return (rules.origins if word == "origin" else rules.sources).get(name, NO_LIMITS)
+    if word == "origin":
+        return rules.origins.get(name, NO_LIMITS)
+    return rules.sources.get(name) or _share(rules)
+
+
+def _share(rules: BudgetRules) -> DayLimits:
+    """Return what a source may use that came from outside and that nobody has named."""
+    money, turns, share = rules.money_per_day, rules.turns_per_day, rules.share_of_a_source
+    return DayLimits(
+        money_per_day=None if money is None else money * share,
+        turns_per_day=None if turns is None else math.ceil(turns * share),
+    )
 
 
 def cap_of(rules: BudgetRules, scope: str) -> int | None:
@@ -215,7 +236,7 @@ def _reserve(
     tx: Tx, agent_id: str, scopes: Sequence[str], rules: BudgetRules, day: int, amount: Amount
 ) -> list[BudgetRow]:
     origin = next((scope for scope in scopes if scope.startswith("origin:")), "")
-    source = next((scope for scope in scopes if scope.startswith("source:")), "")
+    source = next((scope for scope in scopes if scope.startswith(f"{SOURCE}:")), "")
     rows = tx.all(
         _RESERVE,
         agent_id=agent_id,
@@ -278,3 +299,16 @@ def raise_caps(tx: Tx, row: BudgetRow, *, money: int, turns: int, until: int) ->
     )
     tx.run(_PUT, **BUDGETS.params(raised))
     return raised
+
+
+def prune(tx: Tx, today: int, limit: int) -> str | None:
+    """Forget sources that have asked for nothing in days; None when done."""
+    gone = tx.run(
+        "DELETE FROM budgets WHERE (agent_id, scope) IN (SELECT agent_id, scope FROM budgets "
+        "WHERE scope LIKE :scopes AND day < :day AND raised_until < :now LIMIT :limit)",
+        scopes=f"{SOURCE}:%",
+        day=today - KEPT_DAYS,
+        now=tx.now,
+        limit=limit,
+    )
+    return "more" if gone == limit else None

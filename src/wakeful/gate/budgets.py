@@ -4,6 +4,7 @@ A question is on record together with what it may cost, and what it may cost is 
 told at most to say. Whatever ends it settles it, once: at its price, at an estimate, or at nothing.
 """
 
+import shlex
 from collections.abc import Sequence
 
 from wakeful.bus.bus import Bus
@@ -32,6 +33,7 @@ class Payer(Record):
     origin: Origin
     source: str
     for_people: bool  # a person said or caused it
+    is_external: bool = False  # somebody from outside began it
     opens: bool = False  # it is the first question of a turn that counts
 
 
@@ -68,10 +70,10 @@ class Budgets:
         config = self._agents.find(agent_id)
         return UNTHROTTLED if config is None else config.throttle
 
-    def today(self, tx: Tx, agent_id: str) -> dict[str, BudgetRow]:
-        """Return the rows of an agent as they count now."""
+    def today(self, tx: Tx, agent_id: str, scopes: Sequence[str]) -> dict[str, BudgetRow]:
+        """Return rows of an agent as they count now."""
         day = self.days.of(tx.now)
-        rows = budget_rows.of_agent(tx, agent_id)
+        rows = budget_rows.of_agent(tx, agent_id, scopes)
         return {scope: row.today(day, tx.now) for scope, row in rows.items()}
 
     def reserve(self, tx: Tx, payer: Payer, question: PricedQuestion) -> Reserved | BudgetRefusal:
@@ -80,7 +82,9 @@ class Budgets:
         rules, tariffs, read = self.rules(payer.agent_id), question.tariffs, question.read
         cap = _least(budget_rows.cap_of(rules, AGENT), question.turn_cap)
         want = money.wanted(tariffs, read, cap, question.most)
-        scopes = budget_rows.scopes_of(rules, payer.origin, payer.source)
+        scopes = budget_rows.scopes_of(
+            rules, payer.origin, payer.source, is_external=payer.is_external
+        )
         others = 0 if payer.for_people else want.reserved
         asked = Amount(reserved=want.reserved, others=others, turns=int(payer.opens))
         day = self.days.of(tx.now)
@@ -100,7 +104,7 @@ class Budgets:
             reserved=grant.reserved,
             max_tokens=grant.max_tokens,
             day=day,
-            scopes=tuple(scopes),
+            scopes=scopes,
             for_people=payer.for_people,
         )
 
@@ -152,7 +156,7 @@ class Budgets:
         """Let a scope use more until an instant, or until the day ends."""
         budget_rows.require(tx, agent_id)
         day = self.days.of(tx.now)
-        row = self.today(tx, agent_id).get(scope) or budget_rows.unused(
+        row = self.today(tx, agent_id, [scope]).get(scope) or budget_rows.unused(
             agent_id, scope, self.rules(agent_id), day
         )
         end = self.days.begin(row.day + 1) if until is None else until
@@ -166,6 +170,8 @@ class Budgets:
         return (
             "I stopped: today's budget is used up. It is renewed when the next day begins; "
             f"`/budget raise 1.00`, or `wakeful budget raise 1.00 --agent {agent_id}`, raises it."
+            if row is None or not _option(row)
+            else f"`wakeful budget raise 1.00 --agent {agent_id}{_option(row)}` raises it."
         )
 
     def _refused(self, tx: Tx, tightest: BudgetRow | None) -> BudgetRefusal:
@@ -194,8 +200,8 @@ class Budgets:
                 continue
             text = (
                 f"{row.agent_id} has begun {row.turns} of the {limit} turns that "
-                f"{_named(row.scope)} may begin by itself today; "
-                f"`wakeful budget raise --turns 50 --agent {row.agent_id}` allows more."
+                f"{_beginner(row.scope)} today; `wakeful budget raise --turns 50 --agent "
+                f"{row.agent_id}{_option(row)}` allows more."
             )
             subject, episode = f"{row.agent_id} {row.scope} turns", f"{row.day} {limit}"
             if self.notices.add(tx, "budget", subject, episode, text, row.agent_id):
@@ -218,6 +224,17 @@ class Budgets:
 
 def _named(scope: str) -> str:
     return "it" if scope == AGENT else scope.replace(":", " ", 1)
+
+
+def _beginner(scope: str) -> str:
+    by_itself = " by itself" if scope == AGENT else ""
+    return f"{_named(scope)} may begin{by_itself}"
+
+
+def _option(row: BudgetRow) -> str:
+    """Return how a command names a source, as a shell reads it."""
+    word, _, name = row.scope.partition(":")
+    return f" --source {shlex.quote(name)}" if word == budget_rows.SOURCE else ""
 
 
 def _least(*amounts: int | None) -> int | None:

@@ -21,7 +21,7 @@ from wakeful.models.tariffs import Tariff
 from wakeful.store.database import Tx
 from wakeful.vocabulary.budget import BudgetRules
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.stimulus import Priority
+from wakeful.vocabulary.stimulus import Priority, Trust
 
 GIVEN_BACK_MS = 5_000  # after which what was set aside for others may have been given back
 
@@ -77,7 +77,7 @@ class WakeLook:
     def __init__(self, gate: WakeGate, tx: Tx) -> None:
         self._gate = gate
         self._tx = tx
-        self._rows: dict[str, dict[str, BudgetRow]] = {}
+        self._rows: dict[tuple[str, tuple[str, ...]], dict[str, BudgetRow]] = {}
         self._quiet: dict[str, QuietPeriod | None] = {}
         self._passed: dict[tuple[Any, ...], GateVerdict] = {}  # by what all of them have in common
 
@@ -158,8 +158,10 @@ class WakeLook:
     def _used_up_until(self, wake: Wake, least: int) -> int | None:
         """Return until when nothing is left for a stimulus, None if there is."""
         rules = self._gate.budgets.rules(wake.agent_id)
-        scopes = budget_rows.scopes_of(rules, wake.kind.origin, wake.source)
-        rows, day = self._today(wake.agent_id), self._gate.budgets.days.of(self._tx.now)
+        scopes = budget_rows.scopes_of(
+            rules, wake.kind.origin, wake.source, is_external=wake.trust is Trust.EXTERNAL
+        )
+        rows, day = self._today(wake.agent_id, scopes), self._gate.budgets.days.of(self._tx.now)
         now = [
             rows.get(scope) or budget_rows.unused(wake.agent_id, scope, rules, day)
             for scope in scopes
@@ -189,10 +191,11 @@ class WakeLook:
             return False  # enough for anybody: nobody needs to know who it is for
         return for_all < least or not self.is_for_people(wake)
 
-    def _today(self, agent_id: str) -> dict[str, BudgetRow]:
-        if agent_id not in self._rows:
-            self._rows[agent_id] = self._gate.budgets.today(self._tx, agent_id)
-        return self._rows[agent_id]
+    def _today(self, agent_id: str, scopes: tuple[str, ...]) -> dict[str, BudgetRow]:
+        wanted = (agent_id, scopes)
+        if wanted not in self._rows:
+            self._rows[wanted] = self._gate.budgets.today(self._tx, agent_id, scopes)
+        return self._rows[wanted]
 
 
 UNPRICED = GateVerdict(is_unpriced=True)

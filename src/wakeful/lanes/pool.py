@@ -19,8 +19,9 @@ class Pool:
     """The places of one pool.
 
     The last of them are kept for agents that run nothing, one for each: an agent whose model hangs
-    must not take every place from the others. Where people talk, as many are kept from lanes that
-    are in no hurry: when thousands of sessions wake by themselves, people find a place at once.
+    must not take every place from the others. Where people talk, as many, and one at least, are
+    kept from lanes that are in no hurry: when thousands of sessions wake by themselves, or
+    strangers have slow turns in as many, the operator finds a place at once.
     """
 
     def __init__(self, limit: int, agents: int, *, is_for_people: bool = False) -> None:
@@ -41,7 +42,9 @@ class Pool:
     @property
     def takes_later(self) -> bool:
         """Whether lanes that are in no hurry get a place now."""
-        return self.free > (self.limit // KEPT_PART if self._is_for_people else 0)
+        if not self._is_for_people or self.limit == 1:
+            return self.free > 0
+        return self.free > max(1, self.limit // KEPT_PART)
 
     @property
     def has_hints(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from wakeful import attachments
 from wakeful.broker import lane_rows, stimuli
 from wakeful.bus.bus import Bus
-from wakeful.gate import storms
+from wakeful.gate import budget_rows, storms
 from wakeful.intake import dedup, deletion
 from wakeful.notices import notices
 from wakeful.outbox import outbox
@@ -23,6 +23,7 @@ FIRST_SWEEP_S = 60.0  # a start has better things to do
 STEP = 500  # rows that one write looks at
 
 DAY_MS = 86_400_000
+FIRST_DAY = 719_163  # 1970-01-01, as budgets count days
 
 log = logging.getLogger(__name__)
 
@@ -77,6 +78,7 @@ class Janitor:
             "deliveries": lambda tx, after: outbox.prune(tx, after, before, STEP),
             "keys": lambda tx, _: dedup.prune(tx, now, STEP),
             "keys of old stimuli": lambda tx, after: dedup.prune_orphans(tx, after, STEP),
+            "budgets": lambda tx, _: budget_rows.prune(tx, FIRST_DAY + now // DAY_MS, STEP),
             "storms": lambda tx, _: storms.prune(tx, now - DAY_MS, STEP),
             "notices": lambda tx, _: notices.prune(tx, before, STEP),
             "words in rooms": lambda tx, _: overheard.prune(tx, now - overheard.KEPT_MS, STEP),

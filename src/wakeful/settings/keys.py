@@ -82,6 +82,12 @@ _BUDGET = {
     "reserve_for_people": _key(
         "The part of the money that only what people said or caused may spend.", 0, 1
     ),
+    "share_of_a_source": _key(
+        "The part of the turns and the money that each source from outside may use, a token for"
+        " instance, where `sources` does not name it; 1: all of it.",
+        0,
+        1,
+    ),
     **{f"origins.*.{name}": key for name, key in _DAY_LIMITS.items()},
     **{f"sources.*.{name}": key for name, key in _DAY_LIMITS.items()},
 }

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from msgspec.structs import replace
 
 from wakeful import attachments
-from wakeful.broker import lane_rows
+from wakeful.broker import lane_rows, stimuli
 from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
 from wakeful.gate.budgets import BudgetRefusal, Payer, PricedQuestion
@@ -258,6 +258,7 @@ class TurnCommit:
             origin=turn.kind.origin,
             source=turn.source,
             for_people=turn.for_people,
+            is_external=self._was_begun_outside(),
             opens=turn.step == 0 and not person,
         )
         fixed = 0 if self._is_counted else self.agent.fixed_tokens
@@ -270,6 +271,13 @@ class TurnCommit:
             allowance=turn_cap - nano(turn.cost),
         )
         return self.deps.gate.budgets.reserve(self.tx, payer, question)
+
+    def _was_begun_outside(self) -> bool:
+        """Tell whether a stranger pays for this turn: its own trust may have sunk since."""
+        if self.turn.trust is Trust.OPERATOR or self.turn.for_people:
+            return False
+        opener = stimuli.get(self.tx, self.turn.opened_by)
+        return opener is None or opener.trust is Trust.EXTERNAL
 
     def flush(self) -> None:
         """Write the lines gathered so far."""

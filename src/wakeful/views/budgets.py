@@ -1,6 +1,8 @@
 """What is left of the agents' budgets, and who waits for more."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
+
+from msgspec.structs import replace
 
 from wakeful.gate import budget_rows, parked
 from wakeful.gate.budget_rows import AGENT, BudgetRow
@@ -12,7 +14,10 @@ from wakeful.vocabulary.budget import BudgetRules
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.record import Record
 
+SHOWN_SOURCES = 20  # of those that the settings do not name
+
 _OF_AGENT = budget_rows.BUDGETS.select("WHERE agent_id = :agent_id")
+_OF_SCOPE = budget_rows.BUDGETS.select("WHERE agent_id = :agent_id AND scope = :scope")
 
 
 class Money(Record):
@@ -56,6 +61,15 @@ class BudgetView:
         """Return what is left of what an agent may spend in all."""
         return (await self.of_agent(agent_id))[0]
 
+    async def of_scope(self, agent_id: str, scope: str) -> BudgetStatus:
+        """Return what is left of one budget of an agent."""
+        rules = self._agents.get(agent_id, "agent").budget
+        rows = await self._store.read(_OF_SCOPE, agent_id=agent_id, scope=scope)
+        now = self._clock.now()
+        day = self._days.of(now)
+        row = budget_rows.BUDGETS.read(rows[0]) if rows else BudgetRow(agent_id=agent_id)
+        return self._status(replace(row, scope=scope).today(day, now), rules, 0)
+
     async def of_agent(self, agent_id: str) -> list[BudgetStatus]:
         """Return what is left of an agent's budgets, its own first."""
         rules = self._agents.get(agent_id, "agent").budget
@@ -71,7 +85,7 @@ class BudgetView:
                 rules,
                 waiting if scope == AGENT else 0,
             )
-            for scope in _shown(rules, known)
+            for scope in _shown(rules, known.values())
         ]
 
     async def all(self) -> list[BudgetStatus]:
@@ -99,7 +113,14 @@ class BudgetView:
         )
 
 
-def _shown(rules: BudgetRules, spent: Iterable[str]) -> Sequence[str]:
-    """Return the scopes that have a limit or have spent something, the agent's own first."""
+def _shown(rules: BudgetRules, spent: Collection[BudgetRow]) -> Sequence[str]:
+    """Return the scopes that have a limit or have spent something, the agent's own first.
+
+    Of sources from outside there may be very many: those that have used most today are shown.
+    """
     own, *limited = budget_rows.limited_scopes(rules)
-    return [own, *sorted({*limited, *spent} - {own})]
+    used = {row.scope for row in spent if not row.scope.startswith(f"{budget_rows.SOURCE}:")}
+    shares = [row for row in spent if row.scope not in used and (row.turns or row.used)]
+    shares.sort(key=lambda row: (-row.turns, -row.used, row.scope))
+    most = {row.scope for row in shares[:SHOWN_SOURCES]}
+    return [own, *sorted({*limited, *used, *most} - {own})]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from wakeful.access import rules
 from wakeful.store.database import Row, Store
-from wakeful.store.full_text import Term
+from wakeful.store.full_text import FullText, Term
 from wakeful.transcript.entries import ENTRIES
 from wakeful.transcript.search import Role, first_number, said_in
 from wakeful.transcript.words import Part, parse_query, snippet
@@ -17,7 +17,9 @@ from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import OPERATOR
 
-RANKED = 2000  # matches that are ranked together, the newest first: so a search has a bounded cost
+RANKED = 50_000  # matches that are ranked together, the newest first: some 60 to 100 ms of a reader
+LOOKED_AT = 200  # of the best: whose they are takes ten times as long as ranking them
+MOST_LOOKED_AT = 4000
 
 # Who said an entry: the session that made its branch, or began its transcript.
 _MAKER = (
@@ -48,18 +50,22 @@ _BRANCHES = (
     f"({_TRANSCRIPTS} UNION SELECT id FROM branches "  # noqa: S608 (ours)
     f"WHERE transcript_id IN ({_TRANSCRIPTS}))"
 )
-_PAGE = (
-    "SELECT MAX(newest.id) OVER () + 1, MIN(newest.id) OVER (), COUNT(*) OVER (), "  # noqa: S608
-    "newest.role, newest.place, newest.entry_id, OCTET_LENGTH(entries.body) FROM ("
-    "SELECT search_lines.id AS id, search_lines.role AS role, entry_id, place.key AS place, "
-    "{rank} AS score FROM search_words "
-    "JOIN search_lines ON search_lines.id = search_words.rowid "
-    "JOIN entries ON entries.id = search_lines.entry_id "
-    "JOIN sessions place ON place.key = {place} WHERE {matches} "
-    f"ORDER BY search_words.rowid DESC LIMIT {RANKED}) AS newest "
-    "JOIN entries ON entries.id = newest.entry_id "
+_BEST = (
+    "WITH newest AS MATERIALIZED (SELECT search_words.rowid AS id, {rank} AS score "
+    "FROM search_words{lines} WHERE {matches} "
+    "ORDER BY search_words.rowid DESC LIMIT {ranked}) "
+    "SELECT newest.id, facts.first, facts.last, facts.size FROM newest, "
+    "(SELECT MAX(id) AS first, MIN(id) AS last, COUNT(*) AS size FROM newest) AS facts "
     "ORDER BY newest.score, newest.id DESC LIMIT :limit OFFSET :offset"
 )
+_LINES = " JOIN search_lines ON search_lines.id = search_words.rowid"
+_SHOWN = (
+    "SELECT search_lines.id, search_lines.role, place.key, entry_id, "
+    "OCTET_LENGTH(entries.body) FROM search_lines "
+    "JOIN entries ON entries.id = search_lines.entry_id "
+    "JOIN sessions place ON place.key = {place} WHERE search_lines.id IN :ids"
+)
+_OF_AGENT = "(SELECT key FROM sessions WHERE agent_id = :agent_id)"
 _ENTRIES = ENTRIES.select("WHERE id IN :ids")
 _END = 2**63 - 1
 
@@ -88,6 +94,31 @@ class Hit(Record):
 ANYWHERE = Wanted()
 
 
+class Statements(Record):
+    """How the best matches are read, and which of them are shown; and what is looked for."""
+
+    best: str
+    best_params: dict[str, object]
+    shown: str
+    shown_params: dict[str, object]
+
+
+class Ranked(Record):
+    """A line that matches, and its place among those that were ranked with it."""
+
+    id: int
+    number: int  # from 1
+    first: int  # the newest line of them
+    last: int
+    size: int  # how many there are
+
+    @property
+    def place(self) -> str:
+        """The cursor after it."""
+        is_last = self.number == self.size
+        return f"{self.last}.0" if is_last else f"{self.first + 1}.{self.number}"
+
+
 class SearchView:
     """Finds entries by their words; what a viewer may not see is not found."""
 
@@ -110,7 +141,7 @@ class SearchView:
         There are fewer than `limit` where their entries would not fit on a page.
         """
         terms = parse_query(query)
-        sql, params = self._statement(terms, wanted, viewer)
+        statements = _statements(self._store.full_text, terms, wanted, viewer)
         before, offset = _END, 0
         if wanted.until is not None:
             before = first_number(wanted.until)
@@ -118,49 +149,86 @@ class SearchView:
             anchor, offset = _place(after)
             before = min(anchor, before)
         found: list[Hit] = []
+        look_at = max(LOOKED_AT, limit)
         while len(found) < limit and (room := PAGE_BYTES - sum(map(size_of, found))) > 0:
-            place = {"before": before, "offset": offset, "limit": limit - len(found)}
             # What is looked for may be in every line of a ledger, and belong to others.
-            rows = await self._in_turn.read(viewer, sql, **place, **params)
-            if not rows:
+            ranked = await self._best(viewer, statements, before, offset, look_at)
+            if not ranked:
                 break
-            before, last, size = rows[0][:3]
-            rows = rows[: fitting((row[-1] for row in rows), room)]
-            entries = await self._store.read(_ENTRIES, ids=[row[-2] for row in rows])
+            rows = await self._shown(viewer, statements, ranked)
+            taken = rows[: limit - len(found)]
+            taken = taken[: fitting((row[-1] for _, row in taken), room)]
+            entries = await self._store.read(_ENTRIES, ids=[row[-2] for _, row in taken])
             # Off the loop: texts may be long, and there may be hundreds of them.
-            found += await asyncio.to_thread(_hits, rows, entries, terms, offset)
-            offset += len(rows)
-            if offset >= size:
-                before, offset = last, 0
+            found += await asyncio.to_thread(_hits, taken, entries, terms)
+            end = ranked[-1] if len(taken) == len(rows) else taken[-1][0]
+            before, offset = _place(end.place)
+            look_at = min(look_at * 4, MOST_LOOKED_AT)  # most of them belong to others
         return found
 
-    def _statement(
-        self, terms: Sequence[Term], wanted: Wanted, viewer: str
-    ) -> tuple[str, dict[str, object]]:
-        """Return how a page is read, and what is looked for."""
-        full_text = self._store.full_text
-        since = 0 if wanted.since is None else first_number(wanted.since)
-        params: dict[str, object] = {"query": full_text.query(terms), "since": since}
-        matches = f"{full_text.matches} AND search_words.rowid < :before"
-        matches += " AND search_words.rowid >= :since"
-        if wanted.role is not None:
-            matches += " AND search_lines.role = :role"
-            params["role"] = str(wanted.role)
-        place = ""
-        if wanted.session_key is not None:
-            place += " AND place.key = :session_key"
-            matches += f" AND search_lines.branch IN {_BRANCHES.format(keys='= :session_key')}"
-            params["session_key"] = wanted.session_key
-        if wanted.agent_id is not None:
-            place += " AND place.agent_id = :agent_id"
-            params["agent_id"] = wanted.agent_id
-        if not rules.sees_all(viewer):
-            place += f" AND place.key IN {OWNED}"
-            # Looked at first, since whose an entry is takes long to find out.
-            matches += f" AND search_lines.branch IN {_BRANCHES.format(keys=f'IN {OWNED}')}"
-            params["owner"] = viewer
-        found_in = _PLACE.format(wanted=place)
-        return _PAGE.format(rank=full_text.rank, place=found_in, matches=matches), params
+    async def _best(
+        self, viewer: str, statements: Statements, before: int, offset: int, limit: int
+    ) -> list[Ranked]:
+        """Return the best of the newest matches, after as many of them as were passed over."""
+        place = {"before": before, "offset": offset, "limit": limit}
+        rows = await self._in_turn.read(viewer, statements.best, **place, **statements.best_params)
+        return [
+            Ranked(id=row[0], number=number, first=row[1], last=row[2], size=row[3])
+            for number, row in enumerate(rows, offset + 1)
+        ]
+
+    async def _shown(
+        self, viewer: str, statements: Statements, ranked: Sequence[Ranked]
+    ) -> list[tuple[Ranked, Row]]:
+        """Return those lines, in their order, that are in a session where it is looked."""
+        ids = [line.id for line in ranked]
+        found = await self._in_turn.read(
+            viewer, statements.shown, ids=ids, **statements.shown_params
+        )
+        rows = {row[0]: row for row in found}
+        return [(line, rows[line.id]) for line in ranked if line.id in rows]
+
+
+def _statements(
+    full_text: FullText, terms: Sequence[Term], wanted: Wanted, viewer: str
+) -> Statements:
+    """Return how matches are read where somebody may look and wants to."""
+    since = 0 if wanted.since is None else first_number(wanted.since)
+    params: dict[str, object] = {"query": full_text.query(terms), "since": since}
+    matches = f"{full_text.matches} AND search_words.rowid < :before"
+    matches += " AND search_words.rowid >= :since"
+    sessions, place, named = "", "", _names(wanted, viewer)
+    if "session_key" in named:
+        place += " AND place.key = :session_key"
+        sessions += f" AND search_lines.branch IN {_BRANCHES.format(keys='= :session_key')}"
+    if "agent_id" in named:
+        place += " AND place.agent_id = :agent_id"
+        sessions += f" AND search_lines.branch IN {_BRANCHES.format(keys=f'IN {_OF_AGENT}')}"
+    if "owner" in named:
+        place += f" AND place.key IN {OWNED}"
+        sessions += f" AND search_lines.branch IN {_BRANCHES.format(keys=f'IN {OWNED}')}"
+    params |= named
+    if wanted.role is not None:
+        sessions += " AND search_lines.role = :role"
+        params["role"] = str(wanted.role)
+    best = _BEST.format(
+        rank=full_text.rank,
+        lines=_LINES if sessions else "",
+        matches=matches + sessions,
+        ranked=RANKED,
+    )
+    shown = _SHOWN.format(place=_PLACE.format(wanted=place))
+    return Statements(best=best, best_params=params, shown=shown, shown_params=named)
+
+
+def _names(wanted: Wanted, viewer: str) -> dict[str, object]:
+    """Return by what it is narrowed down in which sessions to look."""
+    names = {
+        "session_key": wanted.session_key,
+        "agent_id": wanted.agent_id,
+        "owner": None if rules.sees_all(viewer) else viewer,
+    }
+    return {name: value for name, value in names.items() if value is not None}
 
 
 def size_of(hit: Hit) -> int:
@@ -169,28 +237,22 @@ def size_of(hit: Hit) -> int:
 
 
 def _hits(
-    rows: Sequence[Row], entries: Sequence[Row], terms: Sequence[Term], offset: int
+    rows: Sequence[tuple[Ranked, Row]], entries: Sequence[Row], terms: Sequence[Term]
 ) -> list[Hit]:
     """Return what was found, without the entries that cannot be read."""
     known = {entry.id: entry for entry in ENTRIES.read_known(entries)}
-    return [
-        _hit(row, known[row[-2]], terms, number)
-        for number, row in enumerate(rows, offset + 1)
-        if row[-2] in known
-    ]
+    return [_hit(line, row, known[row[-2]], terms) for line, row in rows if row[-2] in known]
 
 
-def _hit(row: Row, entry: Entry, terms: Sequence[Term], number: int) -> Hit:
-    """Return a match, the one of this number among those that were ranked with it."""
+def _hit(line: Ranked, row: Row, entry: Entry, terms: Sequence[Term]) -> Hit:
     spoken = said_in(entry)
-    before, last, size, role, session_key, *_ = row
     return Hit(
-        place=f"{last}.0" if number == size else f"{before}.{number}",
-        session_key=session_key,
-        role=Role(role),
+        place=line.place,
+        session_key=row[2],
+        role=Role(row[1]),
         entry=entry,
         snippet=snippet(spoken[1] if spoken else "", terms),
-        is_cut=size >= RANKED,
+        is_cut=line.size >= RANKED,
     )
 
 

@@ -13,12 +13,16 @@ class DayLimits(Record):
 
 
 class BudgetRules(Record):
-    """What an agent may use in a day of the user's zone; None: any amount."""
+    """What an agent may use in a day of the user's zone; None: any amount.
+
+    A source from outside that `sources` does not name has a share of both.
+    """
 
     money_per_day: float | None = 1.0  # US dollars
     turns_per_day: int | None = 300  # what people say themselves does not count
     money_per_chain: float | None = 1.0  # of everything with one first cause
     reserve_for_people: float = 0.2  # the part of the money that only people may spend
+    share_of_a_source: float = 0.5  # of turns and money: the most for each one from outside
     origins: dict[str, DayLimits] = {}
     sources: dict[str, DayLimits] = {}
 

@@ -56,7 +56,7 @@ class Purse:
 
     async def row(self) -> BudgetRow:
         def read(tx: Tx) -> BudgetRow:
-            return self.budgets.today(tx, "main")[AGENT]
+            return self.budgets.today(tx, "main", [AGENT])[AGENT]
 
         return await self.store.transact(read)
 

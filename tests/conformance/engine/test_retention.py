@@ -11,7 +11,7 @@ from wakeful.vocabulary.clock import ManualClock
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.route import Route
-from wakeful.vocabulary.stimulus import Outcome
+from wakeful.vocabulary.stimulus import OPERATOR, Draft, Outcome, Trust
 
 MAIN = "agent:main:main"
 TABLES = ("stimuli", "turns", "asks", "deliveries", "dedup", "entries")
@@ -144,6 +144,29 @@ async def test_sources_that_have_been_quiet_are_forgotten_by_the_storm_guard(
         rows = await runtime.store.read("SELECT source FROM storms")
 
     assert [row[0] for row in rows] == ["loud"]
+
+
+async def test_the_share_of_a_stranger_is_forgotten_when_it_was_quiet_for_days(
+    settings_for: SettingsFor,
+):
+    clock = ManualClock()
+    model = Scripted(lambda _: "ok")
+    async with in_memory(model, settings=settings_for(), clock=clock) as runtime:
+        sweeper = await janitor(runtime, clock)
+        found: list[list[str]] = []
+        for source, days in (("quiet", 6), ("loud", 6)):
+            said = Draft(
+                session_key=MAIN, text="x", trust=Trust.EXTERNAL, owner=OPERATOR, source=source
+            )
+            await runtime.wait(await runtime.accept(said))
+            clock.jump_to(clock.now() + days * DAY_MS)
+            await sweeper.sweep()
+            rows = await runtime.store.read(
+                "SELECT scope FROM budgets WHERE scope LIKE 'source:%' ORDER BY scope"
+            )
+            found.append([row[0] for row in rows])
+
+    assert found == [["source:quiet"], ["source:loud"]]
 
 
 async def rows_of_deleted(runtime: Runtime) -> tuple[int, int]:

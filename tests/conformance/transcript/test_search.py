@@ -283,7 +283,7 @@ async def told(store: Store, *texts: str) -> None:
             f"{number:08x}",
             f"{number - 1:08x}" if number else None,
             message={"role": "user", "content": text},
-            timestamp=f"2026-01-{number + 1:02}T10:00:00.000Z",
+            timestamp=f"{2000 + number // 28}-01-{number % 28 + 1:02}T10:00:00.000Z",
         )
         for number, text in enumerate(texts)
     ]
@@ -305,11 +305,32 @@ async def test_the_best_match_comes_first_and_of_equals_the_newest(store: Store)
     assert numbers(await SearchView(store).page("harbour", limit=50)) == [0, 2, 1, 3]
 
 
+async def test_the_best_of_thousands_of_matches_comes_first_though_it_is_the_oldest(store: Store):
+    await told(store, "harbour harbour", *["the harbour of this day"] * 2500)
+    found = await SearchView(store).page("harbour", limit=2)
+
+    assert numbers(found) == [0, 2500]
+    assert not any(hit.is_cut for hit in found)
+
+
+async def test_what_others_own_keeps_no_match_from_being_found(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    """Though all that is looked at first is in no session any more."""
+    monkeypatch.setattr(views_search, "LOOKED_AT", 1)
+    await filled(store)
+    await filled(store, "agent:main:other", start=15)
+    gone = "UPDATE sessions SET transcript_id = 'tr_else' WHERE key = 'agent:main:other'"
+    await store.transact(lambda tx: tx.run(gone))
+    view = SearchView(store)
+
+    assert numbers(await view.page("harbour", limit=1)) == [0]
+    assert numbers(await view.page("harbour", limit=50)) == [0, 3, 1]
+
+
 async def test_only_the_newest_matches_are_ranked_together_and_the_older_ones_follow(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ):
-    page = views_search._PAGE.replace(f"LIMIT {views_search.RANKED})", "LIMIT 2)")  # pyright: ignore[reportPrivateUsage]
-    monkeypatch.setattr(views_search, "_PAGE", page)
     monkeypatch.setattr(views_search, "RANKED", 2)
     await told(store, "harbour", "harbour here", "harbour", "harbour that is far", "harbour")
     view = SearchView(store)

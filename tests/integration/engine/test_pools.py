@@ -15,7 +15,7 @@ from wakeful.settings.settings import LaneSettings, Settings
 from wakeful.store.database import Row
 from wakeful.testing.kit import operator_draft
 from wakeful.turn.agent import Agent
-from wakeful.vocabulary.stimulus import Priority
+from wakeful.vocabulary.stimulus import Draft, Priority, Trust
 
 PLACES = 8
 
@@ -56,6 +56,44 @@ async def test_an_agent_whose_model_hangs_keeps_no_other_agent_waiting():
 
     assert [turn.reply for turn in turns] == ["at once"] * 3
     assert rows[0][0] == PLACES - 1
+
+
+class HangingForStrangers(Hanging):
+    """Answers the operator at once."""
+
+    async def stream(self, request: Request) -> AsyncIterator[Delta | Reply]:
+        if "it is me" in str(request.messages):
+            yield says("at once")
+            return
+        async for part in super().stream(request):
+            yield part
+
+
+@pytest.mark.parametrize("places", [2, PLACES])
+async def test_slow_strangers_never_hold_the_place_of_the_operator(places: int):
+    model = HangingForStrangers()
+    settings = Settings(lanes=LaneSettings(main=places))
+    async with Runtime(agents=[Agent(model=model)], settings=settings) as runtime:
+        receipts = [
+            await runtime.accept(
+                Draft(
+                    session_key=f"agent:main:api:{number}",
+                    trust=Trust.EXTERNAL,
+                    owner="tk_a",
+                    source="a",
+                    text="hello",
+                    priority=Priority.NOW,
+                )
+            )
+            for number in range(2 * places)
+        ]
+        for _ in range(places - 1):
+            await model.asked.acquire()
+        turn = await turn_of(runtime, await runtime.send("it is me"))
+        model.go_on.set()
+        last = await turn_of(runtime, receipts[-1])
+
+    assert (turn.reply, last.reply) == ("at once", "at last")
 
 
 async def test_what_was_held_back_for_others_runs_when_there_is_room():

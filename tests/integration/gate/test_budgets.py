@@ -154,7 +154,8 @@ async def test_a_smaller_limit_of_the_turn_binds():
 
 async def test_people_are_answered_when_others_have_spent_all_they_may():
     model = paid([costs(4_000)] * 4 + [costs(1, "of course")])
-    async with spending(model, BudgetRules(money_per_day=0.2)) as runtime:
+    rules = BudgetRules(money_per_day=0.2, share_of_a_source=1)
+    async with spending(model, rules) as runtime:
         for number in range(4):
             accepted = await runtime.accept(outsider(f"alarm {number}"))
             await runtime.wait(accepted)
@@ -183,7 +184,8 @@ async def test_what_a_person_caused_may_use_the_part_of_people():
 
 async def test_turns_of_others_are_counted_and_those_of_people_are_not():
     model = paid([costs(1)] * 5)
-    async with spending(model, BudgetRules(turns_per_day=2)) as runtime:
+    rules = BudgetRules(turns_per_day=2, share_of_a_source=1)
+    async with spending(model, rules) as runtime:
         await reply(runtime)
         for _ in range(2):
             await runtime.wait(await runtime.accept(outsider()))
@@ -263,7 +265,8 @@ async def test_at_four_fifths_of_a_cap_people_are_told_once_who_spent_it():
 
 async def test_at_four_fifths_of_the_turns_one_notice_says_so():
     model = paid(lambda _: costs(1))
-    async with spending(model, BudgetRules(money_per_day=None, turns_per_day=5)) as runtime:
+    rules = BudgetRules(money_per_day=None, turns_per_day=5, share_of_a_source=1)
+    async with spending(model, rules) as runtime:
         told: list[int] = []
         for number in range(5):
             await runtime.wait(await runtime.accept(outsider(f"{number}")))

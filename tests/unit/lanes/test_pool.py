@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,6 +57,15 @@ def test_lanes_in_no_hurry_leave_some_places_to_people():
     assert urgent == ["urgent"]
     assert started(pool) == ["later 14"]
     assert pool.has_hints
+
+
+@pytest.mark.parametrize(("places", "taken"), [(1, 1), (2, 1), (7, 6), (8, 7)])
+def test_a_small_pool_keeps_one_place_for_people(places: int, taken: int):
+    pool = Pool(places, 1, is_for_people=True)
+    for number in range(20):
+        pool.hint(f"later {number}", is_later=True)
+
+    assert len(started(pool)) == taken
 
 
 def test_a_lane_that_is_in_a_hurry_by_now_goes_first_and_once():

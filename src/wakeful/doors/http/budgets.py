@@ -106,6 +106,8 @@ class BudgetChanges:
             scope=body.scope,
         )
         released = await self._acts.increase(wish, who)
-        found = await self._view.of_agent(wish.agent_id)
-        raised = next(one for one in found if one.scope == wish.scope)
+        own = wish.scope == AGENT
+        raised = await (
+            self._view.own(body.agent) if own else self._view.of_scope(body.agent, body.scope)
+        )
         return shaped(RaisedShape, raised, released=released)
