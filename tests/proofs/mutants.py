@@ -358,7 +358,7 @@ def two_turns_at_once() -> None:
 
     def start_always(self: Dispatcher, group: Any, pool: Any, session_key: str) -> None:
         pool.take("nobody")
-        group.create_task(self._run_lane(session_key))
+        group.create_task(self._run_lane(session_key, yields=False))
 
     patch("wakeful.broker.lane_rows:claim", claim_and_forget)
     patch(IS_HELD, lambda *_: True)
