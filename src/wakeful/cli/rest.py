@@ -75,10 +75,10 @@ def heartbeat(
     else:
         raise InvalidInput("action", f"must be nothing, on, off or now, not {action[:40]!r}")
     if "outcome" in found:
-        reason = found.get("reason")
+        reason: str = found.get("reason") or ""
         line = f"a heartbeat of {safe(agent)} comes at once"
         if found["outcome"] == "suppressed":
-            line = f"no heartbeat of {safe(agent)}: {NO_BEAT.get(reason, safe(reason or ''))}"
+            line = f"no heartbeat of {safe(agent)}: {NO_BEAT.get(reason, safe(reason))}"
     elif found["enabled"]:
         due = context.how_long(found["next_due_at"])
         line = f"the heartbeat of {safe(agent)} is on, every {found['every']}; the next {due}"
