@@ -30,6 +30,12 @@ WHY_NOT = {
     "budget": "its agent's budget is used up; `wakeful budget show` tells which, "
     "`wakeful budget raise` raises it",
 }
+NO_BEAT = {
+    "asleep": "it sleeps; `wakeful wake` ends that",
+    "disabled": "it is off; `wakeful heartbeat on` turns it on",
+    "halted": WHY_NOT["halted"],
+    "budget": WHY_NOT["budget"],
+}
 HEARTBEAT_ACTIONS = ("on", "off", "now")
 
 
@@ -69,8 +75,10 @@ def heartbeat(
     else:
         raise InvalidInput("action", f"must be nothing, on, off or now, not {action[:40]!r}")
     if "outcome" in found:
-        why = f": {safe(found['reason'])}" if found.get("reason") else ""
-        line = f"a heartbeat of {safe(agent)} is {found['outcome']}{why}"
+        reason: str = found.get("reason") or ""
+        line = f"a heartbeat of {safe(agent)} comes at once"
+        if found["outcome"] == "suppressed":
+            line = f"no heartbeat of {safe(agent)}: {NO_BEAT.get(reason, safe(reason))}"
     elif found["enabled"]:
         due = context.how_long(found["next_due_at"])
         line = f"the heartbeat of {safe(agent)} is on, every {found['every']}; the next {due}"

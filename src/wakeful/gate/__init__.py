@@ -2,6 +2,6 @@
 
 From: intake, lanes, turn, triggers, tools; doors, views and operations, which show it, commands,
 services.
-To: store, bus; access, broker, turns, notices, outbox; models, for their prices.
+To: store, bus; access, broker, turns, timers, sleeps, notices, outbox; models, for their prices.
 Never: calls a model to find out.
 """

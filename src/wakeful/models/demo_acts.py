@@ -10,6 +10,7 @@ from typing import Any, cast
 from wakeful.models.demo_sums import result_of
 from wakeful.vocabulary.message import ToolMessage
 from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.spans import is_span, parse_span
 
 MOST_RECALLED = 8  # memories read for one answer
 LONGEST_QUOTE = 2000  # characters of a result that are repeated
@@ -55,6 +56,29 @@ Act = Callable[[Task], Answer]
 
 def be_quiet(ask: Task) -> Answer:
     return Say(text=ask.words["token"].upper())
+
+
+def wake(ask: Task) -> Answer:
+    """Tell what a sleep was for; whoever is woken for nothing says nothing."""
+    kind, reason = ask.words["kind"], ask.words["reason"]
+    if kind == "greeting":
+        return greet(ask)
+    if kind != "sleep_wake" or reason == "no reason given":
+        return Say(text="NO_REPLY")
+    return Say(text=f"I am awake again. I slept because: {reason}")
+
+
+def sleep(ask: Task) -> Answer:
+    """Rest for a while; the turn ends with it."""
+    span = ask.words["span"]
+    if ask.results:
+        return Say(text="I stay awake.")
+    if not is_span(span):
+        return in_general(ask)
+    arguments = {"duration_ms": parse_span(span, "span"), "reason": "you told me to"}
+    return Use(
+        text=f"I sleep for {span}; write to me and I am awake.", calls=(("sleep", arguments),)
+    )
 
 
 def use_a_tool(ask: Task) -> Answer:

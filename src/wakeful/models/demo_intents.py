@@ -40,8 +40,17 @@ INTENTS: tuple[Intent, ...] = (
         act=acts.be_quiet,
     ),
     Intent(
+        words=r"^<tick>\nkind: (?P<kind>\w+)\nelapsed_ms: \d+\nreason: (?P<reason>[^\n]*)",
+        act=acts.wake,
+    ),
+    Intent(
         words=_BY_NAME,
         act=acts.use_a_tool,
+    ),
+    Intent(
+        words=r"^\W*(?:please\s+)?(?:go\s+to\s+)?(?:sleep|rest)\s+(?:for\s+)?"
+        r"(?P<span>(?:\d+|an?)\s*[a-z]+)[.!]?\s*$",
+        act=acts.sleep,
     ),
     Intent(
         words=rf"\bwrite\s+{_NAMED}{_PATH}:\s*(?P<text>.+)",

@@ -461,6 +461,42 @@ async def test_it_keeps_quiet_when_told_how(token: str) -> None:
     assert said == token
 
 
+def tick(kind: str, reason: str) -> str:
+    return f"<tick>\nkind: {kind}\nelapsed_ms: 60000\nreason: {reason}\n</tick>"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (tick("tick", "interval"), "NO_REPLY"),
+        (tick("sleep_wake", "no reason given"), "NO_REPLY"),
+        (tick("sleep_wake", "the build runs"), "I am awake again. I slept because: the build runs"),
+    ],
+)
+async def test_whoever_is_woken_for_nothing_says_nothing(text: str, said: str) -> None:
+    assert await Talk().say(text) == said
+
+
+async def test_its_first_tick_is_a_greeting() -> None:
+    assert (await Talk().say(tick("greeting", "first tick"))).startswith("Hello! I am the demo")
+
+
+@pytest.mark.parametrize(
+    "text", ["sleep for 2 minutes", "Please go to sleep for 2 min.", "rest 2m"]
+)
+async def test_it_sleeps_when_told_to(text: str) -> None:
+    reply = await reply_to(
+        UserMessage(text=text),
+        tools=(*TOOLS, ToolSpec(name="sleep", description="", parameters={})),
+    )
+
+    assert calls_of(reply) == [("sleep", {"duration_ms": 120_000, "reason": "you told me to"})]
+
+
+async def test_it_does_not_sleep_for_what_is_no_time() -> None:
+    assert (await Talk().say("sleep for 2 fortnights")).startswith("I do not understand that")
+
+
 async def test_a_conversation_without_a_request_is_answered_all_the_same() -> None:
     assert as_message(await reply_to()).text
 
