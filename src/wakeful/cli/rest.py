@@ -45,8 +45,8 @@ def sleep(context: CliContext, session: SessionName, span: Span, reason: Reason 
     body = {"seconds": max(1, requested_ms // 1000), "reason": " ".join(why)}
     entered = context.needed_server().post(f"{session_path(session)}/sleep", body)
     rests, until = format_span(entered["final_ms"]), context.when(entered["wake_at"])
-    told = f" {OTHER_LENGTH}" if entered["final_ms"] != entered["requested_ms"] else ""
-    context.out.data(entered, [f"{safe(session)} sleeps for {rests}, until {until}{told}"])
+    why = f" {OTHER_LENGTH}" if entered["final_ms"] != entered["requested_ms"] else ""
+    context.out.data(entered, [f"{safe(session)} sleeps for {rests}, until {until}{why}"])
 
 
 def wake(context: CliContext, session: SessionName) -> None:

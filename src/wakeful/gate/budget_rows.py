@@ -109,6 +109,14 @@ _CHANGE = (
     "WHERE agent_id = :agent_id AND scope IN :scopes AND day = :day "
     f"RETURNING {BUDGETS.columns}"
 )
+_RAISE_SHARES = (
+    "UPDATE budgets SET "
+    "raised_money = CASE WHEN raised_until <= :now THEN 0 ELSE raised_money END + :money, "
+    "raised_turns = CASE WHEN raised_until <= :now THEN 0 ELSE raised_turns END + :turns, "
+    "raised_until = CASE WHEN raised_until < :until THEN :until ELSE raised_until END, "
+    "is_warned = 0, is_exhausted = 0 "
+    "WHERE agent_id = :agent_id AND scope LIKE :sources AND scope NOT IN :named"
+)
 _MARK = "UPDATE budgets SET {mark} = 1 WHERE agent_id = :agent_id AND scope = :scope AND {mark} = 0"
 _MARKS = {mark: _MARK.format(mark=mark) for mark in ("is_warned", "is_exhausted")}
 
@@ -299,6 +307,22 @@ def raise_caps(tx: Tx, row: BudgetRow, *, money: int, turns: int, until: int) ->
     )
     tx.run(_PUT, **BUDGETS.params(raised))
     return raised
+
+
+def raise_shares(
+    tx: Tx, agent_id: str, rules: BudgetRules, *, money: int, turns: int, until: int
+) -> None:
+    """Let each source from outside use its share of what an agent's own budget was raised by."""
+    tx.run(
+        _RAISE_SHARES,
+        agent_id=agent_id,
+        sources=f"{SOURCE}:%",
+        named=[f"{SOURCE}:{name}" for name in rules.sources],
+        money=round(money * rules.share_of_a_source),
+        turns=math.ceil(turns * rules.share_of_a_source),
+        until=until,
+        now=tx.now,
+    )
 
 
 def prune(tx: Tx, today: int, limit: int) -> str | None:

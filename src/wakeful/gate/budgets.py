@@ -161,17 +161,24 @@ class Budgets:
         )
         end = self.days.begin(row.day + 1) if until is None else until
         raised = budget_rows.raise_caps(tx, row, money=money, turns=turns, until=end)
+        if scope == AGENT:
+            rules = self.rules(agent_id)
+            budget_rows.raise_shares(tx, agent_id, rules, money=money, turns=turns, until=end)
         self._publish(tx, "budget.raised", raised, by=by, look_at=end)
         return raised
 
     def sentence(self, row: BudgetRow | None, look_at: int) -> str:
         """Say that nothing is left, until when, and what may be done about it."""
-        agent_id = "main" if row is None else row.agent_id
+        agent_id, option = ("main", "") if row is None else (row.agent_id, _option(row))
+        command = f"`wakeful budget raise 1.00 --agent {agent_id}{option}`"
+        if option:
+            return (
+                "I stopped: what this source may use today is used up. It is renewed when the next "
+                f"day begins; {command} raises it."
+            )
         return (
             "I stopped: today's budget is used up. It is renewed when the next day begins; "
-            f"`/budget raise 1.00`, or `wakeful budget raise 1.00 --agent {agent_id}`, raises it."
-            if row is None or not _option(row)
-            else f"`wakeful budget raise 1.00 --agent {agent_id}{_option(row)}` raises it."
+            f"`/budget raise 1.00`, or {command}, raises it."
         )
 
     def _refused(self, tx: Tx, tightest: BudgetRow | None) -> BudgetRefusal:

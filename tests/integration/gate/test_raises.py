@@ -59,9 +59,9 @@ async def test_a_raise_that_is_too_small_leaves_the_sleeper_asleep_and_marked():
     clock = ManualClock(NOON)
     async with spending(paid([nap(4_000)]), SMALL, clock=clock) as runtime:
         await refused_wake(runtime, clock)
-        wish = Raise(agent_id="main", money=0.001)
+        wish, before = Raise(agent_id="main", money=0.001), await runtime.cursor()
         await runtime.services.budget_acts.increase(wish, "operator")
-        await wait_for(runtime, "timer.fired", lambda event: event.data["kind"] == "sleep")
+        await wait_for(runtime, "stimulus.suppressed", since=before)
         (sleeper,) = await runtime.sleeps()
 
     assert sleeper.refused == "budget"

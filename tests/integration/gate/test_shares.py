@@ -79,6 +79,18 @@ async def test_a_raise_of_its_share_lets_a_token_go_on():
     assert (share.used, share.cap) == (3, 3)
 
 
+async def test_a_raise_of_the_whole_day_raises_the_shares_with_it():
+    """The one command that status names lets everything go on."""
+    async with spending(paid(lambda _: costs(1)), RULES) as runtime:
+        waiting = [await say(runtime, "alice") for _ in range(3)][-1]
+        await runtime.services.budget_acts.increase(Raise(agent_id="main", turns=2), "operator")
+        turn = await runtime.wait(waiting)
+        share = (await runtime.services.views.budgets.of_scope("main", "source:alice")).turns
+
+    assert turn is not None
+    assert (share.used, share.cap) == (3, 3)
+
+
 async def test_whoever_names_a_source_decides_what_it_may_use():
     rules = BudgetRules(
         money_per_day=None, turns_per_day=4, sources={"alice": DayLimits(turns_per_day=4)}
