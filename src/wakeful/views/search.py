@@ -94,7 +94,7 @@ class Hit(Record):
 ANYWHERE = Wanted()
 
 
-class Statements(Record):
+class SearchStatements(Record):
     """How the best matches are read, and which of them are shown; and what is looked for."""
 
     best: str
@@ -167,7 +167,7 @@ class SearchView:
         return found
 
     async def _best(
-        self, viewer: str, statements: Statements, before: int, offset: int, limit: int
+        self, viewer: str, statements: SearchStatements, before: int, offset: int, limit: int
     ) -> list[Ranked]:
         """Return the best of the newest matches, after as many of them as were passed over."""
         place = {"before": before, "offset": offset, "limit": limit}
@@ -178,7 +178,7 @@ class SearchView:
         ]
 
     async def _shown(
-        self, viewer: str, statements: Statements, ranked: Sequence[Ranked]
+        self, viewer: str, statements: SearchStatements, ranked: Sequence[Ranked]
     ) -> list[tuple[Ranked, Row]]:
         """Return those lines, in their order, that are in a session where it is looked."""
         ids = [line.id for line in ranked]
@@ -191,7 +191,7 @@ class SearchView:
 
 def _statements(
     full_text: FullText, terms: Sequence[Term], wanted: Wanted, viewer: str
-) -> Statements:
+) -> SearchStatements:
     """Return how matches are read where somebody may look and wants to."""
     since = 0 if wanted.since is None else first_number(wanted.since)
     params: dict[str, object] = {"query": full_text.query(terms), "since": since}
@@ -218,7 +218,7 @@ def _statements(
         ranked=RANKED,
     )
     shown = _SHOWN.format(place=_PLACE.format(wanted=place))
-    return Statements(best=best, best_params=params, shown=shown, shown_params=named)
+    return SearchStatements(best=best, best_params=params, shown=shown, shown_params=named)
 
 
 def _names(wanted: Wanted, viewer: str) -> dict[str, object]:
