@@ -1,7 +1,7 @@
 """The verbs: what a program says to its agents, asks of them and sees of them."""
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import Any
 
 from wakeful.access.principal import Principal
@@ -17,6 +17,8 @@ from wakeful.intake.intake import Stopped
 from wakeful.intake.sessions import Changes, ResetDone
 from wakeful.services import Services
 from wakeful.sleeps.sleeps import Sleep
+from wakeful.transcript.jsonl import exporting
+from wakeful.transcript.jsonl.importing import ImportReport
 from wakeful.transcript.sessions import Session
 from wakeful.triggers.sleep_acts import Entered, Woken
 from wakeful.turns.turns import Turn
@@ -224,6 +226,22 @@ class Verbs(ABC):
     async def reset(self, session: str = "main") -> ResetDone:
         """Begin a new transcript; while a turn is open, with the next one."""
         return await self.services.acts.reset(self._key(session))
+
+    async def export(
+        self, session: str = "main", *, transcript: str | None = None
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield a transcript, or one from before a reset, as the pieces of a file of JSON lines."""
+        store = self.services.views.store
+        wanted = await exporting.source(store, self._key(session), transcript)
+        async for piece in exporting.export(store, wanted):
+            yield piece
+
+    async def import_transcript(
+        self, file: AsyncIterator[bytes], *, session: str | None = None
+    ) -> ImportReport:
+        """Make a new session of the pieces of a transcript's file; what was not kept is told."""
+        key = None if session is None else self._named(session)
+        return await self.services.imports.run(file, key)
 
     async def fork(
         self,

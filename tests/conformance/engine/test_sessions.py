@@ -311,6 +311,32 @@ async def test_a_label_stays_where_a_fork_leaves_its_line_behind(lasting: Settin
     assert kept == {answer.id: "good"}
 
 
+async def test_labels_leave_with_the_fork_that_took_over_what_they_label(lasting: SettingsFor):
+    async with in_memory(Scripted(echo), settings=lasting()) as runtime:
+        await say(runtime, "one")
+        asked, answer = await runtime.entries()
+        await runtime.label("main", asked.id, "gone by then")
+        await say(runtime, "two")
+        later = (await runtime.entries())[-1]
+        await runtime.label("main", answer.id, "good")
+        await runtime.label("main", later.id, "of what was left")
+        await runtime.label("main", asked.id, "")
+        await runtime.fork("main", at=answer.id, to="copy")
+        await runtime.label("main", answer.id, "better")
+        await say(runtime, "three", "copy")
+        views = runtime.services.views.transcripts
+        here = list((await views.labels("agent:main:copy")).values())
+        file = [piece async for piece in runtime.export("copy")]
+        await runtime.import_transcript(runtime.export("copy"), session="other")
+        there = list((await views.labels("agent:main:other")).values())
+        stands_at = (await said(runtime, "other"))[-2:]
+        again = [piece async for piece in runtime.export("other")]
+
+    assert here == there == ["good"]
+    assert stands_at == ["re: three", "leaf"]
+    assert b"".join(again) == b"".join(file)
+
+
 async def test_what_a_fork_took_over_is_found_in_it_though_the_original_is_gone(
     lasting: SettingsFor,
 ):

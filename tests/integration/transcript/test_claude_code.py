@@ -370,7 +370,8 @@ async def test_images_in_the_shape_of_anthropic_come_along_and_leave_byte_for_by
     [
         [HEADER, entry("1", None, "hologram"), entry("2", "1", "hologram")],
         [{"type": "response_item", "timestamp": "2026-01-22T10:00:00Z", "payload": {}}],
-        [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hi"}],
+        [{"speaker": "user", "said": "hi"}, {"speaker": "bot", "said": "hi"}],
+        [{"_type": "metadata", "key": "telegram:1"}],
         [{"type": "file-history-snapshot", "messageId": "u1", "snapshot": {}}],
         [HEADER, "garbage", "more garbage"],
     ],

@@ -234,7 +234,7 @@ TROUBLES: list[tuple[str, Sequence[Any], list[str]]] = [
             json.dumps(user("4", "00000001", "QQ")).encode().replace(b"QQ", b"\xed\xa0\x80"),
             user("00000002", "00000001"),
         ],
-        ["3: not JSON: left out", "4: not JSON: left out"],
+        ["3: not in UTF-8: left out", "4: not in UTF-8: left out"],
     ),
     *(
         (

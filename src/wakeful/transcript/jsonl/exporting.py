@@ -22,6 +22,7 @@ from wakeful.vocabulary.record import Record
 
 PAGE = 200  # entries that are read, and sent, at once
 NO_LIMIT = 2**62
+MOST_LABELS = 1000  # of one branch, the newest of them
 
 _PAGES = (
     f"SELECT {ENTRIES.columns}, name, line FROM entries "  # noqa: S608 (ours)
@@ -71,8 +72,8 @@ async def export(store: Store, wanted: ExportSource) -> AsyncGenerator[bytes, No
     First come the lines of the file it was imported from, in their order, then what was said
     since, branch by branch, the active one last. If the session stands elsewhere than at the last
     of them, a line says where. The branches of a session that forked off are its own, and leave
-    with it alone. When the session is deleted meanwhile it ends in NotFound: what was left out
-    must not seem to be all.
+    with it alone; labels of what it took over leave with it, too. When the session is deleted
+    meanwhile it ends in NotFound: what was left out must not seem to be all.
     """
     has_begun = await _has_begun(store, wanted)
     rows = await store.read(
@@ -88,6 +89,8 @@ async def export(store: Store, wanted: ExportSource) -> AsyncGenerator[bytes, No
     async for segment in _segments(store, wanted, has_begun, prefix):
         async for page in _pages(store, segment):
             yield await scribe.written(page)
+    if not has_begun:
+        yield await scribe.labelled(await _labels_beyond(store, wanted))
     last = await scribe.leaf(wanted.leaf_id)
     await source(store, wanted.session_key, wanted.transcript_id)
     if last is not None:
@@ -145,6 +148,20 @@ class _Scribe:
             line = images.unfolded(kept, await self._contents(entry)).encode()
         self._last, self._last_at = (entry.id, name), entry.at
         return line
+
+    async def labelled(self, rows: Sequence[Row]) -> bytes:
+        """Return lines with labels, each below what it labels: its own place is left behind."""
+        lines: list[bytes] = []
+        for row in rows:
+            entry = ENTRIES.read(row[:-2])
+            body = entry.content()
+            (target,) = references(entry.kind, body)
+            name, parent = self._named(entry.id, row[-2]), await self._name_of(target)
+            links = Links(name=name, parent=parent, first_kept=name)
+            said = renamed(entry.kind, body, {target: parent or target})
+            lines.append(writing.line(entry.kind, entry.at, said, links, writing.NO_CONTENTS))
+            self._last, self._last_at = (entry.id, name), entry.at
+        return b"".join(line + b"\n" for line in lines)
 
     async def leaf(self, leaf_id: str | None) -> bytes | None:
         """Return the line that says where the session stands; None: at the last line."""
@@ -268,6 +285,47 @@ async def _segments(
                 yield segment
     async for segment in _rest(store, walk, wanted.branch, wanted.leaf_depth):
         yield segment
+
+
+async def _labels_beyond(store: Store, wanted: ExportSource) -> list[Row]:
+    """Return the lines that label what a fork took over, and lie beyond where it forked off."""
+    forks = [BRANCHES.read(row) for row in await store.read(CHAIN, branch=wanted.branch)]
+    own = {fork.id: fork.created_at for fork in forks if fork.session_key == wanted.session_key}
+    parts = [part async for part in _lineage(store, wanted.branch, wanted.leaf_depth)]
+    found: dict[str, tuple[Row, bool]] = {}
+    for row, part in await _label_lines(store, parts, own):
+        entry = ENTRIES.read(row[:-2])
+        is_beyond = part.branch not in own and entry.depth > part.until
+        for target in references(entry.kind, entry.content()):
+            found.setdefault(target, (row, is_beyond))
+    targets = await store.read(
+        "SELECT id, branch, depth FROM entries WHERE id IN :ids", ids=list(found)
+    )
+    until = {part.branch: part.until for part in parts}
+    taken = {row[0] for row in targets if row[2] <= until.get(row[1], -1)}
+    lines = [row for target, (row, is_beyond) in found.items() if is_beyond and target in taken]
+    return lines[::-1]
+
+
+async def _label_lines(
+    store: Store, parts: Sequence[_Segment], own: Mapping[str, int]
+) -> list[tuple[Row, _Segment]]:
+    """Return the labels on the branches of a path, the newest first; others' until the fork."""
+    came_at = min(own.values(), default=0)
+    found = [
+        (row, part)
+        for part in parts
+        for row in await store.read(
+            f"{_PAGES} WHERE branch = :branch AND kind = 'label' "
+            "AND kind IN ('compaction', 'label') AND at <= :until "
+            "ORDER BY at DESC, id DESC LIMIT :limit",
+            branch=part.branch,
+            until=NO_LIMIT if part.branch in own else came_at,
+            limit=MOST_LABELS,
+        )
+    ]
+    found.sort(key=lambda one: (ENTRIES.read(one[0][:-2]).at, one[0][0]), reverse=True)
+    return found
 
 
 async def _branches(

@@ -11,6 +11,7 @@ import msgspec
 from wakeful.transcript.jsonl import images, writing
 from wakeful.transcript.jsonl.claude_code import KEPT_AS, ClaudeCode, is_theirs
 from wakeful.transcript.jsonl.numbers import Numbers
+from wakeful.transcript.jsonl.plain_chat import LEFT_AS, PlainChat, is_plain
 from wakeful.transcript.jsonl.reading import (
     LEAF,
     LONGEST_LABEL,
@@ -100,7 +101,7 @@ class File:
         self.unknown_count = 0  # lines that are kept, and that nobody here reads
         self.understood = 0  # entries of kinds that are known here
         self.unread_blocks = 0  # of what was said, that no model reads
-        self._translation: ClaudeCode | None = None
+        self._translation: ClaudeCode | PlainChat | None = None
         self._line = 0
         self._prefix = prefix_of(transcript_id)
         self._version: int | None = None
@@ -132,8 +133,8 @@ class File:
         except Unreadable as why:
             self._tell(piece, str(why) if piece.has_end else "cut off")
             return []
-        if self._version is None and self._translation is None and is_theirs(line):
-            self._translation = ClaudeCode()
+        if self._version is None and self._translation is None:
+            self._translation = _translation_for(line)
         if self._translation is not None:
             return self._translated(piece, self._translation.take(line))
         found = self._of_line(piece, line)
@@ -196,7 +197,7 @@ class File:
         try:
             kind, body = read(line)
             check_bounds(kind, body)
-            self.understood += line.get("customType") != KEPT_AS
+            self.understood += line.get("customType") not in (KEPT_AS, LEFT_AS)
             self.unread_blocks += unread_blocks(line)
         except Unknown as why:
             self.unknown_count += 1
@@ -339,3 +340,10 @@ class File:
         self.trouble_count += 1
         if len(self.troubles) < MOST_TROUBLES:
             self.troubles.append(Trouble(line=piece.number, what=what, done=done))
+
+
+def _translation_for(line: Object) -> ClaudeCode | PlainChat | None:
+    """Return who understands a file that begins with this line; None: it is of our format."""
+    if is_theirs(line):
+        return ClaudeCode()
+    return PlainChat() if is_plain(line) else None

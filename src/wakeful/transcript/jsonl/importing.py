@@ -28,6 +28,11 @@ MOST_ROWS = 400  # that one write adds
 MOST_BYTES = 1024 * 1024
 LONGEST_NAME = 64
 
+_COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ")
+_READ_HERE = (
+    "; read are lines of JSON, of pi, openclaw and Claude Code, or each with a role and a content"
+)
+
 _ADD_BRANCH = (
     "INSERT INTO branches (id, transcript_id, parent, fork_depth, created_at) "
     "VALUES (:id, :transcript_id, :parent, :fork_depth, :created_at)"
@@ -134,6 +139,7 @@ class ImportWork:
         self.file = File(transcript_id)
         self._store = store
         self._is_trial = is_trial
+        self._is_compressed = False
         self._branches = 1  # the first has no row
         self._last: Entry | None = None
         self._compaction: tuple[str, int] | None = None  # the last one on the way to the leaf
@@ -144,6 +150,7 @@ class ImportWork:
         pieces: list[FileLine] = []
         size = 0
         async for piece in lines(chunks):
+            self._is_compressed |= piece.number == 1 and piece.text.startswith(_COMPRESSED)
             pieces.append(piece)
             size += len(piece.text)
             if len(pieces) >= MOST_ROWS or size >= MOST_BYTES:
@@ -159,10 +166,12 @@ class ImportWork:
         has_more = file.unknown_count + file.trouble_count + len(file.tree) > 0
         if file.understood or (file.header is not None and not has_more):
             return
-        trouble = [f": line {one.line} is {one.what}" for one in file.troubles[:1]]
+        trouble = [f": line {one.line}: {one.what}" for one in file.troubles[:1]]
         if file.unknown_count:
             trouble = [f" that is known here: {file.unknown_count} lines are of other kinds"]
-        raise InvalidInput("file", "holds no transcript" + "".join(trouble))
+        if self._is_compressed:
+            trouble = [": it is compressed, unpack it first"]
+        raise InvalidInput("file", "holds no transcript" + "".join([*trouble, _READ_HERE]))
 
     async def undo(self) -> None:
         if self._is_trial:

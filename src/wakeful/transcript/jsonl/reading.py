@@ -1,6 +1,7 @@
 """What a line of a foreign transcript says, as one of our entries."""
 
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -49,6 +50,9 @@ STOP_REASONS: dict[str, StopReason] = {
 LEAF = "leaf"  # names the entry at which the conversation stands
 _UNREAD = frozenset({LEAF, "usage"})
 OPAQUE = "opaque"
+
+_NUMBER = re.compile(r"\d+(\.\d+)?")
+_LEAST_MS = 100_000_000_000  # a smaller number counts seconds: this one is in 1973, or in 5138
 
 Object = dict[str, Any]
 Said = tuple[EntryKind, Body]
@@ -139,7 +143,9 @@ def check_bounds(kind: EntryKind, body: Body) -> None:
 
 def opaque(line: Object) -> Said:
     """Return a line that is only kept."""
-    return EntryKind.CUSTOM, NoteBody(topic=OPAQUE, text=str(line.get("type"))[:40])
+    kind, role = str(line.get("type"))[:40], _object(line.get("message")).get("role")
+    text = f"{kind} ({role[:40]})" if isinstance(role, str) else kind
+    return EntryKind.CUSTOM, NoteBody(topic=OPAQUE, text=text)
 
 
 def edited(body: Body, replacement: str) -> Body | None:
@@ -167,16 +173,25 @@ def edited(body: Body, replacement: str) -> Body | None:
 
 
 def time_of(line: Object) -> int | None:
-    """Return when a line was written, in milliseconds."""
-    stamp = line.get("timestamp")
+    """Return when a line was written, in milliseconds; else when its message was."""
+    at = _moment(line.get("timestamp"))
+    return _moment(_object(line.get("message")).get("timestamp")) if at is None else at
+
+
+def _moment(stamp: Any) -> int | None:
+    """Return an instant in milliseconds: a time as text, or a number since 1970."""
     try:
-        if isinstance(stamp, str):
+        if isinstance(stamp, str) and not _NUMBER.fullmatch(stamp):
             at = datetime.fromisoformat(stamp)
             at = at if at.tzinfo else at.replace(tzinfo=UTC)
             return round(at.timestamp() * 1000)
+        if isinstance(stamp, bool) or not isinstance(stamp, str | int | float):
+            return None
+        number = float(stamp)
+        number = number if number >= _LEAST_MS else number * 1000
+        return round(number) if 0 < number < LARGEST_NUMBER else None
     except (ValueError, OverflowError):
         return None
-    return None
 
 
 def text_of(content: Any) -> str:
@@ -209,6 +224,9 @@ def _mended(line: bytes) -> Any:
     """
     try:
         text = line.decode().removeprefix("\ufeff")
+    except UnicodeDecodeError:
+        raise Unreadable("not in UTF-8") from None
+    try:
         return clean_json(json.loads(text, parse_constant=_refused_constant))
     except (ValueError, RecursionError):
         raise Unreadable("not JSON") from None

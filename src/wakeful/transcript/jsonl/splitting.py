@@ -1,5 +1,6 @@
 """Bytes, as they come, into lines."""
 
+import codecs
 from collections.abc import AsyncIterator
 
 LONGEST_LINE = 16 * 1024 * 1024
@@ -21,7 +22,7 @@ async def lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[FileLine]:
     """Yield lines by number, from 1; those of white space alone are left out."""
     rest = bytearray()
     number, is_too_long = 1, False
-    async for chunk in chunks:
+    async for chunk in _as_utf8(chunks):
         start = 0
         while (end := chunk.find(b"\n", start)) >= 0:
             rest += chunk[start:end]
@@ -36,3 +37,21 @@ async def lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[FileLine]:
             is_too_long = True
     if rest and not rest.isspace():
         yield FileLine(number, bytes(rest), has_end=False, is_too_long=is_too_long)
+
+
+async def _as_utf8(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield a file as UTF-8 without a mark in front: shells of Windows write UTF-16."""
+    head = b""
+    decoder: codecs.IncrementalDecoder | None = None
+    is_begun = False
+    async for chunk in chunks:
+        if not is_begun:
+            head += chunk
+            if len(head) < len(codecs.BOM_UTF8):
+                continue
+            is_begun = True
+            if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                decoder = codecs.getincrementaldecoder("utf-16")("replace")
+            chunk = head.removeprefix(codecs.BOM_UTF8)
+        yield chunk if decoder is None else decoder.decode(chunk).encode()
+    yield head if not is_begun else b"" if decoder is None else decoder.decode(b"", True).encode()
