@@ -107,6 +107,17 @@ def raise_command(budget: Shown) -> str:
     return f"`wakeful budget raise {more} --agent {who}`"
 
 
+def put_off_hint(context: CliContext, receipt: Shown) -> str:
+    """Tell until when a message waits, and what to type so that it does not."""
+    agent = safe(receipt["session_key"].split(":")[1])
+    helps = {
+        "budget": f"`wakeful budget raise 1.00 --agent {agent}` lets it go on",
+        "halted": "`wakeful resume` lifts that",
+    }.get(receipt.get("reason") or "", "")
+    at = f", {context.how_long(receipt['look_at'])}" if receipt.get("look_at") else ""
+    return f"it is kept, and answered when that is over{at}" + (f"; {helps}" if helps else "")
+
+
 def budget_line(context: CliContext, budget: Shown) -> str:
     """Tell what is spent of a day's budget, who waits for more, and how it is raised."""
     who, turns = safe(budget["agent_id"]), budget["turns"]

@@ -8,6 +8,7 @@ import sys
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, cast
 
+from wakeful.cli.agent_lines import put_off_hint
 from wakeful.cli.context import CliContext
 from wakeful.cli.exits import CommandFailed, Missing
 from wakeful.cli.follow import Back, Lost, SessionLink
@@ -30,8 +31,8 @@ SPARE_ROWS = 6  # of the screen, beside the words that are being written
 OUTCOMES = {
     "steered": "it hears this at its next step",
     "queued": "this waits for its turn",
-    "parked": "this is kept, and answered when that is over",
-    "held": "this is kept, and answered when that is over",
+    "parked": "",  # until when, and what helps, is in the receipt
+    "held": "",
     "suppressed": "this is not answered",
     "duplicate": "this was said before",
 }
@@ -109,7 +110,8 @@ class LiveChat:
             self._print(safe_lines(str(receipt.get("reply", ""))))
         elif outcome in OUTCOMES:
             reason = f"{receipt['reason']}: " if receipt.get("reason") else ""
-            self._show(note(f"{reason}{OUTCOMES[outcome]}"))
+            meaning = OUTCOMES[outcome] or put_off_hint(self._context, receipt)
+            self._show(note(f"{reason}{meaning}"))
 
     async def _stop(self) -> None:
         try:

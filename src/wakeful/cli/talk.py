@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from wakeful.cli.agent_lines import put_off_hint
 from wakeful.cli.attachments import Files, read_files
 from wakeful.cli.client import ServerClient, SseFrame
 from wakeful.cli.context import CliContext
@@ -63,6 +64,8 @@ def send(  # noqa: PLR0913, PLR0917
     turn = receipt.get("turn")
     is_command = receipt.get("outcome") == "command"
     lines = [safe_lines(receipt["reply"]) if is_command else _receipt_line(receipt)]
+    if receipt.get("outcome") in PUT_OFF:
+        lines.append(put_off_hint(context, receipt))
     if turn is not None:
         lines.append(safe_lines(turn.get("reply") or f"({turn.get('state')})"))
         lines += [safe(turn["usage_line"], 300)] if turn.get("usage_line") else []
@@ -169,6 +172,10 @@ class Conversation:
                 answer.show_again(turn)
                 return
 
+    def later(self, receipt: dict[str, Any]) -> str:
+        """Tell until when a message waits that nobody works on now."""
+        return f"; {put_off_hint(self._context, receipt)}"
+
     def write(self, text: str) -> None:
         if not self._out.is_json:
             self._out.words(safe_lines(text))
@@ -205,9 +212,7 @@ class ShownAnswer:
             case "receipt":
                 self.receipt = frame.data
                 if frame.data.get("outcome") not in ("started", "debouncing", "command"):
-                    later = (
-                        "; it is kept, and answered when that is over" if self.is_put_off else ""
-                    )
+                    later = self._conversation.later(frame.data) if self.is_put_off else ""
                     self._note(f"{_receipt_line(frame.data)}{later}")
                 if frame.data.get("outcome") == "command":
                     self._write(str(frame.data.get("reply", "")) + "\n")

@@ -1,6 +1,7 @@
 """Look at what was said: on the path a session goes on, on those it left, and before a reset."""
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 from wakeful.store.database import Store
 from wakeful.transcript.branches import BRANCHES, CHAIN, Segment, Tip, owned, stretches
@@ -10,6 +11,7 @@ from wakeful.views.cards import TranscriptCard
 from wakeful.views.pages import fitting
 from wakeful.vocabulary.entry import Entry, NoteBody
 from wakeful.vocabulary.errors import InvalidInput, NotFound
+from wakeful.vocabulary.record import Record
 
 LARGEST_PAGE = 1000
 MOST_LABELS = 1000  # that are looked at, the newest of them
@@ -22,6 +24,13 @@ _SIZE = (  # known without reading the body
 )
 
 
+class EntryCause(Record):
+    """What an entry came of: the stimulus whose text it is, or the one that opened its turn."""
+
+    origin: str
+    source: str
+
+
 class TranscriptView:
     """Reads transcripts by page, never whole."""
 
@@ -31,6 +40,23 @@ class TranscriptView:
     async def newest(self, session_key: str, limit: int) -> list[Entry]:
         """Return the last entries of the session's path, oldest first."""
         return list(await self.page(session_key, limit=limit))
+
+    async def causes(self, entries: Sequence[Entry]) -> dict[str, EntryCause]:
+        """Return what each entry came of, as far as the ledgers still know: by its id."""
+        said = await self._causes("stimuli", {one.stimulus_id for one in entries})
+        opened = await self._causes("turns", {one.turn_id for one in entries})
+        found = {
+            one.id: said.get(one.stimulus_id or "") or opened.get(one.turn_id or "")
+            for one in entries
+        }
+        return {entry_id: cause for entry_id, cause in found.items() if cause is not None}
+
+    async def _causes(self, table: str, ids: AbstractSet[str | None]) -> dict[str, EntryCause]:
+        rows = await self._store.read(
+            f"SELECT id, kind, source FROM {table} WHERE id IN :ids",  # noqa: S608 (ours)
+            ids=sorted(one for one in ids if one is not None),
+        )
+        return {row[0]: EntryCause(origin=row[1].partition(".")[0], source=row[2]) for row in rows}
 
     async def page(
         self,

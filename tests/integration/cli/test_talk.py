@@ -111,7 +111,8 @@ def test_a_halt_does_not_lock_its_conversation(awake: Home):
     said = awake.ok("chat", "-s", "halted", said="/halt\nwhat is 3*4\n/resume\n")
 
     assert "Halted everything.\n(parked, halted: st_" in said
-    assert "it is kept, and answered when that is over)\nResumed everything." in said
+    told = "it is kept, and answered when that is over; `wakeful resume` lifts that)\nResumed"
+    assert told in said
 
 
 def test_what_waits_for_the_end_of_a_halt_is_counted(awake: Home):

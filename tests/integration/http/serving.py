@@ -24,6 +24,7 @@ from wakeful.settings.settings import Settings
 from wakeful.testing.kit import NO_HEARTBEAT
 from wakeful.tools.tool import Tool
 from wakeful.turn.agent import Agent
+from wakeful.vocabulary.budget import BudgetRules
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.heartbeat import HeartbeatRules
 from wakeful.vocabulary.stimulus import Trust
@@ -76,12 +77,13 @@ async def house(  # noqa: PLR0913 (what a server may be given, all but the model
     options: HttpOptions | None = None,
     door: HttpDoor | None = None,
     heartbeat: HeartbeatRules = NO_HEARTBEAT,
+    budget: BudgetRules = BudgetRules(),  # noqa: B008 (a record)
 ) -> AsyncGenerator[House, None]:
     """Run a server on a free port; answers are `well` unless a script is given."""
     voice = model if isinstance(model, Model) else Scripted(model)
     door = door or HttpDoor(options or HttpOptions(port=0))
     runtime = Runtime(
-        agents=[Agent(model=voice, tools=tools, mcp=mcp, heartbeat=heartbeat)],
+        agents=[Agent(model=voice, tools=tools, mcp=mcp, heartbeat=heartbeat, budget=budget)],
         settings=settings or Settings(drain_s=1),
         clock=clock,
         http=door,

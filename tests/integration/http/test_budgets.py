@@ -5,6 +5,8 @@ from datetime import datetime
 from tests.integration.gate.spending import costs, paid
 from tests.integration.http.serving import house
 from tests.integration.http.test_commands import said
+from wakeful.models.tariffs import UNPRICED
+from wakeful.vocabulary.budget import BudgetRules
 
 
 async def test_what_is_left_is_shown_and_raised():
@@ -48,6 +50,29 @@ async def test_a_raise_that_means_nothing_is_refused():
         "until",
         "scope",
     ]
+
+
+async def test_who_is_parked_reads_why_and_until_when():
+    model = paid([costs(4_000)])
+    runtime_rules = BudgetRules(money_per_day=0.04)
+    async with (
+        house(model, budget=runtime_rules) as home,
+        home.client(home.operator) as client,
+    ):
+        await said(client, "hello")
+        answer = await client.post("/api/sessions/main/messages", json={"text": "more?"})
+        budget = (await client.get("/api/budgets?agent=main")).json()["items"][0]
+
+    receipt = answer.json()
+    assert (receipt["outcome"], receipt["reason"]) == ("parked", "budget")
+    assert receipt["look_at"] == budget["resets_at"]
+
+
+async def test_a_receipt_says_that_nobody_knows_the_price():
+    async with house(paid([costs(1)], UNPRICED)) as home, home.client(home.operator) as client:
+        answer = await client.post("/api/sessions/main/messages", json={"text": "hello"})
+
+    assert answer.json()["unpriced"] is True
 
 
 async def test_usage_is_summed_up_by_whoever_caused_it():

@@ -42,6 +42,23 @@ async def test_the_operator_turns_it_off_and_on_and_asks_for_one():
     assert (after["last_outcome"], after["next_due_at"]) == ("acknowledged", on["next_due_at"])
 
 
+async def test_a_turn_and_its_entries_tell_what_they_came_of():
+    clock, model = ManualClock(), Scripted(["hello", "The report is missing."])
+    async with beating(model, clock=clock) as home, home.client(home.operator) as client:
+        await said(client, "hi")
+        await client.post(AT, json={"action": "now"})
+        clock.advance(1)
+        beat = await wait_for(
+            home.runtime, "turn.finished", lambda event: event.data["reply"] != "hello"
+        )
+        turn = (await client.get(f"/api/turns/{beat.turn_id}")).json()
+        entries = (await client.get("/api/sessions/main/entries")).json()["items"]
+
+    assert (turn["origin"], turn["source"]) == ("heartbeat", "heartbeat:operator")
+    assert [one["origin"] for one in entries] == ["user", "user", "heartbeat", "heartbeat"]
+    assert entries[-1]["source"] == "heartbeat:operator"
+
+
 async def test_only_the_operator_may_and_a_bad_word_is_named():
     async with beating() as home, home.client(home.operator) as client:
         bad = await client.post(AT, json={"action": "soon"})

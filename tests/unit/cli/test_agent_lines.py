@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from wakeful.cli.agent_lines import Shown, is_short, rest_lines, sleep_lines
+from wakeful.cli.agent_lines import Shown, is_short, put_off_hint, rest_lines, sleep_lines
 from wakeful.cli.context import CliContext
 from wakeful.cli.output import CommandOutput
 from wakeful.vocabulary.clock import ManualClock
@@ -53,6 +53,18 @@ def test_what_was_skipped_is_told_with_its_reason(context: CliContext):
         "heartbeat of main, 30 min ago: skipped, nothing-to-do",
         "tick of main, 3 min ago: skipped, quiet-hours (12 times)",
     ]
+
+
+def test_who_is_parked_reads_until_when_and_what_helps(context: CliContext):
+    receipt = {"session_key": "agent:scout:main", "outcome": "parked", "reason": "budget"}
+
+    told = put_off_hint(context, {**receipt, "look_at": "2026-11-16T14:00:00Z"})
+
+    assert told == (
+        "it is kept, and answered when that is over, in 2 h; "
+        "`wakeful budget raise 1.00 --agent scout` lets it go on"
+    )
+    assert put_off_hint(context, {**receipt, "reason": "asleep"}).endswith("when that is over")
 
 
 def test_who_was_not_woken_in_its_time_is_told_with_the_reason(context: CliContext):

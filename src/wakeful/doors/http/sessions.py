@@ -209,7 +209,9 @@ class Sessions:
         else:
             items = found[-query.limit :]
             next_id = items[0].id if has_more else None
-        return Page(items=[entry_shape(entry) for entry in items], next=next_id)
+        causes = await self._views.transcripts.causes(items)
+        shown = [entry_shape(entry, causes.get(entry.id)) for entry in items]
+        return Page(items=shown, next=next_id)
 
     async def transcripts(self, call: Call[PageQuery, Nothing]) -> Page[TranscriptShape]:
         session, query = await self._session(call), call.query

@@ -9,6 +9,7 @@ import msgspec
 
 from wakeful.access.tokens import LAST_MS
 from wakeful.turns.turns import Phase, Turn, TurnState
+from wakeful.views.transcripts import EntryCause
 from wakeful.vocabulary.entry import Entry, EntryKind
 from wakeful.vocabulary.kinds import Origin
 from wakeful.vocabulary.record import Record
@@ -28,6 +29,8 @@ class ReceiptShape(Record, omit_defaults=True):
     reason: str | None = None
     duplicate_of: str | None = None
     first_reason: str | None = None
+    look_at: datetime | None = None  # when what was put off is looked at again
+    unpriced: bool = False  # nobody knows what the answer will cost
 
 
 class TurnEnd(Record, omit_defaults=True):
@@ -53,6 +56,8 @@ class Answered(Record, omit_defaults=True):
     reason: str | None = None
     duplicate_of: str | None = None
     first_reason: str | None = None
+    look_at: datetime | None = None
+    unpriced: bool = False
     turn: TurnEnd | None = None
     reply: str | None = None
 
@@ -98,6 +103,8 @@ class TurnShape(Record):
     id: str
     session_key: str
     agent_id: str
+    origin: Origin
+    source: str
     state: TurnState
     phase: Phase
     stimuli: Sequence[str]
@@ -122,6 +129,8 @@ class EntryShape(Record):
     stimulus_id: str | None
     kind: EntryKind
     at: datetime
+    origin: str | None
+    source: str | None
     body: dict[str, Any]
 
 
@@ -134,7 +143,7 @@ def time_or_none(wall_ms: int | None) -> datetime | None:
     return None if wall_ms is None else time_of(wall_ms)
 
 
-def shaped(kind: type[Shape], source: object, **own: object) -> Shape:
+def shaped(kind: type[Shape], source: object, /, **own: object) -> Shape:
     """Return a shape with what its source has by the same names, instants as times.
 
     What the source calls otherwise, or does not have, is given as `own`.
@@ -186,6 +195,7 @@ def turn_shape(turn: Turn, stimuli: Sequence[Stimulus]) -> TurnShape:
     )
 
 
-def entry_shape(entry: Entry) -> EntryShape:
+def entry_shape(entry: Entry, cause: EntryCause | None = None) -> EntryShape:
     body = msgspec.json.decode(entry.body, type=dict[str, Any])
-    return shaped(EntryShape, entry, body=body)
+    origin, source = (None, None) if cause is None else (cause.origin, cause.source)
+    return shaped(EntryShape, entry, body=body, origin=origin, source=source)
