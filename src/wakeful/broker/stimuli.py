@@ -7,50 +7,45 @@ from wakeful.store.database import Tx
 from wakeful.store.rows import RowTable
 from wakeful.vocabulary.errors import Invariant
 from wakeful.vocabulary.kinds import Asleep, Joins, KindRule, Refused, kinds_where
-from wakeful.vocabulary.stimulus import MOVES, Place, Priority, State, Stimulus
+from wakeful.vocabulary.stimulus import MOVES, Place, State, Stimulus
 
 NEVER = 2**62  # looked at again only when somebody says so
 
 STIMULI = RowTable("stimuli", Stimulus)
 
 
-def _listed(test: Callable[[KindRule], bool]) -> str:
+def listed(test: Callable[[KindRule], bool]) -> str:
     """Return the kinds that pass a test as a statement lists them: words of ours, known now."""
     return ", ".join(f"'{kind}'" for kind in kinds_where(test))
 
 
-_CAPPED = _listed(lambda rule: rule.is_capped)
-_SET_AGAIN = _listed(lambda rule: rule.refused is Refused.SUPPRESSED)  # by their own trigger
+_CAPPED = listed(lambda rule: rule.is_capped)
+_SET_AGAIN = listed(lambda rule: rule.refused is Refused.SUPPRESSED)  # by their own trigger
 
 # Statements over some of the kinds; the lists are words of ours.
 _SAID = (
     "SELECT id FROM stimuli WHERE session_key = :key AND state IN ('pending', 'parked') "  # noqa: S608
-    f"AND seq <= :up_to AND kind IN ({_listed(lambda rule: rule.moves_route)}) LIMIT :limit"
+    f"AND seq <= :up_to AND kind IN ({listed(lambda rule: rule.moves_route)}) LIMIT :limit"
 )
 _COUNT_SAID = (
     "SELECT COUNT(*) FROM stimuli WHERE session_key = :key AND state IN ('pending', 'parked') "  # noqa: S608
-    f"AND kind IN ({_listed(lambda rule: rule.moves_route)})"
+    f"AND kind IN ({listed(lambda rule: rule.moves_route)})"
 )
 _WITH_SAID = (
     "SELECT DISTINCT session_key FROM stimuli "  # noqa: S608
     "WHERE session_key IN :keys AND state IN ('pending', 'parked') "
-    f"AND kind IN ({_listed(lambda rule: rule.moves_route)})"
+    f"AND kind IN ({listed(lambda rule: rule.moves_route)})"
 )
 _COUNT_WAITING = (
     f"SELECT session_key, COUNT(*), SUM(CASE WHEN kind IN ({_CAPPED}) THEN 1 ELSE 0 END) "  # noqa: S608
     "FROM stimuli WHERE session_key IN :keys AND state IN ('pending', 'parked') "
     "GROUP BY session_key"
 )
-_PARK_LANE = (
-    "UPDATE stimuli SET state = 'parked', state_reason = :reason, due_at = :never "  # noqa: S608
-    "WHERE session_key = :key AND state IN ('pending', 'parked') AND state = 'pending' "
-    f"AND kind IN ({_listed(lambda rule: rule.refused is not Refused.SUPPRESSED)}) RETURNING id"
-)
 _WAKER = (
     "SELECT 1 FROM stimuli WHERE session_key = :key AND state IN ('pending', 'parked') "  # noqa: S608
     "AND state = 'pending' AND due_at <= :now "
-    f"AND ((kind IN ({_listed(lambda rule: rule.asleep is Asleep.WAKES)}) AND priority < 2) "
-    f"OR (kind IN ({_listed(lambda rule: rule.asleep is Asleep.WAKES_NOW)}) AND priority = 0)) "
+    f"AND ((kind IN ({listed(lambda rule: rule.asleep is Asleep.WAKES)}) AND priority < 2) "
+    f"OR (kind IN ({listed(lambda rule: rule.asleep is Asleep.WAKES_NOW)}) AND priority = 0)) "
     "LIMIT 1"
 )
 _SELF_WAKING = (
@@ -58,7 +53,7 @@ _SELF_WAKING = (
     f"AND state = 'pending' AND kind IN ({_SET_AGAIN})"
 )
 
-_TAKEN_ALONG = _listed(lambda rule: rule.joins is Joins.HEARTBEAT)
+_TAKEN_ALONG = listed(lambda rule: rule.joins is Joins.HEARTBEAT)
 _IS_TAKEN_ALONG = (
     "session_key = :key AND state IN ('pending', 'parked') AND state = 'pending' "
     f"AND kind IN ({_TAKEN_ALONG})"
@@ -70,7 +65,7 @@ _RELEASE = (
 _NEXT_ACKNOWLEDGED = (
     "SELECT MIN(due_at) FROM stimuli WHERE session_key = :key "  # noqa: S608 (words of ours)
     "AND state IN ('pending', 'parked') AND state = 'pending' AND due_at > :now "
-    f"AND kind IN ({_listed(lambda rule: rule.acknowledges)})"
+    f"AND kind IN ({listed(lambda rule: rule.acknowledges)})"
 )
 
 # Per state, those that a stimulus may come from.
@@ -233,110 +228,6 @@ def claim(tx: Tx, ids: Collection[str], turn_id: str) -> None:
     )
 
 
-def hold(tx: Tx, stimulus_id: str, reason: str | None) -> None:
-    """Leave a stimulus to the inbox, until its agent asks for it."""
-    tx.run(
-        "UPDATE stimuli SET state = 'held', state_reason = :reason "
-        "WHERE id = :id AND state IN :allowed",
-        id=stimulus_id,
-        reason=reason,
-        allowed=MAY_BECOME[State.HELD],
-    )
-
-
-_SHOWN_HELD = (
-    f"session_key = :key AND state = 'held' AND priority < {int(Priority.LATER)} "
-    "AND (expires_at IS NULL OR expires_at >= :now)"
-)
-
-
-def has_held(tx: Tx, session_key: str) -> bool:
-    """Tell whether something is held in a session that its agent is shown without asking."""
-    row = tx.one(f"SELECT 1 FROM stimuli WHERE {_SHOWN_HELD} LIMIT 1", key=session_key, now=tx.now)  # noqa: S608
-    return row is not None
-
-
-def count_held(tx: Tx, session_key: str) -> int:
-    """Return how much of that there is."""
-    row = tx.one(f"SELECT COUNT(*) FROM stimuli WHERE {_SHOWN_HELD}", key=session_key, now=tx.now)  # noqa: S608
-    assert row is not None
-    return row[0]
-
-
-def give_held(
-    tx: Tx, session_key: str, turn_id: str, most: int, most_characters: int
-) -> list[Stimulus]:
-    """Give a turn what is held in its session, the first first; the caller must settle it.
-
-    The first is given however long it is.
-    """
-    rows = tx.all(
-        "UPDATE stimuli SET turn_id = :turn_id WHERE state = 'held' AND id IN ("  # noqa: S608
-        "SELECT id FROM (SELECT id, ROW_NUMBER() OVER places AS place, "
-        "SUM(LENGTH(text)) OVER places AS characters "
-        f"FROM stimuli WHERE {_SHOWN_HELD} WINDOW places AS (ORDER BY priority, seq)) AS found "
-        "WHERE place = 1 OR (place <= :most AND characters <= :most_characters)) "
-        f"RETURNING {STIMULI.columns}",
-        key=session_key,
-        now=tx.now,
-        turn_id=turn_id,
-        most=most,
-        most_characters=most_characters,
-    )
-    return sorted(map(STIMULI.read, rows), key=lambda one: (one.priority, one.seq))
-
-
-def park_alike(tx: Tx, like: Stimulus, reason: str, look_at: int) -> list[str]:
-    """Put aside, with one statement, whatever in a lane is of the kind that may not run now."""
-    rows = tx.all(
-        "UPDATE stimuli SET state = 'parked', state_reason = :reason, due_at = :look_at "  # noqa: S608
-        f"WHERE {_ALIKE} RETURNING id",
-        reason=reason,
-        look_at=look_at,
-        **_class_of(tx, like),
-    )
-    return [row[0] for row in rows]
-
-
-def alike(tx: Tx, like: Stimulus) -> list[str]:
-    """Return the ids of whatever is due in a lane and is of one kind for whoever may refuse it."""
-    rows = tx.all(f"SELECT id FROM stimuli WHERE {_ALIKE}", **_class_of(tx, like))  # noqa: S608
-    return [row[0] for row in rows]
-
-
-# What the gate tells nothing apart in: what it says of one, it says of all.
-_ALIKE = (
-    "session_key = :key AND state IN ('pending', 'parked') AND due_at <= :now "
-    "AND kind = :kind AND priority = :priority AND trust = :trust AND source = :source "
-    "AND ignores_quiet_hours = :ignores AND (root_id = :root_id OR (:is_root = 1 AND root_id = id))"
-)
-
-
-def _class_of(tx: Tx, like: Stimulus) -> dict[str, object]:
-    return {
-        "key": like.session_key,
-        "now": tx.now,
-        "kind": like.kind.value,
-        "priority": int(like.priority),
-        "trust": like.trust.value,
-        "source": like.source,
-        "ignores": int(like.ignores_quiet_hours),
-        "root_id": like.root_id,  # who is at the beginning of a chain has a say, too
-        "is_root": int(like.root_id == like.id),
-    }
-
-
-def park_lane(tx: Tx, session_key: str, reason: str) -> list[str]:
-    """Put aside, until somebody says so, whatever waits in a lane and may be put aside."""
-    rows = tx.all(
-        _PARK_LANE,
-        key=session_key,
-        reason=reason,
-        never=NEVER,
-    )
-    return [row[0] for row in rows]
-
-
 def self_waking(tx: Tx, session_key: str) -> list[str]:
     """Return the ids of what waits in a lane and is set again by its own trigger."""
     rows = tx.all(
@@ -391,61 +282,6 @@ def give_back(tx: Tx, turn_id: str) -> list[str]:
     return [row[0] for row in rows]
 
 
-def unpark(tx: Tx, session_key: str, reason: str) -> list[str]:
-    """Return what was parked in a lane for one reason; it still starts no earlier than wished."""
-    return [stimulus_id for stimulus_id, _ in unpark_all(tx, [session_key], reason, None)]
-
-
-def parked_lanes(tx: Tx, agent_id: str, reason: str, after: str, limit: int) -> list[str]:
-    """Return the next lanes of an agent in which something is parked for a reason, in order."""
-    rows = tx.all(
-        "SELECT DISTINCT session_key FROM stimuli WHERE state = 'parked' AND agent_id = :agent_id "
-        "AND state_reason = :reason AND session_key > :after ORDER BY session_key LIMIT :limit",
-        agent_id=agent_id,
-        reason=reason,
-        after=after,
-        limit=limit,
-    )
-    return [row[0] for row in rows]
-
-
-# Said twice for the databases: the first part is the condition of the index of what waits.
-_PARKED_IN = (
-    "session_key IN :keys AND state IN ('pending', 'parked') AND state = 'parked' "
-    "AND state_reason = :reason"
-)
-
-
-def unpark_all(
-    tx: Tx, session_keys: Sequence[str], reason: str, becomes: str | None
-) -> list[tuple[str, str]]:
-    """Return to their lanes, with one statement, what was parked there for one reason.
-
-    Each starts no earlier than its sender wished; ids and lanes are returned.
-    """
-    rows = tx.all(
-        "UPDATE stimuli SET state = 'pending', state_reason = :becomes, "  # noqa: S608
-        "due_at = CASE WHEN not_before > :now AND not_before > accepted_at "
-        "THEN not_before ELSE :now END "
-        f"WHERE {_PARKED_IN} RETURNING id, session_key",
-        keys=list(session_keys),
-        reason=reason,
-        becomes=becomes,
-        now=tx.now,
-    )
-    return sorted((row[0], row[1]) for row in rows)
-
-
-def look_at_parked(tx: Tx, session_keys: Sequence[str], reason: str, look_at: int) -> None:
-    """Look again at another time at what lanes have parked for one reason."""
-    tx.run(
-        f"UPDATE stimuli SET due_at = :look_at WHERE {_PARKED_IN}",  # noqa: S608
-        keys=list(session_keys),
-        reason=reason,
-        look_at=look_at,
-    )
-
-
 def bring_forward(tx: Tx, session_key: str) -> None:
     """Make due what nobody wished for later, though the clock it came by was ahead of ours."""
     tx.run(
@@ -454,13 +290,6 @@ def bring_forward(tx: Tx, session_key: str) -> None:
         key=session_key,
         now=tx.now,
     )
-
-
-# Shown, never decided on: whoever unparks locks these lanes and looks again.
-PARKED_LANES = (
-    "SELECT DISTINCT session_key FROM stimuli WHERE state = 'parked' AND agent_id = :agent_id "
-    "AND state_reason = :reason LIMIT :limit"
-)
 
 
 def is_loop_known(tx: Tx, root_id: str) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from wakeful.broker import lane_rows, stimuli
+from wakeful.broker import lane_rows, parking
 from wakeful.bus.bus import Bus
 from wakeful.sleeps import sleeps
 from wakeful.store.database import Store, Tx
@@ -61,7 +61,7 @@ def free(
 
     `becomes` is kept with each as the reason why it waits no longer.
     """
-    freed = stimuli.unpark_all(tx, session_keys, reason, becomes)
+    freed = parking.unpark_all(tx, session_keys, reason, becomes)
     for stimulus_id, key in freed:
         bus.publish(tx, "stimulus.pending", key, stimulus_id=stimulus_id, reason=f"{reason}-lifted")
     for key in session_keys:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from wakeful.access import audit
-from wakeful.broker import lane_rows, stimuli
+from wakeful.broker import lane_rows, parking, stimuli
 from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
 from wakeful.gate import halts
@@ -277,7 +277,7 @@ class Intake:
     async def release(self, agent_id: str) -> None:
         """Let an agent's lanes go on; also run at start, since a crash may cut a resume short."""
         for reason in ("halted", "no-agent"):
-            await self._release(agent_id, stimuli.PARKED_LANES, {"reason": reason})
+            await self._release(agent_id, parking.PARKED_LANES, {"reason": reason})
         await self._release(agent_id, lane_rows.STALLED, {})
 
     async def _release(self, agent_id: str, sql: str, params: dict[str, str]) -> None:
@@ -295,7 +295,7 @@ class Intake:
         if halts.is_halted(tx, agent_id):
             return False
         for key in session_keys:
-            freed = stimuli.unpark(tx, key, "halted") + stimuli.unpark(tx, key, "no-agent")
+            freed = parking.unpark(tx, key, "halted") + parking.unpark(tx, key, "no-agent")
             for stimulus_id in freed:
                 self._bus.publish(
                     tx, "stimulus.pending", key, stimulus_id=stimulus_id, reason="resumed"

@@ -1,6 +1,6 @@
 """The end of a sleep, in the transaction of whatever ends it."""
 
-from wakeful.broker import stimuli
+from wakeful.broker import parking
 from wakeful.bus.bus import Bus
 from wakeful.sleeps import sleeps
 from wakeful.sleeps.sleeps import Sleep, WokenBy
@@ -11,7 +11,7 @@ def end(tx: Tx, bus: Bus, sleep: Sleep, session_key: str, by: WokenBy) -> None:
     """End a sleep and let go on what waited for its end; its timer will find it gone."""
     sleeps.end(tx, sleep.owner)
     tell_woken(tx, bus, sleep, session_key, by)
-    for stimulus_id in stimuli.unpark(tx, session_key, "asleep"):
+    for stimulus_id in parking.unpark(tx, session_key, "asleep"):
         bus.publish(tx, "stimulus.pending", session_key, stimulus_id=stimulus_id, reason="woken")
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from wakeful.broker import lane_rows, stimuli
+from wakeful.broker import held, lane_rows, stimuli
 from wakeful.broker.lane_rows import Lane
 from wakeful.gate import halts
 from wakeful.intake import stopping
@@ -302,14 +302,14 @@ class Opening:
     def _show_held(self, commit: TurnCommit) -> None:
         """Add what is held for the agent; it is given to this turn, whatever becomes of that."""
         tx, turn = commit.tx, commit.turn
-        held = stimuli.give_held(tx, turn.session_key, turn.id, MOST_HELD, MOST_HELD_CHARACTERS)
-        for one in held:
+        given = held.give(tx, turn.session_key, turn.id, MOST_HELD, MOST_HELD_CHARACTERS)
+        for one in given:
             commit.add_stimulus(one)
             commit.publish("stimulus.claimed", one.id, how="shown")
-        self._deps.settlement.settle(tx, [one.id for one in held], State.MERGED)
-        if any(one.trust is Trust.EXTERNAL for one in held):
+        self._deps.settlement.settle(tx, [one.id for one in given], State.MERGED)
+        if any(one.trust is Trust.EXTERNAL for one in given):
             commit.taint()
-        left = stimuli.count_held(tx, turn.session_key)
+        left = held.count(tx, turn.session_key)
         if left:
             commit.note("inbox", more_held(left))
 

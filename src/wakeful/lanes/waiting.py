@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from wakeful.broker import lane_rows, stimuli
+from wakeful.broker import held, lane_rows, parking, stimuli
 from wakeful.broker.lane_rows import Lane
 from wakeful.broker.stimuli import NEVER
 from wakeful.gate.gate import Asked
@@ -47,7 +47,7 @@ class Waiting:
         """Put off, with one statement, whatever waits in a lane that may not run now."""
         settlement = self._deps.settlement
         settlement.settle(tx, stimuli.self_waking(tx, session_key), State.SUPPRESSED, reason)
-        parked = stimuli.park_lane(tx, session_key, reason)
+        parked = parking.park_lane(tx, session_key, reason)
         self._tell(tx, session_key, parked, State.PARKED, reason)
         lane_rows.touch(tx, session_key)
 
@@ -79,7 +79,7 @@ class Waiting:
         head = choice.stimuli[0]
         if not head.kind.rule.shows_held or head.preemptions:
             return set()
-        if stimuli.has_held(tx, head.session_key):
+        if held.has_some(tx, head.session_key):
             return set()
         self._deps.settlement.settle(tx, [head.id], State.SUPPRESSED, "nothing-held")
         return {head.id}
@@ -146,15 +146,15 @@ class Waiting:
         reason = decision.reason or decision.action.value
         if decision.action is Action.PARK:
             look_at = NEVER if decision.look_at is None else decision.look_at
-            parked = stimuli.park_alike(tx, stimulus, reason, look_at)
+            parked = parking.park_alike(tx, stimulus, reason, look_at)
             self._tell(tx, stimulus.session_key, parked, State.PARKED, reason)
             return {*parked, stimulus.id}
         if decision.action is Action.HOLD:
-            stimuli.hold(tx, stimulus.id, decision.reason)
+            held.hold(tx, stimulus.id, decision.reason)
             self._tell(tx, stimulus.session_key, [stimulus.id], State.HELD, reason)
             return {stimulus.id}
         # A wake that came too late says nothing about another one.
-        ended = [stimulus.id] if decision is _WOKEN else stimuli.alike(tx, stimulus)
+        ended = [stimulus.id] if decision is _WOKEN else parking.alike(tx, stimulus)
         look_at = dict.fromkeys(ended, decision.look_at)
         self._deps.settlement.settle(tx, ended, State.SUPPRESSED, reason, look_at=look_at)
         return set(ended)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from wakeful.broker import lane_rows, stimuli
+from wakeful.broker import held, lane_rows, parking
 from wakeful.bus.bus import Bus
 from wakeful.gate import budget_rows, parked, quiet
 from wakeful.gate.quiet import QuietHours, QuietPeriod, QuietRow
@@ -105,7 +105,7 @@ class Quieting:
     def _look(self, tx: Tx, agent_id: str, timer: Timer) -> None:
         progress = _progress.decode(timer.payload)
         still = self.hours.now_in(tx, agent_id)
-        lanes = stimuli.parked_lanes(tx, agent_id, quiet.PARKED, progress.after, parked.STEP)
+        lanes = parking.parked_lanes(tx, agent_id, quiet.PARKED, progress.after, parked.STEP)
         if lanes:
             lane_rows.require(tx, lanes)
             self._free(tx, lanes, still)
@@ -125,14 +125,14 @@ class Quieting:
         if still is None:
             parked.free(tx, self._bus, lanes, quiet.PARKED, becomes=quiet.LIFTED)
             return
-        stimuli.look_at_parked(tx, lanes, quiet.PARKED, still.until)
+        parking.look_at_parked(tx, lanes, quiet.PARKED, still.until)
         for key in lanes:
             lane_rows.touch(tx, key)
 
     def _digest(self, tx: Tx, agent_id: str) -> None:
         """File what shows the agent what is held for it, if anything is."""
         key = keys.activity(agent_id)
-        if agent_id not in self._agents or not stimuli.has_held(tx, key):
+        if agent_id not in self._agents or not held.has_some(tx, key):
             return
         draft = Draft(
             session_key=key,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from wakeful.broker import lane_rows, stimuli
+from wakeful.broker import lane_rows, parking
 from wakeful.bus.bus import Bus
 from wakeful.gate import parked
 from wakeful.store.database import Store, Tx
@@ -42,7 +42,7 @@ class Releasing:
         for due in dues:
             agent_id = keys.agent_of(due.timer.target)
             after = _released.decode(due.timer.payload).after
-            lanes = stimuli.parked_lanes(tx, agent_id, parked.BUDGET, after, parked.STEP)
+            lanes = parking.parked_lanes(tx, agent_id, parked.BUDGET, after, parked.STEP)
             if lanes:
                 lane_rows.require(tx, lanes)
                 parked.free(tx, self._bus, lanes, parked.BUDGET)
