@@ -1,8 +1,9 @@
-"""The ids of tool calls, as providers with rules about them take them.
+"""The ids and names of tool calls, as providers with rules about them take them.
 
 A conversation may come from several models and tools: some number their calls anew in every reply,
 some write ids that others refuse. What is kept stays as it came; only what is sent is renamed, the
-same way every time, so that a prompt that grows keeps its bytes.
+same way every time, so that a prompt that grows keeps its bytes. A model may call a tool that there
+is not, by any name: sent back as it came, it would be refused for ever.
 """
 
 import hashlib
@@ -13,7 +14,22 @@ from msgspec.structs import replace
 
 from wakeful.vocabulary.message import AssistantMessage, Message, ToolCall, ToolMessage
 
+LONGEST_ID = 64
+
 _LEGAL = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_ILLEGAL = re.compile(r"[^A-Za-z0-9_-]+")
+
+
+def legal_name(name: str) -> str:
+    """Return the name of a tool as every provider takes it."""
+    if _LEGAL.fullmatch(name):
+        return name
+    return _ILLEGAL.sub("_", name[: 4 * LONGEST_ID])[:LONGEST_ID] or "_"
+
+
+def short_id(call_id: str) -> str:
+    """Return the id of a call, unless it is longer than anybody takes."""
+    return call_id if len(call_id) <= LONGEST_ID else _name(call_id, 1)
 
 
 def with_legal_ids(messages: Sequence[Message]) -> Sequence[Message]:
@@ -43,10 +59,13 @@ def _name(call_id: str, count: int) -> str:
 
 
 def _renamed(message: AssistantMessage, names: dict[str, str]) -> AssistantMessage:
-    if all(names[call.id] == call.id for call in message.tool_calls):
+    calls = message.tool_calls
+    if all(names[call.id] == call.id and legal_name(call.name) == call.name for call in calls):
         return message
     content = tuple(
-        replace(block, id=names[block.id]) if isinstance(block, ToolCall) else block
+        replace(block, id=names[block.id], name=legal_name(block.name))
+        if isinstance(block, ToolCall)
+        else block
         for block in message.content
     )
     return replace(message, content=content)

@@ -16,6 +16,7 @@ from wakeful.models.prices import Price, price_of
 from wakeful.models.statuses import (
     UNREACHABLE,
     Refusal,
+    quoted,
     read_refusal,
     refusal_within,
     shown_text,
@@ -23,22 +24,32 @@ from wakeful.models.statuses import (
 )
 from wakeful.models.tariffs import Tariff, tariff_of
 from wakeful.models.thinking import nearest
-from wakeful.models.windows import NOTHING_STATED, ModelSettings, stated_window, tokens_of_request
+from wakeful.models.windows import (
+    NOTHING_STATED,
+    ModelSettings,
+    stated_window,
+    tokens_of_request,
+    tokens_read,
+)
 from wakeful.net.addresses import allow
-from wakeful.net.exchange import AddressRefused, OutOfReach, StreamedAnswer
+from wakeful.net.exchange import BROKE_OFF, AddressRefused, OutOfReach, StreamedAnswer
 from wakeful.net.proxies import Proxy
 from wakeful.net.streamed import StreamingClient
 from wakeful.net.target import parse
 from wakeful.vocabulary.agent import ThinkingLevel
 from wakeful.vocabulary.clock import Clock, SystemClock
 from wakeful.vocabulary.errors import Garbled, NoAnswer, Permanent, Transient, WakefulError
-from wakeful.vocabulary.message import StopReason, Thinking, ToolCall
+from wakeful.vocabulary.message import StopReason, Thinking, ToolCall, Usage
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.text import clean
 
 SIGN_OF_LIFE = Delta(text="")
 LARGEST_REFUSAL = 64 * 1024  # bytes that are read of an answer that is none
-EVENT_STREAM = "text/event-stream"
+LARGEST_ANSWER = 256 * 1024 * 1024  # bytes, with everything around what is said
+# What events come as; a gateway may call them by less than their name.
+STREAMS = ("text/event-stream", "text/plain", "application/octet-stream")
+CHARACTERS_PER_TOKEN = 4
+MOST_NAMES = 100  # of one model that are remembered
 
 log = logging.getLogger(__name__)
 
@@ -89,10 +100,14 @@ class DirectModel:
         reader, events = self._format.reader(), EventReader()
         with self._translated(request):
             async with self._asked(request, level) as answer:
+                came = 0
                 while chunk := await answer.read():
+                    came += len(chunk)
+                    if came > LARGEST_ANSWER:
+                        raise Garbled(f"it has more than {LARGEST_ANSWER} bytes")
                     yield self._shown(reader, events.feed(chunk))
                 yield self._shown(reader, events.end())
-        yield self._reply(reader)
+        yield self._reply(reader, request)
 
     async def aclose(self) -> None:
         await self._client.aclose()
@@ -140,8 +155,8 @@ class DirectModel:
         except RefusedMidway as error:
             raise self._sorted(refusal_within(error.error), request) from None
         except OutOfReach as error:
-            more = f" {self._line(str(error))}." if error.is_early else ""
-            sentence = f"{self.name} {UNREACHABLE}.{more}"
+            why = "" if str(error).endswith(BROKE_OFF) else f" {self._line(str(error))}."
+            sentence = f"{self.name} {UNREACHABLE}.{why}"
             raise Transient(sentence, is_free=error.is_early) from error
         except AddressRefused as error:
             raise Permanent(f"{self.name} cannot be used: {error}") from error
@@ -151,9 +166,20 @@ class DirectModel:
         while len(body) < LARGEST_REFUSAL and (chunk := await answer.read()):
             body += chunk
         if answer.status < HTTPStatus.MULTIPLE_CHOICES:
-            raise Garbled(f"it is no stream of events but {answer.headers.get('content-type')!r}")
+            raise self._no_stream(answer, bytes(body))
         after = answer.headers.get("retry-after")
+        if answer.is_packed:
+            body.clear()  # its status must do
         return read_refusal(answer.status, bytes(body), after, SystemClock().now())
+
+    def _no_stream(self, answer: StreamedAnswer, body: bytes) -> Exception:
+        """Return what an answer means that is none: many a gateway refuses with a success."""
+        refusal = read_refusal(answer.status, body, None, 0)
+        if refusal.error is not None:
+            return RefusedMidway(refusal.error)
+        kind = self._line(answer.headers.get("content-type", "nothing"))
+        said = quoted(refusal.said, [self._endpoint.key])
+        return Garbled(f"it is no stream of events but {kind!r}.{said}")
 
     def _sorted(self, refusal: Refusal, request: Request) -> WakefulError:
         tokens = tokens_of_request(request)
@@ -162,7 +188,7 @@ class DirectModel:
     def _line(self, text: str) -> str:
         return shown_text(text, [self._endpoint.key])
 
-    def _reply(self, reader: AnswerReader) -> Reply:
+    def _reply(self, reader: AnswerReader, request: Request) -> Reply:
         if reader.finish is None:
             raise Garbled(f"the answer of {self.name} broke off")
         if reader.finish == "length" and not _is_usable(reader):
@@ -174,18 +200,24 @@ class DirectModel:
         return Reply(
             content=answer.content,
             stop_reason=_stop_reason(reader.finish, is_calling),
-            usage=replace(answer.usage, cost=self._cost(answer)),
+            usage=replace(answer.usage, cost=self._cost(answer, request, reader.size)),
             provider=self._endpoint.provider,
             model=answer.model or self._endpoint.model,
         )
 
-    def _cost(self, answer: WireAnswer) -> float | None:
+    def _cost(self, answer: WireAnswer, request: Request, size: int) -> float | None:
+        """Return what an answer cost, None if nobody knows; who counted nothing is estimated."""
         model = answer.model or self._endpoint.model
         if model not in self._prices:
+            if len(self._prices) >= MOST_NAMES:
+                self._prices.clear()
             self._prices[model] = price_of(self._endpoint.provider, model, self._endpoint.stated)
-        price = self._prices[model]
+        price, usage = self._prices[model], answer.usage
+        if price is not None and not usage.input and not usage.output and answer.cost is None:
+            written = size // CHARACTERS_PER_TOKEN
+            return price.cost(Usage(input=tokens_read(request), output=written))
         if price is not None:
-            return price.cost(answer.usage)
+            return price.cost(usage)
         if answer.cost is not None:
             return answer.cost
         self._warn_once("nobody knows the price of %s; only its turns count against the budget")
@@ -205,8 +237,8 @@ class DirectModel:
 
 def _is_stream(answer: StreamedAnswer) -> bool:
     """Tell whether an answer has begun that is one."""
-    kind = answer.headers.get("content-type", EVENT_STREAM).lower()
-    return answer.status == HTTPStatus.OK and kind.startswith(EVENT_STREAM)
+    kind = answer.headers.get("content-type", STREAMS[0]).lower()
+    return answer.status == HTTPStatus.OK and kind.startswith(STREAMS)
 
 
 def _stop_reason(finish: Finish, is_calling: bool) -> StopReason:

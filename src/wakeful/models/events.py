@@ -11,36 +11,41 @@ class EventReader:
     """Reads one stream."""
 
     def __init__(self) -> None:
-        self._held: list[bytes] = []  # what belongs to an event that is not whole yet
-        self._size = 0
+        self._held = bytearray()  # what belongs to an event that is not whole yet
+        self._has_return = False  # the other half of a line end may come
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Return the data of every event that is whole now."""
-        self._held.append(chunk)
-        self._size += len(chunk)
-        if b"\n" not in chunk and b"\r" not in chunk:
+        if self._has_return or b"\r" in chunk:
+            chunk = self._with_plain_ends(chunk)
+        # Looked at once, however it was cut: what is held has no end of an event in it.
+        is_over = b"\n\n" in chunk or (chunk.startswith(b"\n") and self._held.endswith(b"\n"))
+        if not is_over:
+            self._held += chunk
             self._refuse_endless()
             return []
-        whole = self._held[0] if len(self._held) == 1 else b"".join(self._held)
-        tail = b""
-        if b"\r" in whole:
-            if whole.endswith(b"\r"):  # the other half of a line end may come
-                whole, tail = whole[:-1], b"\r"
-            whole = whole.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        whole = bytes(self._held) + chunk if self._held else chunk
         *events, rest = whole.split(b"\n\n")
-        rest += tail
-        self._held, self._size = [rest] if rest else [], len(rest)
+        self._held = bytearray(rest)
         self._refuse_endless()
         return [data for event in events if (data := _data(event))]
 
     def end(self) -> list[bytes]:
         """Return the data of a last event that nobody has closed."""
         last = self.feed(b"\n\n")
-        self._held, self._size = [], 0
+        self._held = bytearray()
         return last
 
+    def _with_plain_ends(self, chunk: bytes) -> bytes:
+        if self._has_return:
+            chunk = b"\r" + chunk
+        self._has_return = chunk.endswith(b"\r")
+        if self._has_return:
+            chunk = chunk[:-1]
+        return chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
     def _refuse_endless(self) -> None:
-        if self._size > LONGEST_LINE:
+        if len(self._held) > LONGEST_LINE:
             raise Garbled(f"the answer has a line of more than {LONGEST_LINE} bytes")
 
 

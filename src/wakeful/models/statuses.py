@@ -16,6 +16,7 @@ from wakeful.vocabulary.errors import ContextOverflow, Permanent, Transient, Wak
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.text import one_line
 
+LONGEST_SAID = 64 * 1024  # characters of an error that are looked at
 LONGEST_QUOTE = 300  # characters of what a provider said
 OVERLOADED = 529  # a status that only providers of models have
 
@@ -80,6 +81,7 @@ class Refusal(Record):
     codes: tuple[str, ...] = ()  # names of the error that programs understand
     retry_after_s: float | None = None
     is_by_http: bool = True  # by a status of HTTP
+    error: Any = None  # as it was given, where the body holds one
 
 
 def read_refusal(status: int, body: bytes, retry_after: str | None, now: int) -> Refusal:
@@ -94,6 +96,7 @@ def read_refusal(status: int, body: bytes, retry_after: str | None, now: int) ->
         body=body.decode("utf-8", "replace"),
         codes=_codes(decoded),
         retry_after_s=retry_after_s(retry_after, now),
+        error=_error_in(decoded),
     )
 
 
@@ -103,7 +106,7 @@ def refusal_within(error: Any) -> Refusal:
     numbers = (int(code) for code in codes if code.isascii() and code.isdecimal() and code[:4])
     known = (_STATUS_OF[code] for code in codes if code in _STATUS_OF)
     status = next((n for n in numbers if 400 <= n < 600), None) or next(known, 0)
-    said = said_in({"error": error})
+    said = said_in({"error": error})[:LONGEST_SAID]
     return Refusal(status=status, said=said, body=said, codes=codes, is_by_http=False)
 
 
@@ -172,6 +175,14 @@ def shown_text(text: str, secrets: Iterable[str] = ()) -> str:
     """Return one line of what somebody said; some quote the very key that they refuse."""
     hidden = Redaction((*secrets_in(os.environ), *secrets)).hide(text)
     return one_line(hidden, LONGEST_QUOTE)
+
+
+def _error_in(body: Any) -> Any:
+    match body:
+        case {"error": error}:
+            return error
+        case _:
+            return None
 
 
 def _codes(body: Any) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 
+from wakeful.models.call_ids import legal_name
 from wakeful.models.model import Request, ToolSpec
 from wakeful.models.thoughts import Takes
 from wakeful.vocabulary.errors import Garbled
@@ -115,7 +116,7 @@ def _heard(message: UserMessage | ToolMessage, contents: Mapping[str, str]) -> M
     if isinstance(message, UserMessage):
         return UserPromptPart(content=content, timestamp=_THEN)
     return ToolReturnPart(
-        tool_name=message.name,
+        tool_name=legal_name(message.name),
         content=content,
         tool_call_id=message.call_id,
         timestamp=_THEN,
@@ -172,7 +173,7 @@ def _part(block: Block, provider: str | None) -> ModelResponsePart | None:
             )
         case ToolCall(id=call_id, name=name, arguments=arguments):
             return ToolCallPart(
-                tool_name=name,
+                tool_name=legal_name(name),
                 args=arguments,
                 tool_call_id=call_id,
                 id=part_id,

@@ -8,8 +8,9 @@ import httptools
 from wakeful.vocabulary.clock import Alarm, Clock
 from wakeful.vocabulary.errors import Permanent, Transient
 
+BROKE_OFF = "broke the connection"
 MOST_WAITING = 1024 * 1024  # bytes that came and were not read yet
-LARGEST_HEAD = 64 * 1024
+LARGEST_HEAD = 64 * 1024  # also of what else is no body: hints, trailers, marks of chunks
 
 
 class OutOfReach(Transient):
@@ -30,6 +31,11 @@ class StreamedAnswer(Protocol):
     status: int
     headers: dict[str, str]  # names in small letters; of one that comes twice the first
 
+    @property
+    def is_packed(self) -> bool:
+        """Whether what is read means something only when it is unpacked."""
+        ...
+
     async def read(self) -> bytes:
         """Return what has come since the last time, waiting for some; nothing at the end."""
         ...
@@ -43,6 +49,7 @@ class Connection(StreamedAnswer, asyncio.Protocol):
         self._loop = loop
         self._waiter: asyncio.Future[None] | None = None
         self._expiry: Alarm | None = None
+        self._is_resting = False
         self.is_lost = False
         self._forget()
 
@@ -51,6 +58,7 @@ class Connection(StreamedAnswer, asyncio.Protocol):
         self._pieces: list[bytes] = []
         self._size = 0
         self._head_size = 0
+        self._saying_nothing = 0  # bytes since the last one of a body
         self._is_paused = False
         self.has_heard = False  # a single byte of an answer
         self._has_head = False
@@ -66,6 +74,10 @@ class Connection(StreamedAnswer, asyncio.Protocol):
     def is_reusable(self) -> bool:
         return self._has_ended and self._stays_open and not self.is_lost
 
+    @property
+    def is_packed(self) -> bool:
+        return self.headers.get("content-encoding", "identity").lower() != "identity"
+
     def send(self, request: bytes) -> None:
         self._forget()
         self._transport.write(request)
@@ -74,10 +86,10 @@ class Connection(StreamedAnswer, asyncio.Protocol):
         """Return when the headers are there."""
         while not self._has_head:
             await self._something()
-        packing = self.headers.get("content-encoding", "identity").lower()
-        if packing != "identity":
+        if self.is_packed and self.status < 300:
             # Unpacked, a few bytes may be gigabytes.
-            raise OutOfReach(f"the answer is packed ({packing[:40]!r}), which nobody asked for")
+            packing = self.headers["content-encoding"][:40]
+            raise OutOfReach(f"{self._host} packed its answer ({packing!r}), unasked")
 
     def lead_on(self, transport: asyncio.BaseTransport) -> None:
         """Go on over another transport, which leads through the one so far."""
@@ -100,10 +112,12 @@ class Connection(StreamedAnswer, asyncio.Protocol):
 
     def rest(self, clock: Clock, seconds: float) -> None:
         """Be closed after a while, unless somebody has use for it before."""
+        self._is_resting = True
         self._expiry = clock.call_later(seconds, self._transport.close)
 
     def awake(self, loop: asyncio.AbstractEventLoop) -> bool:
         """Tell whether it can be used once more."""
+        self._is_resting = False
         if self._expiry is not None:
             self._expiry.cancel()
             self._expiry = None
@@ -121,7 +135,7 @@ class Connection(StreamedAnswer, asyncio.Protocol):
     async def _something(self) -> None:
         """Wait until more has come; raise if nothing more will."""
         if self._problem is not None or (self.is_lost and not self._has_ended):
-            raise OutOfReach(self._problem or f"{self._host} broke the connection")
+            raise OutOfReach(self._problem or f"{self._host} {BROKE_OFF}")
         self._waiter = self._loop.create_future()
         try:
             await self._waiter
@@ -138,11 +152,18 @@ class Connection(StreamedAnswer, asyncio.Protocol):
         self.lead_on(transport)
 
     def data_received(self, data: bytes) -> None:
+        if self._is_resting:  # nobody asked: it would be taken for the next answer
+            self._transport.abort()
+            return
         self.has_heard = True
+        self._saying_nothing += len(data)
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
             self._problem = self._problem or f"{self._host} does not speak HTTP/1.1"
+            self._transport.abort()
+        if self._saying_nothing > LARGEST_HEAD + len(data):
+            self._problem = self._problem or f"{self._host} sends what is no answer, without end"
             self._transport.abort()
         if self._size > MOST_WAITING and not self._is_paused:
             self._is_paused = True
@@ -170,6 +191,7 @@ class Connection(StreamedAnswer, asyncio.Protocol):
         self._has_head = self.status >= 200
 
     def on_body(self, body: bytes) -> None:
+        self._saying_nothing = 0
         self._pieces.append(body)
         self._size += len(body)
 

@@ -172,12 +172,48 @@ async def test_a_hint_of_what_will_come_is_no_answer():
         (b"220 mail.example ESMTP\r\n\r\n", "does not speak HTTP"),
         (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 2 * LARGEST_HEAD + b"\r\n\r\n", "too many headers"),
     ],
-    ids=["packed", "no HTTP", "an endless head"],
+    ids=["packed", "no HTTP", "a large head"],
 )
 async def test_an_answer_that_nobody_asked_for_is_refused(answer: bytes, told: str):
     async with running(Place(answer)) as client:
         with pytest.raises(OutOfReach, match=told):
             await asked(client())
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"HTTP/1.1 200 ",
+        b"HTTP/1.1 200 OK\r\nX: ",
+        CHUNKED + b"5;",
+        CHUNKED + b"2\r\nok\r\n0\r\nX: ",
+    ],
+    ids=["status", "header", "mark of a chunk", "trailer"],
+)
+async def test_a_line_around_an_answer_ends_or_the_answer_does(head: bytes):
+    async with running(Place(head + b"a" * 4 * 1024 * 1024)) as client:
+        with pytest.raises(OutOfReach, match="without end"):
+            await asked(client())
+
+
+async def test_hints_without_end_are_no_answer():
+    async with running(Place(b"HTTP/1.1 100 Continue\r\n\r\n" * 40_000)) as client:
+        with pytest.raises(OutOfReach, match="without end"):
+            await asked(client())
+
+
+async def test_an_answer_that_nobody_asked_for_is_not_taken_for_the_next():
+    place = Place(SHORT + b"|" + SHORT.replace(b"ok", b"no"), SHORT)
+    async with running(place) as client:
+        one = client()
+        first = await asked(one)
+        place.go_on.set()
+        async with asyncio.timeout(5):
+            await place.closed.wait()
+        second = await asked(one)
+
+    assert (first, second) == (b"ok", b"ok")
+    assert place.connections == 2
 
 
 async def test_leaving_before_the_end_closes_the_connection():

@@ -153,6 +153,23 @@ async def test_what_only_a_human_can_mend_fails_at_once(
 
 
 @pytest.mark.parametrize("wire", WIRES)
+async def test_a_refusal_that_calls_itself_a_success_is_told_as_what_it_is(
+    wire: str, stand_in: Providers
+):
+    body = '{"error": {"message": "your team has spent all", "code": 402}}'
+    stand_in.plan(polite=[Step(status=203, body=body)], after=[OK])
+    async with talking(wire) as runtime:
+        turn = await answered(runtime, "{polite}")
+        after = await answered(runtime, "{after}")
+        states = await asks(runtime)
+
+    assert turn.error is not None
+    assert "no quota or credit left. It said: your team has spent all" in turn.error
+    assert after.reply == "better now"
+    assert states == ["failed", "answered"]
+
+
+@pytest.mark.parametrize("wire", WIRES)
 async def test_an_address_that_leads_elsewhere_is_told_as_that(wire: str, stand_in: Providers):
     stand_in.plan(moved=[Step(status=308, headers={"location": "/elsewhere"})])
     async with talking(wire) as runtime:
@@ -367,6 +384,27 @@ async def test_a_shuffled_answer_is_garbled(wire: str, stand_in: Providers):
         turn = await answered(runtime, "{shuffled}")
 
     assert turn.reply == "better now"
+
+
+async def test_an_answer_that_nobody_counted_costs_what_it_is_taken_for(stand_in: Providers):
+    """Otherwise a provider that counts nothing could be asked without end, for nothing."""
+    stand_in.plan(uncounted=[Step(text="well " * 100, drop=("usage",))])
+    async with talking(CHAT) as runtime:
+        turn = await answered(runtime, "{uncounted}")
+
+    assert turn.output_tokens == 0
+    assert turn.cost is not None
+    assert turn.cost > 100 * 8 / 1_000_000
+
+
+async def test_a_packed_refusal_is_sorted_by_its_status(stand_in: Providers):
+    packed = Step(status=401, headers={"content-encoding": "gzip"}, body="\x1f\x8b")
+    stand_in.plan(packed=[packed])
+    async with talking() as runtime:
+        turn = await answered(runtime, "{packed}")
+
+    assert turn.error is not None
+    assert "refused our key; check it, and what it may use (401)." in turn.error
 
 
 async def test_a_lone_surrogate_is_replaced(stand_in: Providers):

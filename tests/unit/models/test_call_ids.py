@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wakeful.models.call_ids import with_legal_ids
+from wakeful.models.call_ids import legal_name, with_legal_ids
 from wakeful.vocabulary.message import AssistantMessage, Message, ToolCall, ToolMessage
 
 
@@ -36,6 +36,20 @@ def test_an_id_that_comes_again_is_another_call() -> None:
     results = [one.call_id for one in sent if isinstance(one, ToolMessage)]
     assert first == "demo_0_0" != second
     assert results == [first, second]
+
+
+@given(st.text(max_size=300))
+def test_every_name_is_sent_as_every_provider_takes_it(name: str) -> None:
+    assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", legal_name(name))
+
+
+def test_a_tool_that_there_is_not_is_sent_back_by_a_legal_name() -> None:
+    call = ToolCall(id="a", name="functions.look at/it", arguments={})
+
+    (sent,) = with_legal_ids([AssistantMessage(content=(call,))])
+
+    assert isinstance(sent, AssistantMessage)
+    assert [call.name for call in sent.tool_calls] == ["functions_look_at_it"]
 
 
 @given(st.lists(st.lists(st.text(max_size=80), min_size=1, max_size=3, unique=True), max_size=5))

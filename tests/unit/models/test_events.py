@@ -33,6 +33,16 @@ def test_a_last_event_that_nobody_closed_counts():
     assert reader.end() == [b"2"]
 
 
+def test_lines_that_never_end_an_event_are_read_once_each():
+    """Reading all of it again with each line would take minutes."""
+    line, reader = b"id: 7890123456789012345678901234567890\n", EventReader()
+    for _ in range(LONGEST_LINE // len(line)):
+        reader.feed(line)
+
+    with pytest.raises(Garbled):
+        reader.feed(line)
+
+
 def test_a_line_without_end_is_garbled():
     reader = EventReader()
     reader.feed(b"x" * LONGEST_LINE)

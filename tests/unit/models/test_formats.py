@@ -290,6 +290,103 @@ def test_what_is_no_event_is_garbled(reader: AnswerReader, data: bytes):
         reader.take(data)
 
 
+NONSENSE = [-5, 12.5, "12", [1], float("nan"), 1e300, 2**63, 10**15]
+
+
+@pytest.mark.parametrize("number", NONSENSE, ids=str)
+def test_numbers_that_make_no_sense_count_for_nothing_and_leave_the_answer(number: Any):
+    by_anthropic, by_chat = AnthropicMessages("m", "p").reader(), chat().reader()
+    by_responses = OpenAIResponses("m", "p").reader()
+    counts = {"input_tokens": number, "output_tokens": number}
+
+    read(by_anthropic, {"type": "message_start", "message": {"model": number, "usage": counts}})
+    read(by_anthropic, {"type": "message_delta", "delta": {"stop_reason": "x"}, "usage": counts})
+    counted = {"prompt_tokens": number, "completion_tokens": number, "cost": number}
+    read(by_chat, delta(content="so"), FINISH, {"usage": counted, "model": ["m"]})
+    ended = {"model": number, "usage": counts}
+    read(by_responses, {"type": "response.completed", "response": ended})
+
+    answers = [reader.answer() for reader in (by_anthropic, by_chat, by_responses)]
+    assert [(one.usage.input, one.usage.output) for one in answers] == [(0, 0)] * 3
+    assert answers[1].cost in (None, 12.5)
+
+
+def test_whole_numbers_count_however_they_are_written():
+    reader = chat().reader()
+
+    read(reader, FINISH, {"usage": {"prompt_tokens": 7.0, "completion_tokens": 3, "cost": 0.5}})
+
+    answer = reader.answer()
+    assert (answer.usage.input, answer.usage.output, answer.cost) == (7, 3, 0.5)
+
+
+def test_the_name_that_a_provider_calls_a_model_is_plain_and_short():
+    reader = chat().reader()
+
+    read(reader, {**FINISH, "model": "m\0" + "x" * 1_000_000})
+
+    assert reader.answer().model == "m\ufffd" + "x" * 198
+
+
+PAD = "p" * 1_000_000
+BEGIN: dict[str, Any] = {"choices": []}
+
+
+@pytest.mark.parametrize(
+    ("reader", "begin", "event"),
+    [
+        (
+            AnthropicMessages("m", "p").reader(),
+            {"type": "message_start", "message": {"model": "m"}},
+            {"type": "content_block_start", "content_block": {"type": "tool_use", "name": PAD}},
+        ),
+        (chat().reader(), BEGIN, delta(tool_calls=[{"id": PAD}])),
+        (
+            chat().reader(),
+            BEGIN,
+            delta(tool_calls=[{"index": 0, "function": {"name": PAD}}]),
+        ),
+        (
+            chat().reader(),
+            BEGIN,
+            delta(tool_calls=[{"function": {"arguments": {"a": PAD}}}]),
+        ),
+        (chat().reader(), BEGIN, delta(reasoning_details=[{"x": PAD}])),
+        (
+            OpenAIResponses("m", "p").reader(),
+            {"type": "response.created"},
+            {"type": "response.output_item.done", "item": {"type": "reasoning", "id": PAD}},
+        ),
+    ],
+    ids=["block", "id", "name", "arguments", "detail", "item"],
+)
+def test_everything_that_is_kept_of_an_answer_makes_it_longer(
+    reader: AnswerReader, begin: dict[str, Any], event: dict[str, Any]
+):
+    read(reader, begin, {**event, "index": 0})
+
+    assert reader.size >= len(PAD)
+
+
+def test_an_error_of_any_shape_in_the_middle_is_an_error():
+    for error in ("boom", [1], {"code": 429, "message": ["x"]}):
+        with pytest.raises(RefusedMidway):
+            read(OpenAIResponses("m", "p").reader(), {"type": "error", "error": error})
+
+
+def test_a_call_by_a_name_that_no_provider_takes_goes_back_by_another():
+    call = ToolCall(id="i" * 100_000, name="look at/" + "n" * 100_000, arguments={})
+    said = [
+        AssistantMessage(content=(call,)),
+        ToolMessage(call_id=call.id, name=call.name, text="there is no such tool"),
+    ]
+
+    for form in (chat(), AnthropicMessages("m", "p"), OpenAIResponses("m", "p")):
+        body = form.body(Request(system="s", messages=said), None)
+        assert len(body) < 2_000
+        assert b"look_at_nnn" in body
+
+
 def test_a_refusal_is_a_reason_to_stop():
     by_chat, by_responses = chat().reader(), OpenAIResponses("m", "p").reader()
     item = {"type": "message", "id": "m", "content": [{"type": "refusal", "refusal": "no"}]}

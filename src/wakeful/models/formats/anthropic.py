@@ -17,10 +17,12 @@ from wakeful.models.formats.format import (
     WireAnswer,
     arguments_of,
     call_id_of,
+    count_of,
     decoder,
     encode,
     keepsake_of,
     kept_id,
+    model_of,
 )
 from wakeful.models.formats.schemas import cleaned
 from wakeful.models.model import Request, ToolSpec
@@ -222,14 +224,16 @@ def _block(block: Block, is_own: bool) -> dict[str, Any] | None:
 
 
 class _Counts(Struct):
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
+    """Numbers, of most; what else they are does not make an answer unreadable."""
+
+    input_tokens: Any = None
+    output_tokens: Any = None
+    cache_read_input_tokens: Any = None
+    cache_creation_input_tokens: Any = None
 
 
 class _Start(Struct):
-    model: str = ""
+    model: Any = ""
     usage: _Counts | None = None
 
 
@@ -276,20 +280,19 @@ class _Part:
         self.id = head.id
         self.name = head.name or ""
         self.input: dict[str, Any] = head.input or {}
-        self.signature = head.data or head.signature or ""
+        self.signatures: list[str] = [head.data or head.signature or ""]
         first = head.text or head.thinking or ""
         self.pieces: list[str] = [first] if first else []
 
     def block(self) -> Block | None:
-        text = "".join(self.pieces)
+        text, signature = "".join(self.pieces), "".join(self.signatures) or None
         match self.kind:
             case "text":
                 return Text(text=text) if text else None
             case "thinking":
-                return Thinking(text=text, signature=self.signature or None)
+                return Thinking(text=text, signature=signature)
             case "redacted_thinking":
-                kept = keepsake_of(REDACTED)
-                return Thinking(text="", signature=self.signature or None, keepsake=kept)
+                return Thinking(text="", signature=signature, keepsake=keepsake_of(REDACTED))
             case "tool_use":
                 arguments = arguments_of(self.name, text) or self.input
                 return ToolCall(id=call_id_of(self.id), name=self.name, arguments=arguments)
@@ -314,11 +317,12 @@ class _AnthropicReader:
             case "content_block_delta":
                 return self._grow(event)
             case "content_block_start":
+                self.size += len(data)
                 return self._open(event)
             case "message_start":
                 if self._model is not None or event.message is None:
                     raise Garbled("the answer begins twice, or with nothing")
-                self._model = event.message.model
+                self._model = model_of(event.message.model)
                 self._count(event.message.usage)
             case "message_delta":
                 self._refuse_disorder()
@@ -339,14 +343,14 @@ class _AnthropicReader:
 
     def answer(self) -> WireAnswer:
         counts = self._counts
-        read = counts.cache_read_input_tokens or 0
-        written = counts.cache_creation_input_tokens or 0
+        read = count_of(counts.cache_read_input_tokens)
+        written = count_of(counts.cache_creation_input_tokens)
         blocks = (part.block() for part in self._parts.values())
         return WireAnswer(
             content=tuple(block for block in blocks if block is not None),
             usage=Usage(
-                input=(counts.input_tokens or 0) + read + written,
-                output=counts.output_tokens or 0,
+                input=count_of(counts.input_tokens) + read + written,
+                output=count_of(counts.output_tokens),
                 cache_read=read,
                 cache_write=written,
             ),
@@ -358,16 +362,14 @@ class _AnthropicReader:
         if self._is_over or event.content_block is None or event.index in self._parts:
             raise Garbled("a block of the answer begins in the wrong place")
         self._parts[event.index] = _Part(event.content_block)
-        first = event.content_block.text or ""
-        self.size += len(first)
-        return first
+        return event.content_block.text or ""
 
     def _grow(self, event: _Event) -> str:
         part, delta = self._parts.get(event.index), event.delta
         if part is None or delta is None or self._is_over:
             raise Garbled("a piece of the answer belongs to no block")
         if delta.type == "signature_delta":
-            part.signature += delta.signature
+            part.signatures.append(delta.signature)
             self.size += len(delta.signature)
             return ""
         more = delta.text or delta.thinking or delta.partial_json

@@ -13,10 +13,13 @@ from wakeful.vocabulary.errors import Garbled
 from wakeful.vocabulary.message import Block, Keepsake, ToolCall, Usage
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import KeptAttachment
-from wakeful.vocabulary.text import clean_json, one_line
+from wakeful.vocabulary.text import clean, clean_json, one_line
 
 NO_TEXT = "[no text]"  # providers refuse a message that says nothing
 MOST_REMEMBERED = 16 * 1024 * 1024  # bytes of encoded messages, for each model
+MOST_TOKENS = 100_000_000  # of one answer; who counts more cannot count
+MOST_COST = 10_000.0  # dollars of one answer, in the words of its provider
+LONGEST_MODEL = 200  # characters of the name that a provider calls a model
 LARGEST_REMEMBERED = 256 * 1024  # of one of them: what is larger is mostly pictures
 
 Finish = Literal["stop", "length", "content_filter"]
@@ -45,7 +48,7 @@ class RefusedMidway(Exception):
 class AnswerReader(Protocol):
     """Reads one answer."""
 
-    size: int  # characters so far, thoughts and calls too
+    size: int  # characters that are kept so far, thoughts and calls too
 
     @property
     def finish(self) -> Finish | None:
@@ -139,6 +142,26 @@ def arguments_of(name: str, written: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise Garbled(f"the model called {name[:80]!r} with broken arguments")
     return found  # pyright: ignore[reportUnknownVariableType]
+
+
+def count_of(*given: Any) -> int:
+    """Return the first number of tokens that makes sense; 0 if none does."""
+    for number in given:
+        is_whole = type(number) is int or (type(number) is float and number.is_integer())
+        if is_whole and 0 < number <= MOST_TOKENS:
+            return int(number)
+    return 0
+
+
+def cost_of(given: Any) -> float | None:
+    """Return what a provider says an answer cost, if that makes sense."""
+    is_number = type(given) in (int, float)
+    return float(given) if is_number and 0 <= given <= MOST_COST else None
+
+
+def model_of(given: Any) -> str:
+    """Return the name that a provider calls a model; empty if that is none."""
+    return clean(given[:LONGEST_MODEL]) if isinstance(given, str) else ""
 
 
 def call_id_of(given: str | None) -> str:

@@ -7,6 +7,7 @@ from typing import Any, TypeGuard
 
 from msgspec import Raw
 
+from wakeful.models.call_ids import legal_name, short_id
 from wakeful.models.families import chat_levels, gpt
 from wakeful.models.formats.dialects import Dialect
 from wakeful.models.formats.format import (
@@ -206,7 +207,7 @@ class OpenAIChat:
         return kept_id(thought) == CONTENT or self._is_aloud
 
     def _call(self, call: ToolCall) -> dict[str, Any]:
-        function = {"name": call.name, "arguments": arguments_text(call)}
+        function = {"name": legal_name(call.name), "arguments": arguments_text(call)}
         fields: dict[str, Any] = {
             "id": self._id(call.id),
             "type": "function",
@@ -217,7 +218,7 @@ class OpenAIChat:
 
     def _id(self, call_id: str) -> str:
         if not self._dialect.has_short_ids or _SHORT_ID.fullmatch(call_id):
-            return call_id
+            return short_id(call_id)
         return hashlib.sha256(call_id.encode()).hexdigest()[:9]
 
     def _tool(self, spec: ToolSpec) -> bytes:

@@ -10,8 +10,11 @@ from wakeful.models.formats.format import (
     WireAnswer,
     arguments_of,
     call_id_of,
+    cost_of,
+    count_of,
     decoder,
     keepsake_of,
+    model_of,
 )
 from wakeful.models.formats.tags import Tags
 from wakeful.vocabulary.errors import Garbled
@@ -23,6 +26,8 @@ DETAILS = "reasoning_details"  # of a router: thoughts with what proves them to 
 FIELDS = (  # where thoughts come from
     *(CONTENT, "reasoning", "reasoning_content", "reasoning_text", DETAILS),
 )
+
+LEAST_RUN = 256  # characters that even an empty one is worth
 
 _SHOWN = ("text", "summary")
 _GROWING = (*_SHOWN, "data")
@@ -58,21 +63,23 @@ class _Choice(Struct):
 
 
 class _Details(Struct):
-    cached_tokens: int | None = None
-    cache_write_tokens: int | None = None
+    cached_tokens: Any = None
+    cache_write_tokens: Any = None
 
 
 class _Counts(Struct):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
+    """Numbers, of most; what else they are does not make an answer unreadable."""
+
+    prompt_tokens: Any = None
+    completion_tokens: Any = None
     prompt_tokens_details: _Details | None = None
-    prompt_cache_hit_tokens: int | None = None
-    cost: float | None = None
+    prompt_cache_hit_tokens: Any = None
+    cost: Any = None
 
 
 class _Chunk(Struct):
     choices: list[_Choice] | None = None
-    model: str | None = None
+    model: Any = None
     usage: _Counts | None = None
     error: Any = None
 
@@ -87,23 +94,27 @@ class _Run:
         self.kind = kind  # "text", "call", or the field of thoughts
         self.pieces: list[str] = []
         self.id = call_id
-        self.name = ""
+        self.names: list[str] = []
         self.arguments: dict[str, Any] | None = None
         self.extra: Any = None
         self.detail: dict[str, Any] = {}
+        self.growing: dict[str, list[str]] = {}  # fields of the detail that come in pieces
 
     def block(self) -> Block:
         text = "".join(self.pieces)
         if self.kind == "text":
             return Text(text=text)
         if self.kind == DETAILS:
-            return Thinking(text=text, keepsake=keepsake_of(self.kind, detail=self.detail))
+            grown = {name: "".join(pieces) for name, pieces in self.growing.items()}
+            detail = {**self.detail, **grown}
+            return Thinking(text=text, keepsake=keepsake_of(self.kind, detail=detail))
         if self.kind != "call":
             return Thinking(text=text, keepsake=keepsake_of(self.kind))
-        given = arguments_of(self.name, text) if self.arguments is None else self.arguments
+        name = "".join(self.names)
+        given = arguments_of(name, text) if self.arguments is None else self.arguments
         return ToolCall(
             id=call_id_of(self.id),
-            name=self.name,
+            name=name,
             arguments=given,
             keepsake=keepsake_of(None, extra_content=self.extra),
         )
@@ -118,7 +129,7 @@ class ChatReader:
         self._calls: dict[int, _Run] = {}
         self._details: dict[tuple[str, int], _Run] = {}
         self._tags = Tags()
-        self._model: str | None = None
+        self._model = ""
         self._reason: str | None = None
         self._is_refused = False
         self._is_over = False
@@ -133,7 +144,7 @@ class ChatReader:
         chunk = _decode(data)
         if chunk.error is not None:
             raise RefusedMidway(chunk.error)
-        self._model = self._model or chunk.model
+        self._model = self._model or model_of(chunk.model)
         self._counts = chunk.usage or self._counts
         if not chunk.choices:
             return ""
@@ -159,13 +170,13 @@ class ChatReader:
         return WireAnswer(
             content=tuple(run.block() for run in self._runs),
             usage=Usage(
-                input=counts.prompt_tokens or 0,
-                output=counts.completion_tokens or 0,
-                cache_read=details.cached_tokens or counts.prompt_cache_hit_tokens or 0,
-                cache_write=details.cache_write_tokens or 0,
+                input=count_of(counts.prompt_tokens),
+                output=count_of(counts.completion_tokens),
+                cache_read=count_of(details.cached_tokens, counts.prompt_cache_hit_tokens),
+                cache_write=count_of(details.cache_write_tokens),
             ),
-            model=self._model or "",
-            cost=counts.cost,
+            model=self._model,
+            cost=cost_of(counts.cost),
         )
 
     def _grow(self, delta: _Delta) -> str:
@@ -202,7 +213,7 @@ class ChatReader:
         self._refuse_more()
         self.size += len(text)
         if not self._runs or self._runs[-1].kind != kind:
-            self._runs.append(_Run(kind))
+            self._begin(_Run(kind))
         self._runs[-1].pieces.append(text)
 
     def _detail(self, delta: dict[str, Any], at: int) -> None:
@@ -212,16 +223,16 @@ class ChatReader:
         key = kind, number if isinstance(number, int) else at
         run = self._details.get(key)
         if run is None:
-            run = self._details[key] = _Run(DETAILS)
-            self._runs.append(run)
+            run = self._details[key] = self._begin(_Run(DETAILS))
         for name, value in delta.items():
             if value is None:
                 continue
             if name in _GROWING and isinstance(value, str):
-                run.detail[name] = run.detail.get(name, "") + value
+                run.growing.setdefault(name, []).append(value)
                 self.size += len(value)
                 run.pieces += [value] if name in _SHOWN else []
             else:
+                self.size += 0 if name in run.detail else len(name) + len(str(value))
                 run.detail[name] = value
 
     def _call(self, delta: _CallDelta) -> None:
@@ -230,13 +241,18 @@ class ChatReader:
         function = delta.function
         if function is None:
             return
-        run.name += function.name or ""
-        run.extra = delta.extra_content or run.extra
+        if function.name:
+            run.names.append(function.name)
+            self.size += len(function.name)
+        if delta.extra_content:
+            run.extra = delta.extra_content
+            self.size += len(str(run.extra))
         if isinstance(function.arguments, str):
             run.pieces.append(function.arguments)
             self.size += len(function.arguments)
         elif isinstance(function.arguments, dict):
             run.arguments = cast("dict[str, Any]", function.arguments)
+            self.size += len(str(run.arguments))
 
     def _run_of(self, delta: _CallDelta) -> _Run:
         """Return the call that a piece belongs to; some number none of them, or all the same."""
@@ -247,9 +263,14 @@ class ChatReader:
         if run is not None and delta.id and run.id and delta.id != run.id:
             index, run = max(self._calls) + 1, None
         if run is None:
-            run = self._calls[index] = _Run("call", delta.id)
-            self._runs.append(run)
+            run = self._calls[index] = self._begin(_Run("call", delta.id))
+            self.size += len(delta.id or "")
         run.id = run.id or delta.id
+        return run
+
+    def _begin(self, run: _Run) -> _Run:
+        self.size += LEAST_RUN
+        self._runs.append(run)
         return run
 
     def _refuse_more(self) -> None:

@@ -13,8 +13,10 @@ from wakeful.models.formats.format import (
     WireAnswer,
     arguments_of,
     call_id_of,
+    count_of,
     decoder,
     keepsake_of,
+    model_of,
 )
 from wakeful.vocabulary.errors import Garbled
 from wakeful.vocabulary.message import Block, Text, Thinking, ToolCall, Usage
@@ -43,13 +45,15 @@ class _Item(Struct):
 
 
 class _InputDetails(Struct):
-    cached_tokens: int | None = None
-    cache_write_tokens: int | None = None
+    cached_tokens: Any = None
+    cache_write_tokens: Any = None
 
 
 class _Counts(Struct):
-    input_tokens: int | None = None
-    output_tokens: int | None = None
+    """Numbers, of most; what else they are does not make an answer unreadable."""
+
+    input_tokens: Any = None
+    output_tokens: Any = None
     input_tokens_details: _InputDetails | None = None
 
 
@@ -57,18 +61,13 @@ class _Incomplete(Struct):
     reason: str | None = None
 
 
-class _Error(Struct):
-    code: str | None = None
-    message: str | None = None
-
-
 class _Response(Struct):
-    model: str = ""
+    model: Any = ""
     status: str | None = None
     output: list[_Item] | None = None
     usage: _Counts | None = None
     incomplete_details: _Incomplete | None = None
-    error: _Error | None = None
+    error: Any = None
 
 
 class _Event(Struct):
@@ -77,9 +76,9 @@ class _Event(Struct):
     output_index: int = 0
     item: _Item | None = None
     response: _Response | None = None
-    code: str | None = None
-    message: str | None = None
-    error: _Error | None = None
+    code: Any = None
+    message: Any = None
+    error: Any = None
 
 
 _decode = decoder(_Event)
@@ -105,14 +104,14 @@ class ResponsesReader:
                 return text
             case "response.output_item.done" if event.item is not None:
                 self._refuse_more()
+                self.size += len(data)
                 self._items[event.output_index] = event.item
             case "response.completed" | "response.incomplete" if event.response is not None:
                 self._end = event.response
             case "response.failed" | "error":
-                error = event.error or _Error(code=event.code, message=event.message)
-                if event.response is not None:
-                    error = event.response.error or error
-                raise RefusedMidway({"code": error.code, "message": error.message})
+                within = None if event.response is None else event.response.error
+                outside = {"code": event.code, "message": event.message}
+                raise RefusedMidway(within or event.error or outside)
             case _:
                 self.size += len(event.delta) if isinstance(event.delta, str) else 0
         return ""
@@ -134,12 +133,12 @@ class ResponsesReader:
         return WireAnswer(
             content=tuple(block for item in self._whole() for block in _blocks(item)),
             usage=Usage(
-                input=counts.input_tokens or 0,
-                output=counts.output_tokens or 0,
-                cache_read=details.cached_tokens or 0,
-                cache_write=details.cache_write_tokens or 0,
+                input=count_of(counts.input_tokens),
+                output=count_of(counts.output_tokens),
+                cache_read=count_of(details.cached_tokens),
+                cache_write=count_of(details.cache_write_tokens),
             ),
-            model=end.model,
+            model=model_of(end.model),
         )
 
     def _whole(self) -> list[_Item]:
