@@ -174,6 +174,19 @@ def _share(rules: BudgetRules) -> DayLimits:
     )
 
 
+def with_share(row: BudgetRow, agent: BudgetRow | None, rules: BudgetRules) -> BudgetRow:
+    """Return a row as it counts: where it is a share, it grows when its agent is given more."""
+    word, _, name = row.scope.partition(":")
+    if agent is None or word != SOURCE or name in rules.sources:
+        return row
+    share = rules.share_of_a_source
+    return replace(
+        row,
+        raised_money=row.raised_money + int(agent.raised_money * share),
+        raised_turns=row.raised_turns + math.ceil(agent.raised_turns * share),
+    )
+
+
 def cap_of(rules: BudgetRules, scope: str) -> int | None:
     """Return how much money a scope may use in a day, raises apart."""
     limit = limits_of(rules, scope).money_per_day

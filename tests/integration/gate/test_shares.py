@@ -79,6 +79,19 @@ async def test_a_raise_of_its_share_lets_a_token_go_on():
     assert (share.used, share.cap) == (3, 3)
 
 
+async def test_a_share_grows_with_what_its_agent_is_given():
+    async with spending(paid(lambda _: costs(1)), RULES) as runtime:
+        waiting = [await say(runtime, "alice") for _ in range(3)][-1]
+        await runtime.raise_budget(turns=2)
+        turn = await runtime.wait(waiting)
+        fourth = await say(runtime, "alice")
+        share = (await status(runtime, "source:alice")).turns
+
+    assert turn is not None
+    assert fourth.outcome is Outcome.PARKED
+    assert (share.used, share.cap) == (3, 3)
+
+
 async def test_whoever_names_a_source_decides_what_it_may_use():
     rules = BudgetRules(
         money_per_day=None, turns_per_day=4, sources={"alice": DayLimits(turns_per_day=4)}
