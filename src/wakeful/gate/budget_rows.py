@@ -109,14 +109,6 @@ _CHANGE = (
     "WHERE agent_id = :agent_id AND scope IN :scopes AND day = :day "
     f"RETURNING {BUDGETS.columns}"
 )
-_RAISE_SHARES = (
-    "UPDATE budgets SET "
-    "raised_money = CASE WHEN raised_until <= :now THEN 0 ELSE raised_money END + :money, "
-    "raised_turns = CASE WHEN raised_until <= :now THEN 0 ELSE raised_turns END + :turns, "
-    "raised_until = CASE WHEN raised_until < :until THEN :until ELSE raised_until END, "
-    "is_warned = 0, is_exhausted = 0 "
-    "WHERE agent_id = :agent_id AND scope LIKE :sources AND scope NOT IN :named"
-)
 _MARK = "UPDATE budgets SET {mark} = 1 WHERE agent_id = :agent_id AND scope = :scope AND {mark} = 0"
 _MARKS = {mark: _MARK.format(mark=mark) for mark in ("is_warned", "is_exhausted")}
 
@@ -179,6 +171,19 @@ def _share(rules: BudgetRules) -> DayLimits:
     return DayLimits(
         money_per_day=None if money is None else money * share,
         turns_per_day=None if turns is None else math.ceil(turns * share),
+    )
+
+
+def with_share(row: BudgetRow, agent: BudgetRow | None, rules: BudgetRules) -> BudgetRow:
+    """Return a row as it counts: where it is a share, it grows when its agent is given more."""
+    word, _, name = row.scope.partition(":")
+    if agent is None or word != SOURCE or name in rules.sources:
+        return row
+    share = rules.share_of_a_source
+    return replace(
+        row,
+        raised_money=row.raised_money + int(agent.raised_money * share),
+        raised_turns=row.raised_turns + math.ceil(agent.raised_turns * share),
     )
 
 
@@ -280,7 +285,9 @@ def change(tx: Tx, agent_id: str, scopes: Sequence[str], day: int, by: Amount) -
 
 def mark(tx: Tx, row: BudgetRow, what: str) -> bool:
     """Note that people were told of something; False if they had been."""
-    tx.run(_NEW, **BUDGETS.params(row))  # a limit may be reached where nothing was ever spent
+    # A limit may be reached where nothing was ever spent, and what its agent was given is not its.
+    new = BudgetRow(agent_id=row.agent_id, scope=row.scope, day=row.day, cap=row.cap)
+    tx.run(_NEW, **BUDGETS.params(new))
     return tx.run(_MARKS[what], agent_id=row.agent_id, scope=row.scope) == 1
 
 
@@ -307,22 +314,6 @@ def raise_caps(tx: Tx, row: BudgetRow, *, money: int, turns: int, until: int) ->
     )
     tx.run(_PUT, **BUDGETS.params(raised))
     return raised
-
-
-def raise_shares(
-    tx: Tx, agent_id: str, rules: BudgetRules, *, money: int, turns: int, until: int
-) -> None:
-    """Let each source from outside use its share of what an agent's own budget was raised by."""
-    tx.run(
-        _RAISE_SHARES,
-        agent_id=agent_id,
-        sources=f"{SOURCE}:%",
-        named=[f"{SOURCE}:{name}" for name in rules.sources],
-        money=round(money * rules.share_of_a_source),
-        turns=math.ceil(turns * rules.share_of_a_source),
-        until=until,
-        now=tx.now,
-    )
 
 
 def prune(tx: Tx, today: int, limit: int) -> str | None:

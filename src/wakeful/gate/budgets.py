@@ -88,7 +88,9 @@ class Budgets:
         others = 0 if payer.for_people else want.reserved
         asked = Amount(reserved=want.reserved, others=others, turns=int(payer.opens))
         day = self.days.of(tx.now)
-        rows = budget_rows.reserve(tx, payer.agent_id, scopes, rules, day, asked)
+        found = budget_rows.reserve(tx, payer.agent_id, scopes, rules, day, asked)
+        agent = next((row for row in found if row.scope == AGENT), None)
+        rows = [budget_rows.with_share(row, agent, rules) for row in found]
         left, tightest = _tightest(rows, rules, payer, asked)
         if question.allowance is not None and (left is None or question.allowance < left):
             left, tightest = question.allowance, None
@@ -161,9 +163,6 @@ class Budgets:
         )
         end = self.days.begin(row.day + 1) if until is None else until
         raised = budget_rows.raise_caps(tx, row, money=money, turns=turns, until=end)
-        if scope == AGENT:
-            rules = self.rules(agent_id)
-            budget_rows.raise_shares(tx, agent_id, rules, money=money, turns=turns, until=end)
         self._publish(tx, "budget.raised", raised, by=by, look_at=end)
         return raised
 

@@ -162,10 +162,11 @@ class WakeLook:
             rules, wake.kind.origin, wake.source, is_external=wake.trust is Trust.EXTERNAL
         )
         rows, day = self._today(wake.agent_id, scopes), self._gate.budgets.days.of(self._tx.now)
-        now = [
+        found = [
             rows.get(scope) or budget_rows.unused(wake.agent_id, scope, rules, day)
             for scope in scopes
         ]
+        now = [budget_rows.with_share(row, found[0], rules) for row in found]
         tight = [row for row in now if self._is_used_up(row, rules, wake, least)]
         if not tight:
             return None

@@ -2,8 +2,6 @@
 
 from collections.abc import Collection, Sequence
 
-from msgspec.structs import replace
-
 from wakeful.gate import budget_rows, parked
 from wakeful.gate.budget_rows import AGENT, BudgetRow
 from wakeful.gate.days import Days
@@ -17,7 +15,7 @@ from wakeful.vocabulary.record import Record
 SHOWN_SOURCES = 20  # of those that the settings do not name
 
 _OF_AGENT = budget_rows.BUDGETS.select("WHERE agent_id = :agent_id")
-_OF_SCOPE = budget_rows.BUDGETS.select("WHERE agent_id = :agent_id AND scope = :scope")
+_OF_SCOPES = budget_rows.BUDGETS.select("WHERE agent_id = :agent_id AND scope IN :scopes")
 
 
 class Money(Record):
@@ -64,11 +62,12 @@ class BudgetView:
     async def of_scope(self, agent_id: str, scope: str) -> BudgetStatus:
         """Return what is left of one budget of an agent."""
         rules = self._agents.get(agent_id, "agent").budget
-        rows = await self._store.read(_OF_SCOPE, agent_id=agent_id, scope=scope)
+        rows = await self._store.read(_OF_SCOPES, agent_id=agent_id, scopes=[AGENT, scope])
         now = self._clock.now()
         day = self._days.of(now)
-        row = budget_rows.BUDGETS.read(rows[0]) if rows else BudgetRow(agent_id=agent_id)
-        return self._status(replace(row, scope=scope).today(day, now), rules, 0)
+        known = {row.scope: row.today(day, now) for row in map(budget_rows.BUDGETS.read, rows)}
+        row = known.get(scope) or BudgetRow(agent_id=agent_id, scope=scope, day=day)
+        return self._status(budget_rows.with_share(row, known.get(AGENT), rules), rules, 0)
 
     async def of_agent(self, agent_id: str) -> list[BudgetStatus]:
         """Return what is left of an agent's budgets, its own first."""
@@ -79,9 +78,12 @@ class BudgetView:
         day = self._days.of(now)
         found = map(budget_rows.BUDGETS.read, rows)
         known = {row.scope: row.today(day, now) for row in found}
+        own = known.get(AGENT)
         return [
             self._status(
-                known.get(scope) or BudgetRow(agent_id=agent_id, scope=scope, day=day),
+                budget_rows.with_share(known[scope], own, rules)
+                if scope in known
+                else BudgetRow(agent_id=agent_id, scope=scope, day=day),
                 rules,
                 waiting if scope == AGENT else 0,
             )

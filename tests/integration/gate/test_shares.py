@@ -79,15 +79,16 @@ async def test_a_raise_of_its_share_lets_a_token_go_on():
     assert (share.used, share.cap) == (3, 3)
 
 
-async def test_a_raise_of_the_whole_day_raises_the_shares_with_it():
-    """The one command that status names lets everything go on."""
+async def test_a_share_grows_with_what_its_agent_is_given():
     async with spending(paid(lambda _: costs(1)), RULES) as runtime:
         waiting = [await say(runtime, "alice") for _ in range(3)][-1]
-        await runtime.services.budget_acts.increase(Raise(agent_id="main", turns=2), "operator")
+        await runtime.raise_budget(turns=2)
         turn = await runtime.wait(waiting)
-        share = (await runtime.services.views.budgets.of_scope("main", "source:alice")).turns
+        fourth = await say(runtime, "alice")
+        share = (await status(runtime, "source:alice")).turns
 
     assert turn is not None
+    assert fourth.outcome is Outcome.PARKED
     assert (share.used, share.cap) == (3, 3)
 
 

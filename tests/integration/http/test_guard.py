@@ -183,6 +183,30 @@ async def test_a_foreign_host_is_not_served(host: str):
             assert answer.startswith((b"HTTP/1.1 421", b"HTTP/1.1 400"))
 
 
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        ("http://evil.test/api/sessions", 421),
+        ("http://127.0.0.1@evil.test/api/sessions", 421),
+        ("http://127.0.0.1/api/sessions", 200),
+        ("/api/sessions?after=http://evil.test", 422),
+        ("/http://evil.test", 404),
+    ],
+)
+async def test_an_address_that_is_written_out_names_the_host_that_is_asked(
+    target: str, status: int
+):
+    """T4: what a proxy would have sent elsewhere is not served here."""
+    async with house() as home:
+        answer = await exchange(
+            home.port,
+            f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+            f"Authorization: Bearer {home.operator}\r\nConnection: close\r\n\r\n",
+        )
+
+    assert answer.startswith(b"HTTP/1.1 %d" % status)
+
+
 async def test_two_host_headers_are_refused():
     async with house() as home:
         answer = await exchange(

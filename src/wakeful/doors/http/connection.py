@@ -159,6 +159,8 @@ class HttpConnection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._headers_came()
         self._unread = 0
+        if self._names_two_hosts():
+            self._refuse(Problem("foreign-host", "the address names another host than Host does"))
         if not self.transport.is_closing():
             super().on_headers_complete()
 
@@ -176,6 +178,13 @@ class HttpConnection(HttpToolsProtocol):
         if is_own and len(self.cycle.body) <= SMALL_BODY:
             self.scope.setdefault("state", {})[WHOLE] = True
         super().on_message_complete()
+
+    def _names_two_hosts(self) -> bool:
+        """Tell whether the request is written as to a proxy, and not for the host of its header."""
+        _, is_whole, rest = self.url.partition(b"://")
+        authority = rest.partition(b"/")[0]
+        is_path = self.url.startswith(b"/") or not is_whole
+        return not is_path and (b"host", authority) not in self.headers
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
