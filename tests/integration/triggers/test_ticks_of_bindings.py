@@ -71,9 +71,7 @@ async def test_a_binding_without_a_block_has_sessions_that_do_not_tick() -> None
     assert MAIN in found
 
 
-async def test_a_newly_proactive_binding_begins_at_the_next_turns_end_and_one_switched_off_ends() -> (
-    None
-):
+async def test_a_newly_proactive_binding_begins_at_the_next_turns_end_and_can_end() -> None:
     clock, model = ManualClock(), Scripted(always)
     agents = [agent(model)]
     async with Runtime(agents=agents, settings=bound(None), clock=clock) as runtime:
