@@ -14,7 +14,8 @@ from wakeful.vocabulary.record import Record
 
 STEP = 200  # lanes that one write touches
 BUDGET = "budget"  # why something waits for money or turns
-RELEASE_TIMER = "budget"  # the kind of the timer that lets it go on
+HALTED = "halted"  # why nothing of an agent goes on
+RELEASE_TIMER = "budget"  # the kind of the timer that lets go on what waited
 
 WAITING = (
     "SELECT COUNT(*) FROM stimuli WHERE state = 'parked' AND agent_id = :agent_id "  # noqa: S608
@@ -23,22 +24,23 @@ WAITING = (
 
 
 class Released(Record):
-    """What the timer of a release carries: the last lane that was looked at."""
+    """What the timer of a release carries: what is over, and the last lane that was looked at."""
 
     after: str = ""
+    reason: str = BUDGET
 
 
-def release_timer(agent_id: str, now: int, after: str = "") -> Timer:
-    """Return the timer that lets go on, from now on, what an agent has waiting for its budget.
+def release_timer(agent_id: str, now: int, after: str = "", reason: str = BUDGET) -> Timer:
+    """Return the timer that lets go on, from now on, what an agent has waiting for one reason.
 
-    It is set in the commit that gives more: whatever is killed then, nothing waits for the day.
+    It is set in the commit that ends the reason: whatever is killed then, nothing is forgotten.
     """
     return Timer(
-        id=f"{RELEASE_TIMER} {agent_id}",
+        id=f"{RELEASE_TIMER} {agent_id}" if reason == BUDGET else f"{reason} {agent_id}",
         due_at=now,
         kind=RELEASE_TIMER,
         target=keys.activity(agent_id),
-        payload=msgspec.json.encode(Released(after=after)).decode(),
+        payload=msgspec.json.encode(Released(after=after, reason=reason)).decode(),
         owner_kind="agent",
     )
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 import msgspec
 
 from wakeful.access import rules
+from wakeful.vocabulary import proactive
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.proactive import ProactiveRules
@@ -107,6 +108,8 @@ class Bindings:
         for position, binding in enumerate(bindings):
             if not binding.match.door:
                 raise InvalidInput(f"bindings[{position}].match.door", "must not be empty")
+            if binding.proactive is not None:
+                proactive.checked(binding.proactive, f"bindings[{position}].proactive")
         self._ordered = sorted(bindings, key=lambda binding: _rank(binding.match))
         self.default_agent = default_agent
         self._dm_scope = dm_scope

@@ -8,7 +8,7 @@ from wakeful.access import audit
 from wakeful.broker import lane_rows, parking, stimuli
 from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
-from wakeful.gate import halts
+from wakeful.gate import halts, parked
 from wakeful.gate.wakes import MayWake
 from wakeful.intake import stopping
 from wakeful.intake.accept import Acceptance, IntakeRules
@@ -17,6 +17,7 @@ from wakeful.intake.draft import checked
 from wakeful.intake.lane_work import LaneWorks
 from wakeful.intake.queue_rules import QueueRules
 from wakeful.store.database import Store, Tx, Verb
+from wakeful.timers import timers
 from wakeful.transcript import sessions
 from wakeful.transcript.sessions import SessionPolicy
 from wakeful.turns import turns
@@ -267,6 +268,9 @@ class Intake:
         if not halts.lift(tx, scope):
             return False
         self._bus.publish(tx, "halt.lifted", scope=scope)
+        everybody = self._agents.ids() if scope == halts.EVERYTHING else [scope]
+        wakes = (parked.release_timer(one, tx.now, reason=parked.HALTED) for one in everybody)
+        timers.put(tx, *wakes)  # who should have woken meanwhile
         return True
 
     async def release_all(self, agent_id: str | None) -> None:

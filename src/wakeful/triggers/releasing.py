@@ -41,11 +41,16 @@ class Releasing:
         """Let the next lanes go on, and after the last of them those who would have woken."""
         for due in dues:
             agent_id = keys.agent_of(due.timer.target)
-            after = _released.decode(due.timer.payload).after
-            lanes = parking.parked_lanes(tx, agent_id, parked.BUDGET, after, parked.STEP)
+            told = _released.decode(due.timer.payload)
+            reason, after = told.reason, told.after
+            # What a halt parked, whoever lifts it lets go on.
+            lanes = self._lanes(tx, agent_id, after) if reason == parked.BUDGET else ()
             if lanes:
                 lane_rows.require(tx, lanes)
-                parked.free(tx, self._bus, lanes, parked.BUDGET)
+                parked.free(tx, self._bus, lanes, reason)
                 timers.put(tx, parked.release_timer(agent_id, tx.now, lanes[-1]))
-            elif self._sleeping.look_again(tx, agent_id, parked.BUDGET, parked.STEP) == parked.STEP:
-                timers.put(tx, parked.release_timer(agent_id, tx.now, after))
+            elif self._sleeping.look_again(tx, agent_id, reason, parked.STEP) == parked.STEP:
+                timers.put(tx, parked.release_timer(agent_id, tx.now, after, reason))
+
+    def _lanes(self, tx: Tx, agent_id: str, after: str) -> Sequence[str]:
+        return parking.parked_lanes(tx, agent_id, parked.BUDGET, after, parked.STEP)

@@ -18,6 +18,7 @@ from wakeful.triggers.heartbeat_skips import AskedBy
 from wakeful.turn.agent import Agent
 from wakeful.views.usage import UsageBy
 from wakeful.vocabulary.agent import Limits
+from wakeful.vocabulary.budget import BudgetRules
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.heartbeat import HeartbeatRules
 from wakeful.vocabulary.hours import DailyHours
@@ -284,6 +285,35 @@ async def test_whoever_is_busy_asleep_or_halted_is_left_alone() -> None:
 
     assert [reason for _, reason in found] == ["asleep", "busy", "halted"]
     assert left == [clock.now() + 30 * MINUTE * 1000]
+
+
+async def test_quiet_hours_and_a_used_up_budget_are_reasons_too() -> None:
+    clock, model = ManualClock(), Scripted([])
+    agent = Agent(model=model, heartbeat=PROMPTED, budget=BudgetRules(turns_per_day=0))
+    async with Runtime(agents=[agent], clock=clock) as runtime:
+        await runtime.set_quiet(clock.now() + 40 * MINUTE * 1000)
+        for count in (1, 2):
+            clock.advance(30 * MINUTE)
+            await seen(runtime, "heartbeat.skipped", count)
+        found, left, last = await beats(runtime), await due(runtime), await outcome(runtime)
+
+    assert found == [("suppressed", "quiet-hours"), ("suppressed", "budget")]
+    assert left == [clock.now() + 30 * MINUTE * 1000]
+    assert (last, model.requests) == ("skipped:budget", [])
+
+
+async def test_a_file_goes_out_although_nothing_needs_attention(tmp_path: Path) -> None:
+    clock = ManualClock()
+    (tmp_path / "report.csv").write_text("a,b")
+    step = says("", call("send_message", text="", files=["report.csv"]))
+    async with beating([step, "HEARTBEAT_OK"], clock, ELSEWHERE, workspace=tmp_path) as runtime:
+        clock.advance(30 * MINUTE)
+        await seen(runtime, "turn.finished", 1)
+        rows = await runtime.store.read("SELECT text, attachments FROM deliveries")
+
+    ((text, files),) = rows
+    assert text == ""
+    assert "report.csv" in files
 
 
 async def test_outside_its_hours_it_rests_unless_the_operator_asks() -> None:

@@ -160,6 +160,29 @@ async def test_a_turn_that_does_not_end_well_leaves_nobody_asleep() -> None:
     assert (count, timers) == (0, [])
 
 
+async def test_nobody_sleeps_before_the_other_tools_of_the_reply_have_acted() -> None:
+    seen: list[int] = []
+
+    @tool(effect="effect")
+    async def act() -> str:
+        """Look who sleeps."""
+        seen.append(await asleep(runtime))
+        return "done"
+
+    both = says("", call("sleep", duration_ms=HOUR_MS, reason="rest"), call("act"))
+    runtime = in_memory([both], tools=[act])
+    async with runtime:
+        await runtime.wait(await runtime.send("rest"))
+        count = await asleep(runtime)
+        ((told,),) = await runtime.store.read(
+            "SELECT body FROM entries WHERE body LIKE '%requested_ms%'"
+        )
+
+    assert (seen, count) == ([0], 1)
+    fields = ("requested_ms", "clamped_ms", "final_ms", "wake_at")
+    assert all(name in told for name in fields)
+
+
 async def test_somebody_who_waits_at_the_end_of_the_turn_keeps_it_awake() -> None:
     @tool(effect="read")
     async def listen() -> str:
@@ -198,7 +221,7 @@ async def test_a_sleep_outlasts_a_restart_and_wakes_once(tmp_path: Path) -> None
     assert f"elapsed_ms: {2 * HOUR_MS}\n" in filed[0][0]
 
 
-async def test_a_halted_sleeper_is_looked_at_again_and_wakes_after_the_halt() -> None:
+async def test_a_halted_sleeper_wakes_as_soon_as_the_halt_is_lifted() -> None:
     clock = ManualClock()
     async with in_memory([nap(), "Good morning."], clock=clock) as runtime:
         await fall_asleep(runtime)
@@ -207,7 +230,6 @@ async def test_a_halted_sleeper_is_looked_at_again_and_wakes_after_the_halt() ->
         await wait_for(runtime, "stimulus.suppressed")
         still = await asleep(runtime)
         await runtime.resume()
-        clock.advance(HOUR_S)
         await wait_for(runtime, "turn.finished", ended("Good morning."))
         filed = await wakes(runtime)
 

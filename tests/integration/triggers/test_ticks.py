@@ -14,13 +14,21 @@ from wakeful.models.scripted import Line, Pause
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import Settings
 from wakeful.store.database import Tx
-from wakeful.testing.kit import ManualClock, Scripted, call, says, wait_for
+from wakeful.testing.kit import (
+    ManualClock,
+    Scripted,
+    call,
+    operator_draft,
+    says,
+    wait_for,
+)
 from wakeful.triggers.tick_times import next_tick
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.agent import Limits
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.proactive import ProactiveRules
+from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.session_key import SessionKey
 
 MAIN = "agent:main:main"
@@ -253,6 +261,48 @@ async def test_no_tick_is_filed_while_a_turn_runs() -> None:
 
     assert found == []
     assert len(left) == 1
+
+
+async def test_no_tick_is_filed_while_somebodys_words_wait() -> None:
+    clock = ManualClock()
+    async with ticking(Scripted(always), clock) as runtime:
+        await runtime.accept(operator_draft(MAIN, "later", not_before=clock.now() + 86_400_000))
+        clock.advance(LONGEST_S)
+        await wait_for(runtime, "timer.fired")
+        found, left = await ticks(runtime), await timers(runtime)
+
+    assert found == []
+    assert len(left) == 1
+
+
+async def test_what_an_agent_writes_in_a_tick_goes_where_people_spoke_last() -> None:
+    clock = ManualClock()
+    model = Scripted(["hello", "NO_REPLY", "The build is done."])
+    async with ticking(model, clock) as runtime:
+        route = Route(door="chat", address="me")
+        await runtime.wait(await runtime.accept(operator_draft(MAIN, "hi", route=route)))
+        for count in (2, 3):
+            clock.advance(LONGEST_S)
+            await ended(runtime, count)
+        sent = await runtime.store.read("SELECT target, text FROM deliveries ORDER BY id")
+
+    assert [text for _, text in sent] == ["hello", "The build is done."]
+    assert sent[0][0] == sent[1][0]
+
+
+async def test_the_day_is_counted_over_restarts_and_with_the_ends_of_sleeps(tmp_path: Path) -> None:
+    clock, rules = ManualClock(), replace(RULES, daily_turn_budget=2)
+    nap = says("", call("sleep", duration_ms=60_000))
+    async with ticking([nap, "NO_REPLY"], clock, rules, tmp_path) as first:
+        clock.advance(LONGEST_S)
+        await wait_for(first, "sleep.entered")
+        clock.advance(60)
+        await ended(first, 2)
+    async with ticking(Scripted([]), clock, rules, tmp_path) as second:
+        clock.advance(LONGEST_S)
+        refused = await wait_for(second, "stimulus.suppressed")
+
+    assert refused.data["reason"] == "budget"
 
 
 async def test_a_sleeper_does_not_tick_until_it_was_woken() -> None:

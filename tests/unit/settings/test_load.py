@@ -185,6 +185,23 @@ def test_every_key_arrives_where_it_belongs():
             "'allow_short_intervals: true' permits it",
         ),
         (
+            "bindings:\n- match: {door: hub}\n  proactive: {enabled: true, tick_interval_secs: 10}",
+            ":3: bindings[0].proactive.tick_interval_secs: must be at least 60, not 10; "
+            "'allow_short_intervals: true' permits it",
+        ),
+        (
+            "agents: {main: {proactive: {tick_interval_secs: 600, max_idle_secs: 300}}}",
+            ":1: agents.main.proactive.tick_interval_secs: must not be above max_idle_secs (300)",
+        ),
+        (
+            "agents: {main: {quiet_hours: {start: '22:00'}}}",
+            ":1: agents.main.quiet_hours: needs the key 'end'",
+        ),
+        (
+            "agents: {main: {quiet_hours: {start: '22:00', end: '7:00', timezone: Mars/Base}}}",
+            ":1: agents.main.quiet_hours.timezone: must be user, local or an IANA name",
+        ),
+        (
             "agents:\n  main:\n    throttle: {per_hour: 0}",
             ":3: agents.main.throttle.per_hour: must be from 1 to 10000, not 0",
         ),
