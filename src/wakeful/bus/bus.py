@@ -8,7 +8,8 @@ from itertools import islice
 
 import msgspec
 
-from wakeful.store.database import Row, Store, Tx, Verb
+from wakeful.bus.replays import BATCH_LIMIT, Replays
+from wakeful.store.database import Store, Tx, Verb
 from wakeful.telemetry.metrics import Metrics
 from wakeful.vocabulary.event import Event, matches
 from wakeful.vocabulary.ids import Ids
@@ -17,18 +18,8 @@ from wakeful.vocabulary.session_key import agent_of
 
 LAST = 100  # the rank of the bus head: the last row any transaction locks
 QUEUE_LIMIT = 1024  # events a slow reader may have waiting; beyond that it re-reads the ledger
-BATCH_LIMIT = 100  # events a reader is handed at once: what a stopped one holds in memory
-PAGE_LENGTH = 262_144  # characters of the events read at once, but for the last one of them
 
-_PAGE = (  # one statement, one snapshot: commit order is number order, so a page has no holes
-    "SELECT epoch, pruned_through, page.seq, kind, session_key, turn_id, stimulus_id, at, data "
-    "FROM bus_head LEFT JOIN (SELECT seq, kind, session_key, turn_id, stimulus_id, at, data, "
-    "SUM(LENGTH(data)) OVER (ORDER BY seq) - LENGTH(data) AS length_before "
-    "FROM events WHERE seq > :after ORDER BY seq LIMIT :page) page "
-    "ON page.length_before < :length ORDER BY page.seq"
-)
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(dict[str, object]).decode
 
 
 class Bus:
@@ -42,6 +33,7 @@ class Bus:
         self._everywhere: set[_Reader] = set()
         self._by_session: dict[str, set[_Reader]] = {}
         self._last_seq = 0
+        self._replays = Replays(store)
 
     async def start(self) -> None:
         """Learn where the ledger stands; must run before the first reader comes."""
@@ -169,21 +161,21 @@ class Bus:
 
     async def page(self, reader: "_Reader", through: int) -> list[Event]:
         """Return stored events after what the reader has seen; those after `through` come live."""
-        rows = await self._store.read(
-            _PAGE, after=reader.seen, page=BATCH_LIMIT, length=PAGE_LENGTH
-        )
+        page = await self._replays.page(reader.seen)
         found: list[Event] = []
-        if rows[0][1] > reader.seen:
-            reader.seen = rows[0][1]
-            found.append(Event(kind="reset", data={"cursor": f"{rows[0][0]}-{reader.seen}"}))
-        for row in rows:
-            if row[2] is None or row[2] > through:
-                reader.seen = max(reader.seen, through)
+        if page.pruned_through > reader.seen:
+            reader.seen = page.pruned_through
+            found.append(Event(kind="reset", data={"cursor": f"{page.epoch}-{reader.seen}"}))
+        for event in page.events:
+            if event.seq is None or event.seq > through:
                 break
-            reader.seen = row[2]
-            event = _read(row)
+            reader.seen = event.seq
             if reader.wants(event):
                 found.append(event)
+        else:
+            if page.events:
+                return found
+        reader.seen = max(reader.seen, through)
         return found
 
     @property
@@ -367,17 +359,3 @@ class _Reader:
         if not self._queue and not self.is_behind:
             self._woken.clear()
             await self._woken.wait()
-
-
-def _read(row: Row) -> Event:
-    epoch, _, seq, kind, session_key, turn_id, stimulus_id, at, data = row
-    return Event(
-        kind=kind,
-        session_key=session_key,
-        turn_id=turn_id,
-        stimulus_id=stimulus_id,
-        data=_decode(data),
-        at=at,
-        seq=seq,
-        epoch=epoch,
-    )

@@ -7,6 +7,7 @@ import pytest
 
 from tests.integration.engine.stages import cycles
 from wakeful.bus import bus as bus_module
+from wakeful.bus import replays
 from wakeful.bus.bus import Bus
 from wakeful.store.database import Store, Tx
 from wakeful.store.sqlite import open_sqlite
@@ -42,6 +43,45 @@ async def test_replay_and_live_events_meet_without_gap_or_repeat():
     seen += [(await anext(events)).seq for _ in range(605)]
 
     assert seen == list(range(1, 1206))
+    await store.close()
+
+
+async def test_many_who_replay_leave_the_readers_of_the_store_to_others():
+    store, bus = await opened()
+    await publish(store, bus, *["a.b"] * 200)
+    epoch = (await bus.head()).removesuffix("-200")
+    followers = [bus.follow(since=f"{epoch}-{number}") for number in range(50)]
+    for follower in followers:
+        await follower.batch()  # it finds its position
+    done: list[int] = []
+
+    async def replay(number: int) -> None:
+        await followers[number].batch()
+        done.append(number)
+
+    async with asyncio.TaskGroup() as tasks:
+        for number in range(len(followers)):
+            tasks.create_task(replay(number))
+        await tasks.create_task(store.read("SELECT 1"))
+        before = len(done)
+
+    assert before < len(followers) // 2
+    assert done == list(range(50))
+    await store.close()
+
+
+async def test_what_several_replay_is_read_once(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(replays, "KEPT_S", 3600.0)
+    store, bus = await opened()
+    await publish(store, bus, *["a.b"] * 350)
+    first, second = bus.follow(since="0"), bus.follow(since="0", topics=["a.*"])
+    seen = [[await anext(one) for _ in range(350)] for one in (first, second)]
+    await publish(store, bus, "a.b")
+    last = [(await anext(one)).seq for one in (first, second)]
+
+    assert [event.seq for event in seen[0]] == list(range(1, 351))
+    assert [one is two for one, two in zip(*seen, strict=True)] == [True] * 300 + [False] * 50
+    assert last == [351, 351]
     await store.close()
 
 
