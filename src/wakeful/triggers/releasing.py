@@ -41,8 +41,8 @@ class Releasing:
         """Let the next lanes go on, and after the last of them those who would have woken."""
         for due in dues:
             agent_id = keys.agent_of(due.timer.target)
-            step = _released.decode(due.timer.payload)
-            reason, after = step.reason, step.after
+            progress = _released.decode(due.timer.payload)
+            reason, after = progress.reason, progress.after
             # What a halt parked, whoever lifts it lets go on.
             lanes = self._lanes(tx, agent_id, after) if reason == parked.BUDGET else ()
             if lanes:
