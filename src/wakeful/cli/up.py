@@ -244,7 +244,9 @@ def secrets_of(loaded: Loaded, environ: Mapping[str, str]) -> list[str]:
     secrets = [key for one in loaded.outbound.values() for key in (one.secret or "").split()]
     secrets += [loaded.token or "", token_file.read(loaded.home) or "", *secrets_in(environ)]
     secrets.append(address.partition("@")[0].rpartition(":")[2] if "@" in address else "")
-    secrets += [one.key or "" for one in loaded.settings.providers.values()]
+    for provider in loaded.settings.providers.values():
+        headers = (value for value in provider.headers.values() if len(value) >= SHORTEST)
+        secrets += [provider.key or "", *headers]
     for server in loaded.mcp_servers.values():
         # What a server says when it ends is logged, and it knows these.
         headers = (value for value in server.headers.values() if len(value) >= SHORTEST)

@@ -36,6 +36,7 @@ from wakeful.net.exchange import BROKE_OFF, AddressRefused, OutOfReach, Streamed
 from wakeful.net.proxies import Proxy
 from wakeful.net.streamed import StreamingClient
 from wakeful.net.target import parse
+from wakeful.telemetry.redaction import SHORTEST
 from wakeful.vocabulary.agent import ThinkingLevel
 from wakeful.vocabulary.clock import Clock, SystemClock
 from wakeful.vocabulary.errors import Garbled, NoAnswer, Permanent, Transient, WakefulError
@@ -71,7 +72,10 @@ class DirectModel:
     """One model of a provider, and the connections to it."""
 
     def __init__(self, endpoint: ModelEndpoint, form: Format, clock: Clock) -> None:
-        target = parse(f"{endpoint.base_url.rstrip('/')}{form.path}", "base_url")
+        base_url = endpoint.base_url.rstrip("/")
+        if form.path.startswith("/v1/"):  # whoever is used to other formats names it twice
+            base_url = base_url.removesuffix("/v1")
+        target = parse(f"{base_url}{form.path}", "base_url")
         self._endpoint = endpoint
         self._format = form
         self._path = target.path
@@ -80,6 +84,8 @@ class DirectModel:
         self._client = StreamingClient(target, clock, allowed=allowed, proxy=endpoint.proxy)
         self._prices: dict[str, Price | None] = {}  # by the names that the provider calls it
         self._warned: set[str] = set()  # warnings that were given already
+        values = (one for one in endpoint.headers.values() if len(one) >= SHORTEST)
+        self._secrets = [endpoint.key, *values]
 
     @property
     def name(self) -> str:
@@ -135,7 +141,10 @@ class DirectModel:
             yield answer
 
     def _post(self, body: bytes) -> AbstractAsyncContextManager[StreamedAnswer]:
-        headers = {**self._format.headers(self._endpoint.key), **self._endpoint.headers}
+        more = self._endpoint.headers
+        own = {name.lower() for name in more}  # the operator's word counts, in any spelling
+        said = self._format.headers(self._endpoint.key).items()
+        headers = {**{name: value for name, value in said if name.lower() not in own}, **more}
         return self._client.post(self._path, headers, body)
 
     def _shown(self, reader: AnswerReader, events: list[bytes]) -> Delta:
@@ -178,15 +187,15 @@ class DirectModel:
         if refusal.error is not None:
             return RefusedMidway(refusal.error)
         kind = self._line(answer.headers.get("content-type", "nothing"))
-        said = quoted(refusal.said, [self._endpoint.key])
+        said = quoted(refusal.said, self._secrets)
         return Garbled(f"it is no stream of events but {kind!r}.{said}")
 
     def _sorted(self, refusal: Refusal, request: Request) -> WakefulError:
         tokens = tokens_of_request(request)
-        return sorted_refusal(refusal, self.name, tokens, [self._endpoint.key])
+        return sorted_refusal(refusal, self.name, tokens, self._secrets)
 
     def _line(self, text: str) -> str:
-        return shown_text(text, [self._endpoint.key])
+        return shown_text(text, self._secrets)
 
     def _reply(self, reader: AnswerReader, request: Request) -> Reply:
         if reader.finish is None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from importlib.util import find_spec
 
+from wakeful.models.suggestions import suggestion
 from wakeful.net.proxies import Proxy, proxy_to
 from wakeful.net.target import Target, parse
 from wakeful.vocabulary.errors import InvalidInput
@@ -18,6 +19,15 @@ LIBRARY = "pydantic_ai"
 OWN_EXTRA = "wakeful[providers]"
 IN_OWN_EXTRA = ("anthropic", "google.genai", "openai")  # packages that it brings
 
+_ENDPOINTS = ("/chat/completions", "/responses", "/messages")  # which are no base addresses
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
+_FRAMING = frozenset(
+    {
+        *("accept-encoding", "connection", "content-encoding", "content-length", "content-type"),
+        *("expect", "host", "keep-alive", "proxy-authorization", "te", "trailer"),
+        *("transfer-encoding", "upgrade"),
+    }
+)
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 
 
@@ -44,6 +54,7 @@ class ProviderSettings(Record):
     key: str | None = None
     key_file: str | None = None
     via: Via | None = None
+    headers: Mapping[str, str] = {}  # that go along with every question
 
 
 Providers = Mapping[str, ProviderSettings]
@@ -69,6 +80,11 @@ class Provider(Record):
     def install(self) -> str:
         """What to install for the library to speak to it."""
         return OWN_EXTRA if self.package in IN_OWN_EXTRA else f"pydantic-ai-slim[{self.extra}]"
+
+    @property
+    def is_own_server(self) -> bool:
+        """Whether it is wherever somebody runs it."""
+        return bool(self.address) and (not self.base_url or bool(self.host))
 
     @property
     def wanted(self) -> tuple[str, ...]:
@@ -133,7 +149,9 @@ PROVIDERS: Mapping[str, Provider] = {
     "cohere": _by_library("cohere", "CO_API_KEY", extra="cohere"),
     "crusoe": _chat("https://api.inference.crusoecloud.com/v1", "CRUSOE_API_KEY"),
     "deepseek": _chat("https://api.deepseek.com", "DEEPSEEK_API_KEY"),
-    "fireworks": _chat("https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
+    "fireworks": _chat(
+        "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY", "FIREWORKS_AI_API_KEY"
+    ),
     "github-copilot": _by_library(
         "openai", "GITHUB_COPILOT_API_KEY", "GITHUB_COPILOT_API_TOKEN", "COPILOT_GITHUB_TOKEN"
     ),
@@ -150,7 +168,7 @@ PROVIDERS: Mapping[str, Provider] = {
     "huggingface": Provider(
         kind=WireFormat.OPENAI_CHAT,
         base_url="https://router.huggingface.co/v1",
-        keys=("HF_TOKEN",),
+        keys=("HF_TOKEN", "HUGGINGFACE_API_KEY", "HUGGING_FACE_HUB_TOKEN"),
         package="huggingface_hub",
         extra="huggingface",
     ),
@@ -170,7 +188,9 @@ PROVIDERS: Mapping[str, Provider] = {
         extra="mistral",
     ),
     "moonshotai": _chat(
-        "https://api.moonshot.ai/v1", "MOONSHOTAI_API_KEY", address="MOONSHOTAI_BASE_URL"
+        "https://api.moonshot.ai/v1",
+        *("MOONSHOTAI_API_KEY", "MOONSHOT_API_KEY"),
+        address="MOONSHOTAI_BASE_URL",
     ),
     "nebius": _chat("https://api.studio.nebius.com/v1", "NEBIUS_API_KEY"),
     "ollama": Provider(
@@ -198,7 +218,10 @@ PROVIDERS: Mapping[str, Provider] = {
         "https://api.sambanova.ai/v1", "SAMBANOVA_API_KEY", address="SAMBANOVA_BASE_URL"
     ),
     "snowflake": _by_library("openai", "SNOWFLAKE_TOKEN"),
-    "together": _chat("https://api.together.xyz/v1", "TOGETHER_API_KEY"),
+    "together": _chat(
+        "https://api.together.xyz/v1",
+        *("TOGETHER_API_KEY", "TOGETHER_AI_API_KEY", "TOGETHERAI_API_KEY"),
+    ),
     "vercel": _chat(
         "https://ai-gateway.vercel.sh/v1", "VERCEL_AI_GATEWAY_API_KEY", "VERCEL_OIDC_TOKEN"
     ),
@@ -234,11 +257,12 @@ def refuse_unknown(name: str, field: str = "model", *, own: Providers = NONE_OWN
         return
     prefix, separator, model = name.partition(":")
     if not separator or not model:
-        rule = f"must be 'demo' or 'provider:model', not {name[:80]!r}"
+        rule = f"must be 'demo' or 'provider:model', not {name[:80]!r}{_instead(name, own)}"
         raise InvalidInput(field, rule)
     if prefix not in PROVIDERS and prefix not in own:
         known = ", ".join([*PROVIDERS, *sorted(own)])
-        raise InvalidInput(field, f"must name a provider of {known}, not {prefix[:80]!r}")
+        rule = f"must name a provider of {known}, not {prefix[:80]!r}{_instead(name, own)}"
+        raise InvalidInput(field, rule)
 
 
 def choose(
@@ -258,6 +282,8 @@ def choose(
         _refuse_missing_package(prefix, provider, field)
     key = described.key if described.key is not None else _key(prefix, provider, environ, field)
     base_url = described.base_url or _base_url(provider, environ)
+    if provider.is_own_server:
+        base_url = _with_path(base_url)
     is_described = described.key is not None or described.base_url is not None
     if (
         not is_described
@@ -265,7 +291,8 @@ def choose(
         and not any(environ.get(one) for one in provider.wanted)
     ):
         wanted = " or ".join(provider.wanted)
-        raise InvalidInput(field, f"{prefix!r} needs {wanted} in the environment")
+        rule = f"{prefix!r} needs {wanted} in the environment, or in the file 'environment' of the home"  # noqa: E501
+        raise InvalidInput(field, rule)
     proxy = None
     if kind is not None:
         where = provider.address or f"providers.{prefix}.base_url"
@@ -280,9 +307,22 @@ def choose(
         key=key,
         proxy=proxy,
         headers={
-            name: value for variable, name in provider.tells if (value := environ.get(variable))
+            **{
+                name: value for variable, name in provider.tells if (value := environ.get(variable))
+            },
+            **described.headers,
         },
     )
+
+
+def _instead(name: str, own: Providers) -> str:
+    """Say what to write instead of a name."""
+    meant = suggestion(name, [*PROVIDERS, *own])
+    if meant is not None:
+        return f"; write {meant[:120]!r}"
+    if ":" not in name:
+        return ""
+    return "; any other is described under 'providers', with kind, base_url and key_file"
 
 
 def refuse_unusable(name: str, environ: Mapping[str, str], field: str = "model") -> None:
@@ -311,6 +351,18 @@ def refuse_bad_provider(name: str, given: ProviderSettings) -> None:
         parse(given.base_url, f"{at}.base_url")
     if given.key is not None and not (given.key and _is_sendable(given.key)):
         raise InvalidInput(f"{at}.key", "must be one line of plain letters, as keys are")
+    _refuse_bad_headers(at, given)
+
+
+def _refuse_bad_headers(at: str, given: ProviderSettings) -> None:
+    if given.headers and given.via is Via.LIBRARY:
+        raise InvalidInput(f"{at}.headers", "must not be given with 'via: library'")
+    for name, value in given.headers.items():
+        if _HEADER.fullmatch(name) is None or not _is_sendable(value):
+            rule = "must be printable ASCII on one line, without blanks around it"
+            raise InvalidInput(f"{at}.headers.{name[:80]}", rule)
+        if name.lower() in _FRAMING:
+            raise InvalidInput(f"{at}.headers.{name}", "must be another one: it is ours to send")
 
 
 def _base_url(provider: Provider, environ: Mapping[str, str]) -> str:
@@ -319,6 +371,12 @@ def _base_url(provider: Provider, environ: Mapping[str, str]) -> str:
         return elsewhere
     host = environ.get(provider.host, "").strip()
     return _of_host(host) if host else provider.base_url
+
+
+def _with_path(base_url: str) -> str:
+    """Return the address of a server of one's own, which other tools know without its path."""
+    place = base_url.partition("://")[2].rstrip("/")
+    return f"{base_url.rstrip('/')}/v1" if place and "/" not in place else base_url
 
 
 def _of_host(host: str) -> str:
@@ -344,6 +402,10 @@ def _key(prefix: str, provider: Provider, environ: Mapping[str, str], field: str
 
 
 def _address(base_url: str, where: str, field: str) -> Target:
+    for end in _ENDPOINTS:
+        if base_url.rstrip("/").endswith(end):
+            rule = f"cannot use {where}: it must end before {end!r}, which is added to it"
+            raise InvalidInput(field, rule)
     try:
         return parse(base_url, where)
     except InvalidInput as error:

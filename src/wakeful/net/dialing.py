@@ -14,6 +14,10 @@ from wakeful.net.target import Target
 from wakeful.vocabulary.clock import Clock, time_limit
 from wakeful.vocabulary.errors import Permanent, Transient
 
+UNTRUSTED = (
+    "has a certificate that cannot be trusted; "
+    "SSL_CERT_FILE may name a file with the authorities of your own network"
+)
 CONNECT_S = 5.0  # to each address; and the look-up, and what a proxy and TLS take
 MOST_ADDRESSES = 4  # of one host that are tried, one after the other
 
@@ -88,7 +92,7 @@ class Dialer:
             except TimeoutError:
                 failure = f"{place.host!r} took too long to connect"
             except ssl.SSLCertVerificationError:
-                failure = f"{place.host!r} has a certificate that cannot be trusted"
+                failure = f"{place.host!r} {UNTRUSTED}"
             except OSError:
                 continue
         raise OutOfReach(failure, is_early=True)
@@ -120,7 +124,7 @@ class Dialer:
         except TimeoutError:
             raise OutOfReach(f"{self._name} took too long to connect", is_early=True) from None
         except ssl.SSLCertVerificationError:
-            said = f"{self._name} has a certificate that cannot be trusted"
+            said = f"{self._name} {UNTRUSTED}"
             raise OutOfReach(said, is_early=True) from None
         except OSError:
             raise OutOfReach(f"{self._name} cannot be connected to", is_early=True) from None

@@ -123,5 +123,7 @@ def _head(
         path = f"http://{target.place}{path}"
         if relay.authorization:
             own["Proxy-Authorization"] = relay.authorization
-    lines = "".join(f"{name}: {value}\r\n" for name, value in (*own.items(), *headers.items()))
+    given = {name.lower() for name in headers}
+    said = [*((name, one) for name, one in own.items() if name.lower() not in given)]
+    lines = "".join(f"{name}: {value}\r\n" for name, value in (*said, *headers.items()))
     return f"POST {path} HTTP/1.1\r\n{lines}\r\n".encode("latin-1")

@@ -249,6 +249,7 @@ KEYS: dict[str, Key] = {
     "providers.*.base_url": _key("Where it is, if not where everybody finds it."),
     "providers.*.key": Key(means="Its key; default: a variable of its own.", is_secret=True),
     "providers.*.key_file": _key("A file with that key."),
+    "providers.*.headers.*": Key(means="A header that goes along to it.", is_secret=True),
     "providers.*.via": _key(
         "Who speaks to it: we ourselves, or the library that knows every provider."
     ),
@@ -262,7 +263,10 @@ KEYS: dict[str, Key] = {
 
 _NAMED = re.compile(r"^(agents|identity_links|doors|outbound|mcp_servers|providers)\.(?:[^.\[\]]+)")
 # A tool's name may hold dots itself.
-_INNER = re.compile(r"^(mcp_servers\.\*\.(?:env|headers|tools))\..+?(\.(?:effect|timeout_s))?$")
+_INNER = re.compile(
+    r"^(mcp_servers\.\*\.(?:env|headers|tools)|providers\.\*\.headers)"
+    r"\..+?(\.(?:effect|timeout_s))?$"
+)
 
 # So may the name of a source.
 _LIMITED = re.compile(r"^(agents\.\*\.budget\.(?:origins|sources))\..+(\.[^.]+)$")

@@ -27,10 +27,12 @@ class Gate:
     def __init__(self) -> None:
         self.port = 0
         self.heads: list[dict[str, str]] = []
+        self.paths: list[str] = []
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
-        _, *lines = head.strip().split("\r\n")
+        first, *lines = head.strip().split("\r\n")
+        self.paths.append(first.split(" ")[1])
         self.heads.append({name.lower(): value for name, value in (s.split(": ") for s in lines)})
         writer.write(b"HTTP/1.1 401 No\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
         await writer.drain()
@@ -89,3 +91,25 @@ async def test_a_likeness_of_anthropic_is_spoken_to_in_the_version_that_all_of_t
 
     assert head["anthropic-version"] == "2023-06-01"
     assert "x-api-key" not in head
+
+
+async def test_a_gateway_gets_the_headers_that_the_operator_names(gate: Gate):
+    given = ProviderSettings(
+        kind=WireFormat.OPENAI_CHAT,
+        base_url=f"http://127.0.0.1:{gate.port}/v1",
+        key="k",
+        headers={"X-Team": "blue", "authorization": "Basic abc", "User-Agent": "corp"},
+    )
+
+    head = await head_of(gate, "corp:team/model:latest", given)
+
+    told = [head[name] for name in ("x-team", "authorization", "user-agent")]
+    assert told == ["blue", "Basic abc", "corp"]
+
+
+async def test_an_address_may_name_the_version_that_a_format_adds(gate: Gate):
+    given = ProviderSettings(base_url=f"http://127.0.0.1:{gate.port}/v1/", key="k")
+
+    await head_of(gate, "anthropic:claude-opus-5", given)
+
+    assert gate.paths[-1] == "/v1/messages"

@@ -8,7 +8,14 @@ from pydantic_ai.providers import infer_provider_class
 
 from wakeful.models.catalog import find
 from wakeful.models.direct import DirectModel
-from wakeful.models.providers import PROVIDERS, WireFormat, choose, refuse_unusable
+from wakeful.models.providers import (
+    PROVIDERS,
+    ProviderSettings,
+    WireFormat,
+    choose,
+    refuse_bad_provider,
+    refuse_unusable,
+)
 from wakeful.vocabulary.errors import InvalidInput
 
 KEYED = {"ANTHROPIC_API_KEY": "k"}
@@ -66,6 +73,84 @@ def test_a_missing_key_is_told_by_its_variable(name: str, variables: str):
 )
 def test_ollama_needs_nothing_where_it_usually_is(environ: dict[str, str], base_url: str):
     assert choose("ollama:x", environ).base_url == base_url
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("openrouter/anthropic/claude-opus-5", "openrouter:anthropic/claude-opus-5"),
+        ("ollama/llama3.1:8b", "ollama:llama3.1:8b"),
+        ("llama3.1:8b", "ollama:llama3.1:8b"),
+        ("OpenAI:gpt-5.6", "openai:gpt-5.6"),
+        ("gpt-5.6", "openai:gpt-5.6"),
+        ("claude-opus-5", "anthropic:claude-opus-5"),
+        ("gemini:gemini-2.5-pro", "google:gemini-2.5-pro"),
+        ("together_ai/meta-llama/Llama-3", "together:meta-llama/Llama-3"),
+        ("lm_studio:qwen", "lmstudio:qwen"),
+        ("x-ai/grok-4", "xai:grok-4"),
+        ("azure_openai:gpt-4o", "azure:gpt-4o"),
+    ],
+)
+def test_a_name_as_other_tools_write_it_is_refused_with_what_to_write(name: str, meant: str):
+    with pytest.raises(InvalidInput) as refused:
+        refuse_unusable(name, KEYED)
+
+    assert refused.value.rule.endswith(f"; write '{meant}'")
+
+
+def test_a_provider_that_nobody_knows_is_refused_with_where_to_describe_it():
+    with pytest.raises(InvalidInput, match="is described under 'providers', with kind, base_url"):
+        refuse_unusable("perplexity:org/sonar", KEYED)
+
+
+@pytest.mark.parametrize("name", ["ollama", "vllm", "lmstudio", "litellm"])
+def test_a_server_of_ones_own_is_found_without_its_path(name: str):
+    variable = PROVIDERS[name].address
+    own = {name: ProviderSettings(base_url="http://gpu:1/")}
+
+    found = [
+        choose(f"{name}:x", {variable: "http://gpu:1"}).base_url,
+        choose(f"{name}:x", {}, own).base_url,
+        choose(f"{name}:x", {variable: "http://gpu:1/llm"}).base_url,
+    ]
+
+    assert found == ["http://gpu:1/v1", "http://gpu:1/v1", "http://gpu:1/llm"]
+
+
+def test_an_address_that_goes_too_far_is_refused_with_where_it_must_end():
+    with pytest.raises(InvalidInput, match=r"OPENAI_BASE_URL: it must end before '/chat/compl"):
+        refuse_unusable("openai-chat:x", {"OPENAI_BASE_URL": "http://gpu:1/v1/chat/completions"})
+
+
+@pytest.mark.parametrize(
+    ("name", "variable"),
+    [
+        ("together:x", "TOGETHERAI_API_KEY"),
+        ("moonshotai:x", "MOONSHOT_API_KEY"),
+        ("huggingface:x", "HUGGINGFACE_API_KEY"),
+        ("fireworks:x", "FIREWORKS_AI_API_KEY"),
+    ],
+)
+def test_a_key_is_found_by_the_variable_of_another_tool(name: str, variable: str):
+    assert choose(name, {variable: "k"}).key == "k"
+
+
+@pytest.mark.parametrize(
+    ("headers", "field"),
+    [
+        ({"X Team": "a"}, "providers.corp.headers.X Team"),
+        ({"X-Team": "canary\r\nHost: b"}, "providers.corp.headers.X-Team"),
+        ({"Host": "b"}, "providers.corp.headers.Host"),
+        ({"transfer-encoding": "chunked"}, "providers.corp.headers.transfer-encoding"),
+    ],
+)
+def test_a_header_that_would_change_a_request_is_refused(headers: dict[str, str], field: str):
+    given = ProviderSettings(kind=WireFormat.OPENAI_CHAT, base_url="http://b/v1", headers=headers)
+    with pytest.raises(InvalidInput) as refused:
+        refuse_bad_provider("corp", given)
+
+    assert refused.value.field == field
+    assert "canary" not in str(refused.value)
 
 
 @pytest.mark.parametrize(
