@@ -160,11 +160,13 @@ class Client:
         unknown, self._unknown = self._unknown, []
         await gather(*(self.send(rig, draft) for draft in unknown))
         if self._may_be_halted:
-            self._may_be_halted = False
-            await self.tell(rig, "resume")
+            self._may_be_halted = False  # somebody may halt again while this is under way
+            is_lost = await self.tell(rig, "resume") is None
+            self._may_be_halted = is_lost or self._may_be_halted
         if self._may_be_quiet:
             self._may_be_quiet = False
-            await self.tell(rig, "quiet", for_ms=None)
+            is_lost = await self.tell(rig, "quiet", for_ms=None) is None
+            self._may_be_quiet = is_lost or self._may_be_quiet
         if self.may_sleep:  # what waits for the end of a sleep should come to its end
             await self.tell(rig, "wake")
 
