@@ -91,6 +91,8 @@ def _of_this_turn(messages: Sequence[Message]) -> Sequence[Message]:
         match messages[position]:
             case AssistantMessage(tool_calls=()):
                 return messages[position + 1 :]
+            case ToolMessage(name="sleep", is_error=False):
+                return messages[position + 1 :]  # it ended its turn
             case UserMessage(text=text) if text.startswith(_STOPPED):
                 return messages[position:]
             case _:

@@ -1,6 +1,6 @@
 """Timer rows; nothing about them is held in memory."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Literal
 
 from wakeful.store.database import Tx
@@ -73,6 +73,13 @@ def put(tx: Tx, *wanted: Timer) -> None:
 def get(tx: Tx, timer_id: str) -> Timer | None:
     row = tx.one(TIMERS.select("WHERE id = :id"), id=timer_id)
     return None if row is None else TIMERS.read(row)
+
+
+def get_all(tx: Tx, timer_ids: Sequence[str]) -> list[Timer]:
+    """Return those timers that are there."""
+    if not timer_ids:
+        return []
+    return [TIMERS.read(row) for row in tx.all(BY_IDS, ids=list(timer_ids))]
 
 
 def cancel(tx: Tx, timer_id: str) -> None:

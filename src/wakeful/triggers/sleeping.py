@@ -43,7 +43,9 @@ _payloads = msgspec.json.Decoder(dict[str, str])
 class Sleeping:
     """Puts sessions to sleep and wakes them; the caller holds the lane's lock."""
 
-    def __init__(self, bus: Bus, file: File, on_entered: Callable[[Tx, Sleep], None]) -> None:
+    def __init__(
+        self, bus: Bus, file: File, on_entered: Callable[[Tx, Sequence[Sleep]], None]
+    ) -> None:
         self._bus = bus
         self._file = file
         self._on_entered = on_entered
@@ -86,7 +88,7 @@ class Sleeping:
         shown |= {"by": by, "is_snapped": is_snapped}
         event = Event(kind="sleep.entered", session_key=key, data=shown)
         self._bus.publish(tx, event)
-        self._on_entered(tx, sleep)
+        self._on_entered(tx, [sleep])
         if stimuli.has_waker(tx, key):
             waking.end(tx, self._bus, sleep, key, WokenBy.INTERRUPTED)
 
@@ -115,7 +117,7 @@ class Sleeping:
                 refused.append(_postponed(tx, sleep, receipt.reason, receipt.look_at))
             else:
                 filed[sleep.owner] = receipt.stimulus_id
-        self._keep(tx, refused)
+        self._put_off(tx, refused)
         sleeps.note_wakes(tx, filed, by)
         return receipts
 
@@ -123,7 +125,7 @@ class Sleeping:
         """Look again later after a wake that was refused in its lane, or taken back."""
         ended = [one for one in settled if one.kind and one.kind.rule.asleep is Asleep.ENDS]
         asleep = sleeps.get_all(tx, [one.session_key for one in ended]) if ended else {}
-        self._keep(
+        self._put_off(
             tx,
             [
                 _postponed(tx, sleep, one.reason, one.look_at)
@@ -143,6 +145,12 @@ class Sleeping:
             tx, [replace(one, wake_at=min(one.wake_at, tx.now), refused=None) for one in refused]
         )
         return len(refused)
+
+    def _put_off(self, tx: Tx, asleep: Sequence[Sleep]) -> None:
+        """Let sleeps go on that were to end: nobody ticks meanwhile."""
+        if asleep:
+            self._keep(tx, asleep)
+            self._on_entered(tx, asleep)
 
     def _keep(self, tx: Tx, asleep: Sequence[Sleep]) -> None:
         sleeps.enter(tx, *asleep)

@@ -52,10 +52,14 @@ class Ticking:
         """Count from the end of this turn, however it ended."""
         self._count_from(tx, turn.session_key, tx.now, tx.now)
 
-    def on_sleep(self, tx: Tx, sleep: Sleep) -> None:
+    def on_sleep(self, tx: Tx, asleep: Sequence[Sleep]) -> None:
         """Let nobody tick who sleeps: the next tick is an interval after its end."""
-        if sleep.session_key is not None:
-            self._count_from(tx, sleep.session_key, _ended_at(tx, sleep.session_key), sleep.wake_at)
+        until = {one.session_key: one.wake_at for one in asleep if one.session_key is not None}
+        rules = self._rules(tx, list(until))
+        ended = _ended_at(tx, list(rules))
+        timers.put(
+            tx, *(_timer(key, ended[key], next_tick(key, until[key], rules[key])) for key in rules)
+        )
 
     def on_settled(self, tx: Tx, settled: Sequence[Settled]) -> None:
         """Greet again whom the first tick did not reach: it was refused in its lane, or ended."""
@@ -160,10 +164,11 @@ def timer_id(key: str) -> str:
     return f"{TIMER_KIND} {key}"
 
 
-def _ended_at(tx: Tx, key: str) -> int:
-    """Return when the last turn of a session ended, as far as its timer knows."""
-    timer = timers.get(tx, timer_id(key))
-    return tx.now if timer is None else _since.decode(timer.payload).end_ms
+def _ended_at(tx: Tx, session_keys: Sequence[str]) -> dict[str, int]:
+    """Return when the last turns of sessions ended, as far as their timers know."""
+    known = timers.get_all(tx, list(map(timer_id, session_keys)))
+    ends = {timer.target: _since.decode(timer.payload).end_ms for timer in known}
+    return {key: ends.get(key, tx.now) for key in session_keys}
 
 
 def _is_of_its_own(settled: Settled) -> bool:

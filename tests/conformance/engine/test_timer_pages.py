@@ -35,7 +35,7 @@ from wakeful.triggers.ticking import Ticking
 from wakeful.vocabulary.agent import AgentConfig, Agents
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.proactive import ProactiveRules
-from wakeful.vocabulary.stimulus import Trust
+from wakeful.vocabulary.stimulus import Draft, Receipt, Trust
 
 FEW, MANY = 3, YIELDING_LIMIT
 BINDING = Binding(match=Match(door="web"), proactive=ProactiveRules(enabled=True))
@@ -65,10 +65,12 @@ class Place:
         self.store = store
         self.clock = clock
         self.counts: list[int] = []
-        self.ticking = Ticking(blocks, lambda tx, drafts: intake.keep_in(tx, drafts))
-        self.sleeping = Sleeping(
-            bus, lambda tx, drafts: intake.keep_in(tx, drafts), self.ticking.on_sleep
-        )
+
+        def file(tx: Tx, drafts: Sequence[Draft]) -> list[Receipt]:
+            return intake.keep_in(tx, drafts)
+
+        self.ticking = Ticking(blocks, file)
+        self.sleeping = Sleeping(bus, file, self.ticking.on_sleep)
         intake = Intake(
             store,
             bus,
@@ -240,7 +242,9 @@ async def test_many_wakes_that_may_not_be_take_the_statements_of_a_few(
         few = await where.fire(*await sleepers(where, "few", FEW))
         many = await where.fire(*await sleepers(where, "many", MANY))
         filed = await where.filed()
-        ((left, first),) = await where.store.read("SELECT COUNT(*), MIN(due_at) FROM timers")
+        ((left, first),) = await where.store.read(
+            "SELECT COUNT(*), MIN(due_at) FROM timers WHERE kind = 'sleep'"
+        )
 
     assert many == few
     assert filed == [("wake suppressed", FEW + MANY)]

@@ -400,3 +400,20 @@ async def test_only_who_may_wake_by_itself_is_told_of_ticks() -> None:
 
     assert "<tick>" in model.requests[0].system
     assert "<tick>" not in quiet.requests[0].system
+
+
+async def test_who_was_not_woken_in_its_time_does_not_tick_before_it_is() -> None:
+    clock = ManualClock()
+    nap = says("", call("sleep", duration_ms=3_600_000))
+    async with ticking([nap], clock) as runtime:
+        await runtime.wait(await runtime.send("rest"))
+        await runtime.set_quiet(clock.now() + 86_400_000)
+        clock.advance(3_600)
+        await suppressed(runtime, 1)
+        (sleeper,) = await runtime.sleeps()
+        (due,) = await timers(runtime)
+        (agent,) = await runtime.agents()
+
+    assert sleeper.refused == "quiet-hours"
+    assert due > sleeper.wake_at
+    assert agent.next_wake_at == sleeper.wake_at

@@ -493,6 +493,21 @@ async def test_it_sleeps_when_told_to(text: str) -> None:
     assert calls_of(reply) == [("sleep", {"duration_ms": 120_000, "reason": "you told me to"})]
 
 
+@pytest.mark.parametrize(
+    ("then", "said"),
+    [("what is 3*4", "3*4 = 12"), (tick("tick", "interval"), "NO_REPLY")],
+)
+async def test_whoever_slept_does_not_sleep_for_the_same_words_again(then: str, said: str) -> None:
+    tools = (*TOOLS, ToolSpec(name="sleep", description="", parameters={}))
+    asked = UserMessage(text="sleep for 2 minutes")
+    slept = as_message(await reply_to(asked, tools=tools))
+    result = ToolMessage(call_id=slept.tool_calls[0].id, name="sleep", text="{}")
+
+    reply = await reply_to(asked, slept, result, UserMessage(text=then), tools=tools)
+
+    assert as_message(reply).text == said
+
+
 async def test_it_does_not_sleep_for_what_is_no_time() -> None:
     assert (await Talk().say("sleep for 2 fortnights")).startswith("I do not understand that")
 
