@@ -122,7 +122,7 @@ async def test_a_process_that_stood_still_reads_what_came_before_it_gives_a_mode
     async with asyncio.TaskGroup() as group:
         listening = group.create_task(scene.listen())
         await scene.after(0, Delta(text="a"))
-        await scene.after(11, Delta(text="b"))
+        await scene.after(LIMITS.first_token_s + 1, Delta(text="b"))
         await scene.after(0, says("ab"))
         await listening
 
