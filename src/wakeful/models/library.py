@@ -28,6 +28,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model, infer_model
 from pydantic_ai.settings import ModelSettings
 
+from wakeful.models.formats.format import count_of, model_of
 from wakeful.models.model import LONGEST_REPLY, Delta, Piece, Reply, Request
 from wakeful.models.prices import is_priced, price_of
 from wakeful.models.providers import Chosen
@@ -148,16 +149,16 @@ class LibraryConnection:
             stop_reason=stop_reason(response),
             usage=self._usage(response),
             provider=response.provider_name or "",
-            model=response.model_name or "",
+            model=model_of(response.model_name),
         )
 
     def _usage(self, response: ModelResponse) -> Usage:
         usage = response.usage
         counted = Usage(
-            input=usage.input_tokens,
-            output=usage.output_tokens,
-            cache_read=usage.cache_read_tokens,
-            cache_write=usage.cache_write_tokens,
+            input=count_of(usage.input_tokens),
+            output=count_of(usage.output_tokens),
+            cache_read=count_of(usage.cache_read_tokens),
+            cache_write=count_of(usage.cache_write_tokens),
         )
         return replace(counted, cost=self._cost(response, counted))
 
@@ -168,7 +169,7 @@ class LibraryConnection:
             if price is not None:
                 return price.cost(usage)
         try:
-            return float(response.cost().total_price)
+            return max(0.0, float(response.cost().total_price))
         except (LookupError, ValueError, AssertionError):
             self._warn_once("nobody knows the price of %s; only its turns count against the budget")
             return None

@@ -142,8 +142,8 @@ def as_message(reply: Reply) -> AssistantMessage:
     message = AssistantMessage(
         content=content,
         stop_reason=reply.stop_reason,
-        provider=reply.provider,
-        model=reply.model,
+        provider=clean(reply.provider),
+        model=clean(reply.model),
         usage=reply.usage,
         failures=tuple(map(clean, reply.failures)),
     )
@@ -176,7 +176,7 @@ def _cleaned(block: Block) -> Block:
 def _size(block: Block) -> int:
     kept = 0 if block.keepsake is None else len(encode_message(block.keepsake))
     if isinstance(block, ToolCall):
-        return kept + len(encode_message(block.arguments))
+        return kept + len(block.id) + len(block.name) + len(encode_message(block.arguments))
     if isinstance(block, Thinking):
         return kept + len(block.text) + len(block.signature or "")
     return kept + len(block.text)

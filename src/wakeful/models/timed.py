@@ -17,6 +17,7 @@ from wakeful.vocabulary.clock import Alarm, Clock
 from wakeful.vocabulary.errors import ContextOverflow, ModelHung, Permanent, Transient
 
 LOOK_AGAIN_S = 0.05  # when the time is over while nobody waits for the model
+ROUNDS = 5  # of the loop, in which what has come is read and noted
 
 
 class TimedModel:
@@ -142,8 +143,12 @@ class _Watch:
     def _arm(self) -> None:
         self._alarm = self._clock.call_later(max(self._left(), LOOK_AGAIN_S), self._look)
 
-    def _look(self) -> None:
+    def _look(self, rounds: int = ROUNDS) -> None:
+        loop = asyncio.get_running_loop()
         if self._left() > 0 or not self.is_waiting:
             self._arm()
+        elif rounds:
+            # It may be we who stood still: then what came meanwhile lies there, to be read first.
+            self._alarm = loop.call_soon(self._look, rounds - 1)
         else:
-            self._scope.reschedule(asyncio.get_running_loop().time())
+            self._scope.reschedule(loop.time())

@@ -119,3 +119,9 @@ def test_numbers_that_json_does_not_know_become_text() -> None:
 @pytest.mark.parametrize("model", [Demo(), Scripted([])], ids=lambda model: model.name)
 def test_what_ships_is_a_model(model: object) -> None:
     assert isinstance(model, Model)
+
+
+def test_the_name_of_who_answered_can_be_stored() -> None:
+    message = as_message(Reply(content=(Text(text="hi"),), provider="p\0", model="m\ud800"))
+
+    assert (message.provider, message.model) == ("p\ufffd", "m\ufffd")

@@ -116,6 +116,20 @@ async def test_a_slow_listener_is_not_the_models_fault():
     assert await anext(pieces) == says("a")
 
 
+async def test_a_process_that_stood_still_reads_what_came_before_it_gives_a_model_up():
+    """Stopped and continued, it finds the time over and the answer waiting."""
+    scene = Scene()
+    async with asyncio.TaskGroup() as group:
+        listening = group.create_task(scene.listen())
+        await scene.after(0, Delta(text="a"))
+        await scene.after(LIMITS.first_token_s + 1, Delta(text="b"))
+        await scene.after(0, says("ab"))
+        await listening
+
+    assert scene.failure == ""
+    assert scene.heard == [Delta(text="a"), Delta(text="b"), says("ab")]
+
+
 async def test_a_time_out_of_the_models_own_stays_what_it_is():
     model = Scripted([TimeoutError("mine")])
 
