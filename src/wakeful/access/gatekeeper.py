@@ -1,7 +1,7 @@
 """The gatekeeper: from a secret to a principal, quickly and without telling time by it."""
 
 import hmac
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 
 from wakeful.access import tokens
@@ -19,7 +19,9 @@ WINDOW_S = 60.0
 ADDRESSES = 10_000
 
 SESSIONS_PER_HOUR = 60  # that one token may make
+MEGABYTES_PER_DAY = 500  # that one token may send
 HOUR_S = 3600.0
+DAY_HOURS = 24
 
 # By the index of the times, which has at most an hour to look through.
 _MADE_SINCE = (
@@ -39,6 +41,8 @@ class Gatekeeper:
         self._failures: OrderedDict[str, list[float]] = OrderedDict()
         self._open: dict[str, set[Callable[[], object]]] = {}
         self.sessions_per_hour = SESSIONS_PER_HOUR
+        self.megabytes_per_day = MEGABYTES_PER_DAY
+        self._sent: dict[str, Counter[int]] = {}  # bytes of each token, by the hour
         self._made: dict[str, deque[float]] = {}  # when each token made its latest sessions
         store.listen(tokens.CHANGED, self._changed)
 
@@ -86,6 +90,23 @@ class Gatekeeper:
             rule = f"a token makes at most {self.sessions_per_hour} sessions in an hour"
             raise TooOften(rule, retry_after_s=made[0] + HOUR_S - now)
         made.append(now)
+
+    def take_bytes(self, principal: Principal, size: int) -> None:
+        """Count what a token sends, or refuse it: whatever is said is kept.
+
+        Counted by this process, and forgotten with it.
+        """
+        if principal.is_operator or not principal.token_id:
+            return
+        hours = self._clock.monotonic() / HOUR_S
+        sent = self._sent.setdefault(principal.token_id, Counter())
+        for hour in [hour for hour in sent if hour <= hours - DAY_HOURS]:
+            del sent[hour]
+        if sent.total() + size > self.megabytes_per_day * 1_000_000:
+            rule = f"a token sends at most {self.megabytes_per_day} megabytes in a day"
+            left = min(sent, default=int(hours)) + DAY_HOURS - hours
+            raise TooOften(rule, retry_after_s=max(1.0, left * HOUR_S))
+        sent[int(hours)] += size
 
     async def _made_earlier(self, owner: str) -> deque[float]:
         """Return when the sessions of the last hour were made, by the clock that never jumps."""

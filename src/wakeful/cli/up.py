@@ -192,6 +192,7 @@ def _http_options(loaded: Loaded) -> HttpOptions:
         origins=server.origins,
         trusted_proxies=server.trusted_proxies,
         sessions_per_hour=server.sessions_per_hour,
+        megabytes_per_day=server.megabytes_per_day,
         operator_token=loaded.token,
     )
 

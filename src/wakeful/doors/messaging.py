@@ -111,6 +111,8 @@ async def prepare(
         raise InvalidInput("dedup_key", "give this or an idempotency key, not both")
     check_length(message.text)
     _check_attachments(message.attachments, services.intake.attachments)
+    size = len(message.text.encode("utf-8", "surrogatepass")) + _size(message.attachments)
+    services.gatekeeper.take_bytes(principal, size)
     if isinstance(to, Contact):
         address = await _of_contact(services, principal, to, message)
     else:

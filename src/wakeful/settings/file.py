@@ -26,6 +26,7 @@ from wakeful.vocabulary.route import Route
 
 DEFAULT_PORT = 8484
 SESSIONS_PER_HOUR = 60
+MEGABYTES_PER_DAY = 500
 
 
 class ServerSettings(Record):
@@ -37,6 +38,7 @@ class ServerSettings(Record):
     origins: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ()
     sessions_per_hour: int = SESSIONS_PER_HOUR
+    megabytes_per_day: int = MEGABYTES_PER_DAY
 
 
 class AgentSettings(Record):

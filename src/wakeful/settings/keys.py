@@ -159,6 +159,9 @@ KEYS: dict[str, Key] = {
     "server.sessions_per_hour": _key(
         "New sessions that one token, unless the operator's, may make in an hour.", 1, 1_000_000
     ),
+    "server.megabytes_per_day": _key(
+        "What one token, unless the operator's, may send in a day, files and words.", 1, 1_000_000
+    ),
     **{f"agents.*.{name}": key for name, key in _AGENT.items()},
     "tools_from": _key("Python files or modules with tools of your own; read again on SIGHUP."),
     "bindings": _key("Which agent answers what arrives at a door; the most specific one wins."),

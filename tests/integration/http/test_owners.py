@@ -440,6 +440,31 @@ async def test_nobody_but_the_operator_makes_a_session_under_a_name_that_people_
     assert (squatted.status_code, said.status_code, read.status_code) == (404, 200, 404)
 
 
+async def test_a_token_sends_only_so_much_in_a_day():
+    """T10: whatever is said is kept, and files with it."""
+    clock = ManualClock()
+    options = HttpOptions(port=0, megabytes_per_day=1)
+    word, file = "x" * 300_000, {"name": "a", "media_type": "text/plain", "data": "eHh4" * 50_000}
+    async with (
+        house(clock=clock, options=options) as home,
+        home.client(await home.token("send", name="a")) as a,
+        home.client(await home.token("send", name="b")) as b,
+        home.client(home.operator) as operator,
+    ):
+        path = "/api/sessions/api:{}/messages"
+        with_file = await a.post(path.format(0), json={"text": word, "attachments": [file]})
+        as_words = await a.post(path.format(0), json={"text": word})
+        again = [await a.post(path.format(0), json={"text": word}) for _ in range(2)]
+        others = [await one.post(path.format(1), json={"text": word}) for one in (b, operator)]
+        small = await said_in(a, "api:0")
+        clock.advance(25 * 3600)
+        later = await a.post(path.format(0), json={"text": word})
+
+    assert [one.status_code for one in (with_file, as_words, *again)] == [202, 202, 429, 429]
+    assert 23 * 3600 < int(again[-1].headers["retry-after"]) <= 24 * 3600
+    assert {one.status_code for one in (*others, small, later)} == {202}
+
+
 async def test_a_token_makes_only_so_many_sessions_in_an_hour():
     """T10: each new session is a lane, a turn and a question to a model."""
     clock = ManualClock()

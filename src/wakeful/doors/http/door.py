@@ -110,7 +110,7 @@ class HttpDoor:
         if self._guard is not None:
             self._guard.follow(_guard_rules(self._options))
         if self._gatekeeper is not None:
-            self._gatekeeper.sessions_per_hour = self._options.sessions_per_hour
+            _limit(self._gatekeeper, self._options)
 
     def open(self, services: Services) -> HttpServer:
         """Build the app and take its port; the caller runs the server as a service."""
@@ -124,7 +124,7 @@ class HttpDoor:
         app = App(self.table, registry, others)
         guard = Guard(app, self.table, services.gatekeeper, clock, _guard_rules(options))
         self._guard, self._gatekeeper = guard, services.gatekeeper
-        self._gatekeeper.sessions_per_hour = options.sessions_per_hour
+        _limit(services.gatekeeper, options)
         return HttpServer(
             guard, self.table, options, clock, streams, beside=(probe.run, mounts.run)
         )
@@ -141,3 +141,9 @@ def _guard_rules(options: HttpOptions) -> GuardRules:
 
 def _name(host: str) -> str:
     return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
+def _limit(gatekeeper: Gatekeeper, options: HttpOptions) -> None:
+    """Let tokens make and send no more than this, from now on."""
+    gatekeeper.sessions_per_hour = options.sessions_per_hour
+    gatekeeper.megabytes_per_day = options.megabytes_per_day

@@ -12,7 +12,7 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp
 
-from wakeful.access.gatekeeper import SESSIONS_PER_HOUR
+from wakeful.access.gatekeeper import MEGABYTES_PER_DAY, SESSIONS_PER_HOUR
 from wakeful.doors.http.connection import Connections, protocol
 from wakeful.doors.http.forwarding import Proxies
 from wakeful.doors.http.headers import ALWAYS
@@ -46,6 +46,7 @@ class HttpOptions(Record):
     origins: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ()  # addresses and networks
     sessions_per_hour: int = SESSIONS_PER_HOUR  # that one token may make
+    megabytes_per_day: int = MEGABYTES_PER_DAY  # that one token may send
     operator_token: str | None = None  # chosen by the operator; None: the one in the home folder
 
 
