@@ -191,13 +191,16 @@ async def test_an_answer_that_nobody_asked_for_is_refused(answer: bytes, told: s
     ids=["status", "header", "mark of a chunk", "trailer"],
 )
 async def test_a_line_around_an_answer_ends_or_the_answer_does(head: bytes):
-    async with running(Place(head + b"a" * 4 * 1024 * 1024)) as client:
+    async with running(Place(head + b"a" * 4 * 1024 * 1024)) as client, asyncio.timeout(5):
         with pytest.raises(OutOfReach, match="without end"):
             await asked(client())
 
 
 async def test_hints_without_end_are_no_answer():
-    async with running(Place(b"HTTP/1.1 100 Continue\r\n\r\n" * 40_000)) as client:
+    async with (
+        running(Place(b"HTTP/1.1 100 Continue\r\n\r\n" * 40_000)) as client,
+        asyncio.timeout(5),
+    ):
         with pytest.raises(OutOfReach, match="without end"):
             await asked(client())
 
