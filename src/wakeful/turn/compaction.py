@@ -122,7 +122,7 @@ def plan(
     longest = _longest(lines, room, most)
     cuts = _cuts(lines)
     wanted = _cut(lines, cuts, keep)
-    if not is_needed:
+    if rescues == 0:
         wanted = min(wanted, _first_unread(lines, open_turn_id))
     if wanted == 0 and is_needed and (rescues > 0 or total + known > room.window):
         wanted = len(lines)  # one message is all there is: it is cut, and summed up, too

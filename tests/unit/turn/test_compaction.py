@@ -58,13 +58,15 @@ def test_what_no_model_was_shown_yet_is_not_summed_up():
     told = [_person("first"), _person("x" * 1_000)]
     path = _path([_person("old"), _agent("y" * 2_000), *told], [2, 2])
 
-    made = plan(path, ROOM, open_turn_id="t1")
+    wished = plan(path, ROOM, open_turn_id="t1")
     needed = plan(path, ROOM, open_turn_id="t1", is_needed=True)
+    refused = plan(path, ROOM, open_turn_id="t1", is_needed=True, rescues=1)
 
-    assert made is not None
-    assert made.first_kept_depth == 2
+    assert wished is not None
     assert needed is not None
-    assert needed.first_kept_depth == 3  # the model itself said that this is too much
+    assert wished.first_kept_depth == needed.first_kept_depth == 2
+    assert refused is not None
+    assert refused.first_kept_depth == 3  # the model itself said that this is too much
 
 
 def test_a_giant_last_result_does_not_stand_in_the_way():
