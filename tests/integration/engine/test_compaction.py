@@ -19,7 +19,7 @@ from tests.integration.engine.small import (
 from wakeful.models.model import Reply
 from wakeful.models.scripted import Line
 from wakeful.runtime import Runtime
-from wakeful.testing.kit import ManualClock, Pause, call, says, wait_for
+from wakeful.testing.kit import ManualClock, Pause, call, operator_draft, says, wait_for
 from wakeful.tools.tool import Tool, tool
 from wakeful.turns.turns import Turn, TurnState
 from wakeful.vocabulary.agent import Limits
@@ -27,6 +27,7 @@ from wakeful.vocabulary.entry import CompactionBody
 from wakeful.vocabulary.errors import ContextOverflow, Garbled, InvalidInput, Permanent, Transient
 from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.message import Usage
+from wakeful.vocabulary.queueing import Mode, QueueOverrides
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.stimulus import OPERATOR, Draft, Trust
 
@@ -46,6 +47,29 @@ async def test_a_conversation_is_folded_before_a_prompt_that_would_not_fit():
     first, *others = shown(model.requests[-1])
     assert "no. 1" in first
     assert others == [f"user: {LONG}"]
+
+
+async def test_what_opens_a_turn_together_is_read_whole_however_much_is_folded_before_it():
+    model = Small(["one", "two", "three"])
+    collect = QueueOverrides(mode=Mode.COLLECT)
+    async with runtime_with(model) as runtime:
+        await said(runtime, LONG)
+        await said(runtime, LONG)
+        await runtime.halt()
+        drafts = [
+            operator_draft("agent:main:main", text, queue=collect)
+            for text in ("first", "second", LONG)
+        ]
+        sent = [await runtime.accept(draft) for draft in drafts]
+        await runtime.resume()
+        turn = await runtime.wait(sent[-1])
+        made = await compactions(runtime)
+
+    assert turn is not None
+    assert len(made) == 1
+    asked = "\n".join(shown(model.requests[-1]))
+    assert "first" in asked
+    assert "second" in asked
 
 
 async def test_a_conversation_is_folded_after_a_turn_when_nobody_waits():
