@@ -164,6 +164,9 @@ class ReadOnlyStore:
     async def batch(self, verb: Verb[Any, T], row: object) -> T:
         _refuse()
 
+    async def batch_all(self, verb: Verb[Any, T], rows: Iterable[Any]) -> list[T | Exception]:
+        _refuse()
+
     def listen(self, channel: str, act: Callable[[str], object]) -> Callable[[], None]:
         return lambda: None
 

@@ -11,7 +11,7 @@ parameter is written `IN :names` and becomes what each database calls it.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from wakeful.store.full_text import FullText
 
@@ -23,11 +23,11 @@ Out = TypeVar("Out")
 
 READ_TIMEOUT_S = 5.0  # a read that takes longer is interrupted
 GROUP_LIMIT = 1000  # callers that share one commit
-YIELDING_LIMIT = 32  # rows of verbs that yield that share one commit: some 10 ms
+YIELDING_LIMIT = 40  # rows of verbs that yield that share one commit: some 10 ms
 YIELDING_FUNCTION = 10  # rows that a function of its own costs as much as
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class LockSpace:
     """A kind of row that transactions lock before they read it.
 
@@ -41,8 +41,7 @@ class LockSpace:
     ensure: str | None = None
 
 
-@dataclass(frozen=True)
-class Lock:
+class Lock(NamedTuple):
     """One row of a lock space; locks are taken before anything else in a group."""
 
     space: LockSpace
@@ -130,6 +129,10 @@ class Store(Protocol):
 
     async def batch(self, verb: Verb[In, Out], row: In) -> Out:
         """Run `verb` over this row together with the other callers' rows, then as `write`."""
+        ...
+
+    async def batch_all(self, verb: Verb[In, Out], rows: Iterable[In]) -> list[Out | Exception]:
+        """Run `verb` over each of these rows as `batch` does; one that fails has its error here."""
         ...
 
     async def read(self, sql: str, /, **params: object) -> Sequence[Row]:

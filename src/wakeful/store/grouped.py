@@ -12,7 +12,7 @@ from wakeful.store.readers import Reader, Readers
 from wakeful.store.urgency import Urgency
 from wakeful.store.writer import ReadCall, WriteOutcome, Writer
 from wakeful.vocabulary.clock import Clock
-from wakeful.vocabulary.errors import StoreDamaged, StoreFailed
+from wakeful.vocabulary.errors import Overloaded, StoreDamaged, StoreFailed, StoreRefused
 
 T = TypeVar("T")
 
@@ -52,6 +52,32 @@ class GroupedStore:
         self._writer.put(WriteCall(outcome, None, verb, row), yields=verb.yields)
         self._urgency.asked()
         return await outcome.known()
+
+    async def batch_all(self, verb: Verb[In, Out], rows: Iterable[In]) -> list[Out | Exception]:
+        outcomes = [self._queued(verb, row) for row in rows]
+        results: list[Out | Exception] = []
+        cancelled: asyncio.CancelledError | None = None
+        for outcome in outcomes:
+            try:
+                results.append(await outcome.known())
+            except asyncio.CancelledError as error:  # the others are under way all the same
+                cancelled = error
+            except Exception as error:
+                results.append(error)
+        if cancelled is not None:
+            raise cancelled
+        return results
+
+    def _queued(self, verb: Verb[In, Out], row: In) -> WriteOutcome:
+        """Queue a row; a refusal to do so is its outcome."""
+        outcome = WriteOutcome(loop=self._loop)
+        try:
+            self._writer.put(WriteCall(outcome, None, verb, row), yields=verb.yields)
+        except (Overloaded, StoreRefused) as error:
+            outcome.set_exception(error)
+        else:
+            self._urgency.asked()
+        return outcome
 
     async def read(self, sql: str, /, **params: object) -> Sequence[Row]:
         if self._readers is None:

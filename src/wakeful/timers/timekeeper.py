@@ -127,9 +127,7 @@ class Timekeeper:
         prepared = await self._prepared(page)
         ready = [due for due in prepared if isinstance(due, Due)]
         # Begun in order, which the store keeps; it puts as many as there are into one commit.
-        fired = await asyncio.gather(
-            *(self._store.batch(self._verb, due) for due in ready), return_exceptions=True
-        )
+        fired = await self._store.batch_all(self._verb, ready)
         outcomes = [
             *zip(page, prepared, strict=True),
             *((due.timer, outcome) for due, outcome in zip(ready, fired, strict=True)),

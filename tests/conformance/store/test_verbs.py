@@ -1,5 +1,6 @@
 """A verb runs once for all rows of a group, and in its place."""
 
+import asyncio
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,6 +12,7 @@ from tests.conformance.store.tables import (
     ADD_NOTES,
     COUNTERS,
     PUBLISH,
+    Hold,
     add_note,
     add_notes,
     names_of,
@@ -263,3 +265,35 @@ async def test_a_locked_row_exists(store: Store) -> None:
     assert await store.transact(increment, locks=[Lock(COUNTERS, "new")]) == 1
     assert await store.transact(increment, locks=[Lock(COUNTERS, "new")]) == 1
     assert await store.read("SELECT value FROM counters") == [(2,)]
+
+
+async def test_each_of_many_rows_has_its_own_outcome(store: Store) -> None:
+    def run(tx: Tx, rows: Sequence[int]) -> Sequence[int]:
+        if 2 in rows:
+            raise ValueError("not this one")
+        return [row * 10 for row in rows]
+
+    results = await store.batch_all(Verb("tens", run), range(4))
+
+    assert [str(result) for result in results] == ["0", "10", "not this one", "30"]
+    assert isinstance(results[2], ValueError)
+
+
+async def test_whoever_gives_up_many_rows_waits_for_all_of_them(store: Store) -> None:
+    hold = Hold()
+    done: list[int] = []
+
+    def run(tx: Tx, rows: Sequence[int]) -> Sequence[int]:
+        tx.after_commit(lambda: done.extend(rows))
+        return rows
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(store.transact(hold))
+        await hold.entered()
+        many = tasks.create_task(store.batch_all(Verb("many", run), range(3)))
+        await asyncio.sleep(0)  # noqa: TID251 (no time passes: the rows are queued)
+        many.cancel()
+        hold.let_go()
+
+    assert many.cancelled()
+    assert done == [0, 1, 2]
