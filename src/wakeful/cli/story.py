@@ -117,6 +117,8 @@ class Story:
     def _leave(self, data: dict[str, Any]) -> list[ShownPiece]:
         self.tool, self.waits_until = None, data.get("resume_at")
         error = data.get("error")
+        if data.get("reason") == "budget":
+            return [note("waits for money that other answers have set aside")]
         if error is None:
             return []
         self._forget_words()

@@ -208,6 +208,25 @@ def money_left(row: BudgetRow, rules: BudgetRules, *, for_people: bool) -> int |
     return min(left, cap - round(cap * rules.reserve_for_people) - row.others)
 
 
+class Amount(Record):
+    """How much more or less a scope has of everything."""
+
+    reserved: int = 0
+    spent: int = 0
+    others: int = 0
+    turns: int = 0
+    unpriced: int = 0
+
+
+NOTHING = Amount()
+
+
+def given_back(row: BudgetRow, own: Amount = NOTHING) -> BudgetRow:
+    """Return a row as it would be if all answers under way but one's own came to nothing."""
+    others = max(own.others, row.others - (row.reserved - own.reserved))
+    return replace(row, reserved=own.reserved, others=others)
+
+
 def turns_left(row: BudgetRow, rules: BudgetRules) -> int | None:
     limit = limits_of(rules, row.scope).turns_per_day
     return None if limit is None else limit + row.raised_turns - row.turns
@@ -217,16 +236,6 @@ def is_nearly_spent(row: BudgetRow) -> bool:
     """Tell whether people should be told that most of a day's money is spent."""
     cap = None if row.cap is None else row.cap + row.raised_money
     return cap is not None and not row.is_warned and row.spent >= cap * WARN_AT
-
-
-class Amount(Record):
-    """How much more or less a scope has of everything."""
-
-    reserved: int = 0
-    spent: int = 0
-    others: int = 0
-    turns: int = 0
-    unpriced: int = 0
 
 
 def reserve(

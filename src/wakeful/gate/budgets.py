@@ -22,6 +22,8 @@ from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.kinds import Origin
 from wakeful.vocabulary.record import Record
 
+GIVEN_BACK_MS = 5_000  # after which what was set aside for others may have been given back
+
 UNTHROTTLED = ThrottleRules(per_hour=None)
 NO_RULES = BudgetRules(money_per_day=None, turns_per_day=None, money_per_chain=None)
 
@@ -51,6 +53,7 @@ class BudgetRefusal(Record):
     """Why a question may not be asked."""
 
     sentence: str
+    look_at: int | None = None  # when it may be: what is missing is only set aside for others
 
 
 class Budgets:
@@ -99,6 +102,10 @@ class Budgets:
         if grant is not want:
             self._give_back(tx, payer, scopes, day, want, grant)
         if grant is None:
+            rest = [budget_rows.given_back(row, asked) for row in rows]
+            left, _ = _tightest(rest, rules, payer, asked)
+            if tightest and left and money.affordable(tariffs, read, want, left) is not None:
+                return BudgetRefusal(sentence="", look_at=tx.now + GIVEN_BACK_MS)
             return self._refused(tx, tightest)
         if payer.opens:
             self._warn_of_turns(tx, rows, rules)

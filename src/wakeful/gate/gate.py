@@ -8,13 +8,11 @@ so that whoever raises it finds everything that was put off.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msgspec.structs import replace
-
 from wakeful.broker import stimuli
 from wakeful.bus.bus import Bus
 from wakeful.gate import budget_rows, chains, money
 from wakeful.gate.budget_rows import BudgetRow
-from wakeful.gate.budgets import Budgets
+from wakeful.gate.budgets import GIVEN_BACK_MS, Budgets
 from wakeful.gate.quiet import QuietHours, QuietPeriod
 from wakeful.gate.wakes import PASSED, GateVerdict, MayWake, Verdict, Wake
 from wakeful.models.tariffs import Tariff
@@ -22,8 +20,6 @@ from wakeful.store.database import Tx
 from wakeful.vocabulary.budget import BudgetRules
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import Priority, Trust
-
-GIVEN_BACK_MS = 5_000  # after which what was set aside for others may have been given back
 
 TariffsOf = Callable[[str], Sequence[Tariff]]  # of the model that an agent speaks with
 
@@ -175,8 +171,7 @@ class WakeLook:
 
     def _renewed_at(self, row: BudgetRow, rules: BudgetRules, wake: Wake, least: int) -> int:
         """Return when to look again: soon, where answers under way may give enough back."""
-        others = max(0, row.others - row.reserved)
-        if self._is_used_up(replace(row, reserved=0, others=others), rules, wake, least):
+        if self._is_used_up(budget_rows.given_back(row), rules, wake, least):
             return self._gate.budgets.exhausted(self._tx, row)
         return self._tx.now + GIVEN_BACK_MS
 

@@ -104,7 +104,7 @@ def ask(commit: TurnCommit, step: int) -> Next:
     """Write down that the model is about to be asked, if that may be paid."""
     reserved = _set_aside(commit, step, None)
     if isinstance(reserved, BudgetRefusal):
-        return _end_at_limit(commit, reserved.sentence)
+        return _end_or_wait(commit, reserved)
     _write_ask(commit, step, Purpose.REPLY, Phase.STREAMING, reserved)
     return Ask(step=step, grant=grant_of(reserved))
 
@@ -122,7 +122,7 @@ def compact(commit: TurnCommit, step: int, purpose: Purpose) -> Next:
     """Write down that the model is about to be asked for a summary, if that may be paid."""
     reserved = _set_aside(commit, step, sizing.summary_tokens(sizing.room(commit.agent)))
     if isinstance(reserved, BudgetRefusal):
-        return _end_at_limit(commit, reserved.sentence)
+        return _end_or_wait(commit, reserved)
     _write_ask(commit, step, purpose, Phase.COMPACTING, reserved)
     return Compact(step=step, purpose=purpose, grant=grant_of(reserved))
 
@@ -308,9 +308,16 @@ def _set_aside(commit: TurnCommit, step: int, most: int | None) -> Reserved | Bu
     if step == commit.turn.step:
         commit.abandon_ask()
     reserved = commit.reserve(most)
-    if isinstance(reserved, BudgetRefusal) and not reserved.sentence:
+    if isinstance(reserved, BudgetRefusal) and not reserved.sentence and not reserved.look_at:
         return BudgetRefusal(sentence=limits.out_of_money(commit.turn, commit.agent.config.limits))
     return reserved
+
+
+def _end_or_wait(commit: TurnCommit, refusal: BudgetRefusal) -> Next:
+    """End a turn that cannot be paid for, or wait for what is only set aside for others."""
+    if refusal.look_at is not None:
+        return leave(commit, "budget", refusal.look_at)
+    return _end_at_limit(commit, refusal.sentence)
 
 
 def _write_ask(

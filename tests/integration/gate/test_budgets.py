@@ -1,5 +1,7 @@
 """Budgets: what may be spent is known before it is, and what was spent is never more."""
 
+import asyncio
+
 import pytest
 
 from tests.integration.gate.spending import (
@@ -101,6 +103,36 @@ async def test_who_waits_for_money_that_others_only_set_aside_is_answered_the_sa
     assert turn is not None
     assert turn.reply == "your turn"
     assert not told
+
+
+async def test_a_turn_waits_for_money_that_others_only_set_aside():
+    """It ended, and said that the budget was used up, though hardly anything was spent."""
+    clock, pause, is_back = ManualClock(NOON), Pause("hm", then=costs(100)), asyncio.Event()
+
+    @tool(effect="read")
+    async def wander() -> str:
+        """Wander about."""
+        await is_back.wait()
+        return "back"
+
+    model = paid([costs(1, "", call("wander")), pause, costs(1, "nothing new")])
+    async with spending(
+        model, BudgetRules(money_per_day=0.045), clock=clock, tools=(wander,)
+    ) as runtime:
+        wanders = await runtime.send("look around", session="second")
+        await wait_for(runtime, "turn.tool")
+        first = await runtime.send("a long one", session="first")
+        await pause.reached.wait()
+        is_back.set()
+        left = await wait_for(runtime, "turn.left")
+        pause.go_on.set()
+        await runtime.wait(first)
+        clock.advance(6)
+        turn = await runtime.wait(wanders)
+
+    assert (left.data["reason"], left.data["resume_at"]) == ("budget", NOON + 5_000)
+    assert turn is not None
+    assert turn.reply == "nothing new"
 
 
 async def test_a_raise_lets_what_is_parked_go_on_at_once():
