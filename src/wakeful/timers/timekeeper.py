@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Generic, TypeVar
 
@@ -25,6 +25,7 @@ from wakeful.vocabulary.text import error_text
 
 LOOK_EVERY_MS = 60_000  # a lost notification costs at most this
 PAGE = 200  # timers that are read at once; the store decides how many of them share a commit
+MANY = 8  # that are due at once let others write first; fewer keep nobody waiting
 FIRST_RETRY_MS = 1_000
 LONGEST_RETRY_MS = 3_600_000
 
@@ -76,9 +77,10 @@ class Timekeeper:
         self._bus = bus
         self._clock = clock
         self._kinds = kinds
-        self._verb: Verb[Due[Any], bool] = Verb(
-            "fire", self._fire, locks=lambda due: locks(due.timer), yields=True
+        self._few: Verb[Due[Any], bool] = Verb(
+            "fire", self._fire, locks=lambda due: locks(due.timer)
         )
+        self._many = replace(self._few, yields=True)
         self._changed = asyncio.Event()
         self._asleep_until: int | None = None  # None: it is looking
         self._unknown: set[str] = set()  # kinds that the log has named
@@ -127,7 +129,8 @@ class Timekeeper:
         prepared = await self._prepared(page)
         ready = [due for due in prepared if isinstance(due, Due)]
         # Begun in order, which the store keeps; it puts as many as there are into one commit.
-        fired = await self._store.batch_all(self._verb, ready)
+        verb = self._many if len(ready) >= MANY else self._few
+        fired = await self._store.batch_all(verb, ready)
         outcomes = [
             *zip(page, prepared, strict=True),
             *((due.timer, outcome) for due, outcome in zip(ready, fired, strict=True)),

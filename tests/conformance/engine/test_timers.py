@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from tests.conformance.engine.conftest import SettingsFor
+from tests.conformance.store.tables import together
 from wakeful.broker import lane_rows
 from wakeful.bus.bus import Bus
 from wakeful.runtime import Runtime
@@ -18,7 +19,7 @@ from wakeful.store.database import YIELDING_LIMIT, LocksNeeded, Store, Tx
 from wakeful.store.opening import open_store
 from wakeful.testing.kit import ManualClock, Scripted, in_memory, operator_draft, wait_for
 from wakeful.timers import timers
-from wakeful.timers.timekeeper import LOOK_EVERY_MS, PAGE, Due, Timekeeper, TimerKind
+from wakeful.timers.timekeeper import LOOK_EVERY_MS, MANY, PAGE, Due, Timekeeper, TimerKind
 from wakeful.timers.timers import Timer
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.errors import Invariant, StoreBusy, StoreRefused
@@ -116,6 +117,26 @@ async def test_timers_of_one_instant_fire_in_order_and_together(place: Place):
     assert len(fired.sizes) <= 2 * (PAGE + 50) / YIELDING_LIMIT  # commits
     assert await place.left() == ["later"]
     assert look_at == place.clock.now() + 1
+
+
+@pytest.mark.parametrize(("count", "left"), [(MANY - 1, 0), (MANY, MANY)])
+async def test_many_that_are_due_let_others_write_first_and_few_do_not(
+    place: Place, count: int, left: int
+):
+    page = [place.due(f"{number:04}") for number in range(count)]
+    await place.set(*page)
+    keeper = place.keeper(test=TimerKind(Fired()))
+    seen: list[int] = []
+
+    def look(tx: Tx) -> None:
+        rows = tx.all("SELECT id FROM timers")
+        seen.append(len(rows))
+
+    firing = keeper._fire_page(page)  # pyright: ignore[reportPrivateUsage]
+    await together(place.store, firing, place.store.transact(look))
+
+    assert seen == [left]
+    assert await place.left() == []
 
 
 async def test_a_timer_that_fails_is_kept_tried_again_later_and_holds_up_no_other(place: Place):
