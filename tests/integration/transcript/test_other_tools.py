@@ -168,3 +168,13 @@ async def test_a_plain_chat_becomes_a_conversation():
 
 async def _once(file: bytes):
     yield file
+
+
+async def test_the_last_words_of_a_session_are_as_old_as_in_its_file():
+    """Whoever brings fifty of them sees which was used last."""
+    file = written(HEADER, {**user("00000001", None), "timestamp": NOON})
+    async with desk() as one:
+        await one.put(file)
+        rows = await one.store.read("SELECT last_write_at FROM sessions")
+
+    assert rows == [(NOON,)]

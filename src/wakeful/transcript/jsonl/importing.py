@@ -201,6 +201,7 @@ class ImportWork:
         return msgspec.structs.replace(
             row,
             branch=last.branch,
+            last_write_at=min(last.at, now),
             fork_depth=tree.fork(tree.branch_of[len(tree) - 1])[1],
             leaf_id=last.id,
             leaf_depth=last.depth,
