@@ -91,6 +91,8 @@ async def test_what_a_broken_off_digest_was_given_is_there_for_the_next_turn(
         await rig.ask("quiet", for_ms=None)
         if how == "preempted":
             await rig.ask("reached", gate="digest")
+        else:
+            await rig.ask("seen", kind="turn.finished", count=1)
         await client.say(rig, "activity", priority=0)
         await rig.ask("open", gate="digest")
         await rig.ask("seen", kind="turn.finished", count=2)

@@ -30,7 +30,7 @@ def test_a_long_turn_goes_on_and_others_are_answered_while_settings_change(tmp_p
             other = home.json("send", "hello {other}", "-s", "api:other", "--wait", "10")
             open_turns = [turn.state for turn in stored(home).turns.values()]
             (home.folder / "workspaces" / "main" / "go").touch()
-            home.ok("chat", "and now? {other}")
+            home.ok("send", "and now? {other}", "--mode", "queue", "--wait", "10")
             assert server.stop() == 0
         long = next(iter(stored(home).turns.values()))
         (ran,) = stored(home).calls

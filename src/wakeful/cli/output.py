@@ -1,12 +1,16 @@
 """What a command prints: data as JSON or as lines, errors as one sentence, progress as it goes."""
 
 import os
+import select
+import stat
 import sys
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 import msgspec
 
+from wakeful.cli.exits import ExitCode
 from wakeful.vocabulary.text import escaped_json, one_line, unsteering
 
 BOLD, DIM, RED, GREEN, YELLOW = "1", "2", "31", "32", "33"
@@ -115,5 +119,19 @@ def quiet_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def leave_with_the_reader() -> None:
+    """End when nobody reads a pipe any more: who only waits would never notice by writing."""
+    fd = sys.stdout.fileno()
+    if stat.S_ISFIFO(os.fstat(fd).st_mode):
+        threading.Thread(target=_watch, args=(fd,), daemon=True).start()
+
+
 def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
+
+
+def _watch(fd: int) -> None:
+    reader = select.poll()
+    reader.register(fd, 0)  # errors and ends are told in any case
+    reader.poll()
+    os._exit(ExitCode.FAILURE)  # the main thread waits for the server and hears nothing else

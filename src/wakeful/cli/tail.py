@@ -8,7 +8,7 @@ import typer
 from wakeful.cli.client import ServerClient, SseFrame
 from wakeful.cli.context import CliContext
 from wakeful.cli.exits import Misused, Unreachable
-from wakeful.cli.output import DIM, safe
+from wakeful.cli.output import DIM, leave_with_the_reader, safe
 
 AGAIN_AFTER_S = 1.0
 LONGEST_VALUE = 60  # characters
@@ -47,6 +47,7 @@ def tail(context: CliContext, topics: Topics = "*", since: Since = None) -> None
     """Follow the bus: every event after `--since`, then live ones, also across a restart."""
     if unknown := unknown_topics(topics):
         raise Misused(f"no event is called {unknown[0]!r}; kinds begin with {', '.join(KINDS)}")
+    leave_with_the_reader()
     follower = _Follower(context, topics, since)
     server = context.needed_server()
     while True:

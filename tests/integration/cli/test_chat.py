@@ -169,7 +169,9 @@ def test_what_waits_for_the_end_of_a_halt_is_shown_when_it_comes(awake: Home):
         screen.types("/halt\r")
         screen.heard("Halted everything.")
         screen.types("what is 3*4\r")
-        screen.heard("(halted: this is kept, and answered when that is over)")
+        screen.heard(
+            "(halted: it is kept, and answered when that is over; `wakeful resume` lifts that)"
+        )
         screen.types("/resume\r")
         screen.heard("Resumed everything.", "3*4 = 12")
         assert screen.leaves() == 0
