@@ -72,7 +72,8 @@ _UNREST = (
     "SELECT (SELECT COUNT(*) FROM stimuli WHERE state IN ('pending', 'claimed')), "
     "(SELECT COUNT(*) FROM lanes WHERE owner IS NOT NULL), "
     "(SELECT COUNT(*) FROM lanes WHERE ready_at < :soon), "
-    "(SELECT COUNT(*) FROM deliveries WHERE state IN ('queued', 'sent'))"
+    "(SELECT COUNT(*) FROM deliveries WHERE state IN ('queued', 'sent')), "
+    "(SELECT COUNT(*) FROM timers WHERE due_at <= :now)"
 )
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
@@ -182,12 +183,12 @@ class Rig:
         return {"is_at_rest": not is_restless, "position": self._runtime.metrics.position()}
 
     async def _status(self, command: Command) -> object:
-        names = ("waiting", "running", "ready", "deliveries")
+        names = ("waiting", "running", "ready", "deliveries", "timers")
         return dict(zip(names, await self._unrest(), strict=True))
 
     async def _unrest(self) -> list[int]:
-        soon = self._clock.now() + SOON_MS
-        (row,) = await self._runtime.store.read(_UNREST, soon=soon)
+        now = self._runtime.clock.now()
+        (row,) = await self._runtime.store.read(_UNREST, now=now, soon=now + SOON_MS)
         return list(row)
 
     async def _open(self, command: Command) -> object:

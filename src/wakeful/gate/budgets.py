@@ -22,7 +22,7 @@ from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.kinds import Origin
 from wakeful.vocabulary.record import Record
 
-GIVEN_BACK_MS = 5_000  # after which what was set aside for others may have been given back
+GIVEN_BACK_MS = 2_000  # after which what was set aside for others may have been given back
 
 UNTHROTTLED = ThrottleRules(per_hour=None)
 NO_RULES = BudgetRules(money_per_day=None, turns_per_day=None, money_per_chain=None)

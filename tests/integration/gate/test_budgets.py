@@ -19,6 +19,7 @@ from wakeful.access.principal import Principal
 from wakeful.doors import messaging
 from wakeful.doors.messaging import Message
 from wakeful.gate.budget_acts import Raise
+from wakeful.gate.budgets import GIVEN_BACK_MS
 from wakeful.models.scripted import call
 from wakeful.models.tariffs import UNPRICED
 from wakeful.runtime import Runtime
@@ -99,7 +100,7 @@ async def test_who_waits_for_money_that_others_only_set_aside_is_answered_the_sa
         turn = await runtime.wait(second)
         told = await runtime.store.read("SELECT 1 FROM events WHERE kind = 'budget.exhausted'")
 
-    assert (second.outcome, second.look_at) == (Outcome.PARKED, NOON + 5_000)
+    assert (second.outcome, second.look_at) == (Outcome.PARKED, NOON + GIVEN_BACK_MS)
     assert turn is not None
     assert turn.reply == "your turn"
     assert not told
@@ -130,7 +131,7 @@ async def test_a_turn_waits_for_money_that_others_only_set_aside():
         clock.advance(6)
         turn = await runtime.wait(wanders)
 
-    assert (left.data["reason"], left.data["resume_at"]) == ("budget", NOON + 5_000)
+    assert (left.data["reason"], left.data["resume_at"]) == ("budget", NOON + GIVEN_BACK_MS)
     assert turn is not None
     assert turn.reply == "nothing new"
 
