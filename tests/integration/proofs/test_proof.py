@@ -42,7 +42,7 @@ async def test_a_quiet_life_keeps_every_promise(place: Place) -> None:
     report = await judged(place, must=("I7", "I11"))
 
     assert code == 0
-    assert set(status) == {"waiting", "running", "ready", "deliveries"}
+    assert set(status) == {"waiting", "running", "ready", "deliveries", "timers"}
     assert not report.caught, report.table()
     assert checker(place).returncode == 0
 
