@@ -15,7 +15,7 @@ from wakeful.vocabulary.record import Record
 STEP = 200  # lanes that one write touches
 BUDGET = "budget"  # why something waits for money or turns
 HALTED = "halted"  # why nothing of an agent goes on
-RELEASE_TIMER = "budget"  # the kind of the timer that lets go on what waited
+RELEASE_TIMER = "release"  # the kind of the timer that lets go on what waited
 
 WAITING = (
     "SELECT COUNT(*) FROM stimuli WHERE state = 'parked' AND agent_id = :agent_id "  # noqa: S608
@@ -36,7 +36,7 @@ def release_timer(agent_id: str, now: int, after: str = "", reason: str = BUDGET
     It is set in the commit that ends the reason: whatever is killed then, nothing is forgotten.
     """
     return Timer(
-        id=f"{RELEASE_TIMER} {agent_id}" if reason == BUDGET else f"{reason} {agent_id}",
+        id=f"{RELEASE_TIMER} {reason} {agent_id}",
         due_at=now,
         kind=RELEASE_TIMER,
         target=keys.activity(agent_id),

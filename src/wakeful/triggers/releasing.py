@@ -1,4 +1,4 @@
-"""What waited for money or turns goes on once there is more: by a raise, or by other settings.
+"""What waited for a reason goes on once that is over: more may be spent, or a halt was lifted.
 
 The timer that does it looks at so many lanes in a commit and carries how far it has come. Each lane
 is looked at once: what may still not run is parked again by whoever claims it.
