@@ -55,7 +55,8 @@ def increase(
     spent, most = raised["money"]["cap"], raised["turns"]["cap"]
     left = "any amount" if spent is None else money(spent)
     count = "any number of" if most is None else most
-    ends = f", until {context.when(body['until'])}" if until else " today"
+    is_for_today = raised["raised_until"] == raised["resets_at"]
+    ends = " today" if is_for_today else f", until {context.when(raised['raised_until'])}"
     waited = f"; {raised['released']} that waited go on" if raised["released"] else ""
     who = f"{safe(source)} at {safe(agent)}" if source else safe(agent)
     line = f"{who} may spend {left} and take {count} turns{ends}{waited}"

@@ -44,6 +44,7 @@ class BudgetStatus(Record):
     money: Money
     turns: TurnsSpent
     parked: int  # stimuli, and wakes of sleepers, that wait for money or turns
+    raised_until: int | None = None  # until when the caps are higher than the settings say
 
 
 class BudgetView:
@@ -112,6 +113,7 @@ class BudgetView:
                 cap=None if limit is None else limit + row.raised_turns, used=row.turns
             ),
             parked=parked,
+            raised_until=row.raised_until or None,
         )
 
 

@@ -253,6 +253,8 @@ def test_status_and_doctor_tell_who_sleeps_until_when_and_why(tmp_path: Path):
         none = home.json("agents", "show", "main")["heartbeat"]["next_due_at"]
         on = home.ok("heartbeat", "on")
         beats, more = home.ok("heartbeat"), home.ok("budget", "raise", "--turns", "5")
+        week = home.ok("budget", "raise", "1.00", "--until", "7d")
+        again = home.ok("budget", "raise", "1.00")
         calm = home.ok("quiet", "until", "07:00")
         quiet, mentioned = home.json("quiet"), home.ok("status")
         loud, wrong = home.json("quiet", "off", "--agent", "main"), home.run("quiet", "sometimes")
@@ -271,6 +273,7 @@ def test_status_and_doctor_tell_who_sleeps_until_when_and_why(tmp_path: Path):
     assert (off.strip(), none) == ("the heartbeat of main is off", None)
     assert all("is on, every 30m" in told for told in (on, beats))
     assert more.strip() == "main may spend $1.0000 and take 305 turns today"
+    assert week.partition(", until ")[2] == again.partition(", until ")[2] != ""
     assert "main is quiet until " in calm
     assert "(operator); `wakeful quiet off` ends it" in calm
     assert (quiet["is_quiet"], quiet["by"]) == (True, "operator")

@@ -4,8 +4,10 @@ import os
 import pty
 import signal
 import socket
+import sqlite3
 import stat
 import subprocess
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import httpx2
 import pytest
 
 from tests.children import Talker, die_with_parent
-from tests.integration.cli.shell import COMMAND, Home, each
+from tests.integration.cli.shell import COMMAND, Home, Server, each
 
 STRONG = "3f9c1b7a5e2d4860a1b2c3d4e5f607183f9c1b7a5e2d4860"
 
@@ -204,6 +206,37 @@ def test_new_settings_are_taken_without_a_new_process(home: Home):
         assert home.json("status")["pid"] == server.process.pid
         assert home.json("send", "hi", "-s", "agent:scout:main", "--wait", "10")["turn"]
         assert server.stop() == 0
+
+
+def test_an_agent_that_ticks_is_switched_off_and_on_while_it_runs(home: Home):
+    def change(server: Server, word: str) -> None:
+        (home.folder / "wakeful.yaml").write_text(
+            f"agents: {{main: {{model: demo, proactive: {{enabled: {word}, tick_interval_secs: 1, "
+            "allow_short_intervals: true, jitter_pct: 0}}}\n"
+        )
+        lines = len((home.folder / "wakeful.log").read_text().splitlines())
+        server.signal(signal.SIGHUP)
+        home.log_line("changed: agents", skip=lines)
+
+    with home.up() as server:
+        following = home.start("tail", "--json", "--topics", "turn.*")
+        try:
+            assert following.stderr is not None
+            assert following.stderr.readline().startswith("following ")
+            change(server, "true")
+            ticked = until_finished(following)
+            change(server, "false")
+            change(server, "true")
+            ticked_again = until_finished(following)
+        finally:
+            following.kill()
+            following.communicate()
+        assert server.stop() == 0
+    with closing(sqlite3.connect(home.folder / "wakeful.db")) as database:
+        timers = database.execute("SELECT COUNT(*) FROM timers WHERE kind = 'tick'").fetchone()
+
+    assert {one["origin"] for one in ticked + ticked_again if "origin" in one} == {"tick"}
+    assert timers == (1,)
 
 
 def test_a_broken_file_leaves_the_running_settings_in_force(home: Home):

@@ -1,6 +1,6 @@
 """Budgets and usage: over HTTP and by command."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from tests.integration.gate.spending import costs, paid
 from tests.integration.http.serving import house
@@ -29,6 +29,23 @@ async def test_what_is_left_is_shown_and_raised():
     assert (raised["money"]["cap"], raised["turns"]["cap"], raised["released"]) == (3.5, 310, 0)
     assert command["reply"] == "Raised today's budget of main by $1.00."
     assert "main agent: $0.0010 of $4.50 spent" in shown["reply"]
+
+
+async def test_a_raise_ends_with_the_longest_that_is_in_force():
+    async with house(paid([])) as home, home.client(home.operator) as client:
+        before = (await client.get("/api/budgets?agent=main")).json()["items"][0]
+        end = datetime.fromisoformat(before["resets_at"]) + timedelta(days=7)
+        raises = [
+            {"agent": "main", "money": 1, "until": end.isoformat()},
+            {"agent": "main", "money": 1},
+        ]
+        ends = [
+            (await client.post("/api/budgets/raise", json=body)).json()["raised_until"]
+            for body in raises
+        ]
+
+    assert before["raised_until"] is None
+    assert [datetime.fromisoformat(one) for one in ends] == [end, end]
 
 
 async def test_a_raise_that_means_nothing_is_refused():

@@ -27,12 +27,13 @@ class BudgetShape(Record):
     money: Money
     turns: TurnsSpent
     parked: int
+    raised_until: datetime | None = None  # until when the caps are higher than the settings say
 
 
 class RaisedShape(BudgetShape):
     """A budget that was raised, and how much goes on that waited for it."""
 
-    released: int
+    released: int = 0
 
 
 class BudgetsQuery(Given):
