@@ -150,6 +150,12 @@ async def slept(rig: RigProcess, client: Client) -> None:
     await rig.rest()
 
 
+async def misled(rig: RigProcess, client: Client) -> None:
+    """The operator has the agent hear a stranger, whom its model obeys, also after a kill."""
+    await client.say(rig, "a", "hear,die+act&put")
+    await rig.rest()
+
+
 async def crowded(rig: RigProcess, client: Client) -> None:
     """Twenty lanes want the last money, which is enough for five of them."""
     await gather(*(client.say(rig, f"r{number}", "dear+say") for number in range(20)))
@@ -199,6 +205,7 @@ SCENES: dict[str, Scene] = {
     "started twice": Scene(play=started_twice),
     "timed": Scene(play=timed),
     "slept": Scene(play=slept),
+    "misled": Scene(play=misled),
 }
 
 CATCHES: dict[str, tuple[str, str]] = {
@@ -238,6 +245,8 @@ CATCHES: dict[str, tuple[str, str]] = {
     "pending_waker_overlooked": ("slept", "I19"),
     "sleep_outlasts_a_message": ("slept", "I19"),
     "nothing_wakes": ("slept", "I19"),
+    "taint_lost_on_resume": ("misled", "I21"),
+    "strangers_trusted": ("misled", "I21"),
 }
 
 

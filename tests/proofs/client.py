@@ -38,6 +38,8 @@ PLANS = (
     "garbled+say",
     "broken+look",
     "refuse+say",
+    "act,hear&act,put",
+    "look&hear,slow+tell",
 )
 # What has found faults before: tools that do not let go, and steps that end the process twice.
 HARD_PLANS = ("act.stubborn,look", "look.stubborn", "put.stubborn&look")

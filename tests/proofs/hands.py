@@ -11,7 +11,7 @@ from contextlib import suppress
 from tests.proofs.gates import Gates
 from wakeful.testing import ledger
 from wakeful.testing.ledger import Ledger
-from wakeful.tools.tool import Effect, LedgerContext, Tool, ToolContext
+from wakeful.tools.tool import Effect, LedgerContext, Tool, ToolContext, ToolResult
 from wakeful.vocabulary.clock import Clock
 
 SLOW_S = 0.05
@@ -21,7 +21,7 @@ Work = Callable[[ToolContext, str], Awaitable[str]]
 
 
 class Hands:
-    """The tools `look` (read), `put` (idempotent), `act` (effect) and `stumble` (ledger)."""
+    """The tools `look` and `hear` (read), `put` (idempotent), `act` (effect) and `stumble` (ledger)."""
 
     def __init__(self, lines: Ledger, gates: Gates, clock: Clock) -> None:
         self._lines = lines
@@ -44,12 +44,18 @@ class Hands:
             """Do something that cannot be undone."""
             return await self._work("act", context, how)
 
+        async def hear(context: ToolContext, how: str = "") -> ToolResult:
+            """Hear what a stranger says."""
+            heard = await self._work("hear", context, how)
+            return ToolResult(text=heard, is_external=True)
+
         def stumble(context: LedgerContext, how: str = "") -> str:
             """Fail inside the commit."""
             raise RuntimeError(f"stumbled over {context.key}")
 
         return [
             Tool(look, effect=Effect.READ, is_for_external=True),
+            Tool(hear, effect=Effect.READ, is_for_external=True),
             Tool(put, effect=Effect.IDEMPOTENT),
             Tool(act, effect=Effect.EFFECT),
             Tool(stumble, effect=Effect.LEDGER),

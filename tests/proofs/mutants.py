@@ -58,7 +58,7 @@ from wakeful.turns.tool_calls import CallState, RecordedCall
 from wakeful.turns.turns import End, Interrupt, Turn, TurnState
 from wakeful.vocabulary.failpoints import failpoint
 from wakeful.vocabulary.message import ToolMessage
-from wakeful.vocabulary.stimulus import Draft, Stimulus
+from wakeful.vocabulary.stimulus import Draft, Stimulus, Trust
 
 BEGIN, COMMIT = (
     "wakeful.store.sqlite:SqliteBackend.begin",
@@ -409,6 +409,16 @@ def compacted_without_a_view() -> None:
     patch("wakeful.transcript.sessions:note_compaction", lambda *_, **__: None)
 
 
+def taint_lost_on_resume() -> None:
+    """Let a turn's trust sink only in memory."""
+    patch("wakeful.turns.turns:taint", lambda tx, turn: replace(turn, trust=Trust.EXTERNAL))
+
+
+def strangers_trusted() -> None:
+    """Take what a tool has heard from a stranger for the operator's own words."""
+    patch("wakeful.turn.commit:TurnCommit.taint", lambda self: None)
+
+
 MUTANTS: dict[str, Mutant] = {
     mutant.__name__: mutant
     for mutant in (
@@ -449,6 +459,8 @@ MUTANTS: dict[str, Mutant] = {
         summary_not_counted,
         chain_budget_ignored,
         own_work_counts_as_human,
+        taint_lost_on_resume,
+        strangers_trusted,
     )
 }
 

@@ -11,7 +11,7 @@ from wakeful.vocabulary.text import one_line
 LONGEST_REASON = 500
 
 
-@tool(effect=Effect.LEDGER)
+@tool(effect=Effect.LEDGER, is_for_external=True)
 def sleep(context: LedgerContext, duration_ms: int, reason: str = "") -> ToolResult:
     """Rest for a while: this turn ends, and you are woken when the time is over, or earlier if
     somebody needs you. The reason is shown to you then, so say what you wait for.

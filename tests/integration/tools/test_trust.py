@@ -25,7 +25,6 @@ HARMFUL: dict[str, dict[str, Any]] = {
     "shell": {"command": "touch /tmp/wakeful-was-here"},
     "web_fetch": {"url": "http://example.com/"},
     "current_time": {},
-    "sleep": {"duration_ms": 86_400_000, "reason": "told to"},
     "pay": {},
 }
 paid: list[str] = []

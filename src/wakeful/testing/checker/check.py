@@ -13,6 +13,7 @@ from wakeful.testing.checker import (
     store,
     timers,
     transcripts,
+    trust,
     turns,
 )
 from wakeful.testing.checker.finding import InvariantFinding, Violation
@@ -42,13 +43,14 @@ INVARIANTS: dict[str, Invariant] = {
     "I17": transcripts.one_view,
     "I19": sleeps.nobody_oversleeps,
     "I20": store.store_is_sound,
+    "I21": trust.strangers_change_nothing,
     "I22": turns.stop_is_obeyed,
     "I23": stimuli.in_order,
     "I24": store.bounds_hold,
     "I25": events.counters_are_honest,
 }
 # Where there may be nothing to look at, unless the test says that there must be.
-MAY_BE_EMPTY = frozenset({"I7", "I11", "I12", "I13", "I14", "I15", "I19", "I22"})
+MAY_BE_EMPTY = frozenset({"I7", "I11", "I12", "I13", "I14", "I15", "I19", "I21", "I22"})
 
 
 class Report(Record):

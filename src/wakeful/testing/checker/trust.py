@@ -1,0 +1,63 @@
+"""I21 trust."""
+
+from wakeful.testing.checker.finding import InvariantFinding
+from wakeful.testing.checker.history import History
+from wakeful.tools.builtin import default_tools
+from wakeful.tools.tool import Effect
+from wakeful.turns.tool_calls import RecordedCall
+from wakeful.turns.turns import Turn
+from wakeful.vocabulary.entry import AssistantBody, ToolBody, UserBody, is_external
+from wakeful.vocabulary.stimulus import Trust
+
+# Where a call stands in its turn: the step, and the place in the reply of that step.
+Position = tuple[int, int]
+
+BEFORE_ALL: Position = (-1, -1)
+_FOR_ALL = frozenset(tool.name for tool in default_tools() if tool.is_for_external)
+_HARMLESS = frozenset({"none", Effect.READ.value})  # there was no such tool, or it only looked
+
+
+def strangers_change_nothing(history: History, finding: InvariantFinding) -> None:
+    """I21: once a turn was shown text from outside, it has only the tools that strangers have."""
+    for turn in history.db.turns.values():
+        sunk_at = _sunk_at(history, turn)
+        if sunk_at is None:
+            continue
+        finding.expect(
+            turn.trust is Trust.EXTERNAL,
+            f"{turn.id} was shown text from outside and is trusted as before",
+            history.story(turn.id),
+        )
+        for call in history.calls_of_turn[turn.id]:
+            finding.expect(
+                (call.step, call.position) <= sunk_at or _may_run(call, turn),
+                f"{turn.id} ran {call.name} after it was shown text from outside",
+                history.story(turn.id),
+            )
+
+
+def _may_run(call: RecordedCall, turn: Turn) -> bool:
+    return call.effect in _HARMLESS or call.name in _FOR_ALL or call.name in turn.granted
+
+
+def _sunk_at(history: History, turn: Turn) -> Position | None:
+    """Return the call whose result was the first text from outside, or None if there was none.
+
+    What opened the turn, or joined it, comes before all calls: nobody less trusted joins it later.
+    """
+    calls = history.calls_of_turn[turn.id]
+    steps = sorted({call.step for call in calls})
+    replies = 0  # those with calls, each a step
+    for entry in sorted(history.entries_of_turn[turn.id], key=lambda entry: entry.depth):
+        body = entry.content()
+        if isinstance(body, AssistantBody) and body.message.tool_calls:
+            replies += 1
+        elif is_external(body) and isinstance(body, UserBody):
+            return BEFORE_ALL
+        elif is_external(body) and isinstance(body, ToolBody):
+            return next(
+                (call.step, call.position)
+                for call in calls
+                if call.step == steps[replies - 1] and call.call_id == body.message.call_id
+            )
+    return None
