@@ -21,7 +21,7 @@ Work = Callable[[ToolContext, str], Awaitable[str]]
 
 
 class Hands:
-    """The tools `look` and `hear` (read), `put` (idempotent), `act` (effect) and `stumble` (ledger)."""
+    """Tools to read (`look`, `hear`) and to act: `put`, `act`, and `stumble` in the ledger."""
 
     def __init__(self, lines: Ledger, gates: Gates, clock: Clock) -> None:
         self._lines = lines

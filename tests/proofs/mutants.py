@@ -411,7 +411,11 @@ def compacted_without_a_view() -> None:
 
 def taint_lost_on_resume() -> None:
     """Let a turn's trust sink only in memory."""
-    patch("wakeful.turns.turns:taint", lambda tx, turn: replace(turn, trust=Trust.EXTERNAL))
+
+    def sink(tx: Tx, turn: Turn) -> Turn:
+        return replace(turn, trust=Trust.EXTERNAL)
+
+    patch("wakeful.turns.turns:taint", sink)
 
 
 def strangers_trusted() -> None:
