@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from wakeful.cli.output import safe
-from wakeful.models.providers import refuse_unusable
+from wakeful.models.choosing import refuse_unusable
 from wakeful.net.addresses import allow
 from wakeful.net.target import parse
 from wakeful.settings.load import Loaded

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 
+from wakeful.models.choosing import Chosen, choose
 from wakeful.models.fallback import Fallback
 from wakeful.models.formats.anthropic import AnthropicMessages
 from wakeful.models.formats.dialects import DIALECTS, USUAL
@@ -10,7 +11,7 @@ from wakeful.models.formats.format import Format
 from wakeful.models.formats.openai_chat import OpenAIChat
 from wakeful.models.formats.openai_responses import OpenAIResponses
 from wakeful.models.model import Model
-from wakeful.models.providers import NONE_OWN, Chosen, Providers, WireFormat, choose
+from wakeful.models.providers import NONE_OWN, Providers, WireFormat
 from wakeful.models.remote import Remote
 from wakeful.models.sight import stated_sight
 from wakeful.models.timed import TimedModel

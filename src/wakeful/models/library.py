@@ -28,10 +28,10 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model, infer_model
 from pydantic_ai.settings import ModelSettings
 
+from wakeful.models.choosing import Chosen
 from wakeful.models.formats.format import count_of, model_of
 from wakeful.models.model import LONGEST_REPLY, Delta, Piece, Reply, Request
 from wakeful.models.prices import is_priced, price_of
-from wakeful.models.providers import Chosen
 from wakeful.models.rehearsal import rehearse
 from wakeful.models.sorting import sorted_error, unusable
 from wakeful.models.thinking import levels, nearest

@@ -7,8 +7,8 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from wakeful.models.choosing import Chosen
 from wakeful.models.model import Piece, Request
-from wakeful.models.providers import Chosen
 from wakeful.models.tariffs import Tariff, tariff_of
 from wakeful.models.windows import NOTHING_STATED, ModelSettings
 

@@ -8,7 +8,8 @@ import httpx2
 from pydantic_ai.models import create_async_httpx2_client
 from pydantic_ai.providers import Provider, infer_provider_class
 
-from wakeful.models.providers import PROVIDERS, Chosen
+from wakeful.models.choosing import Chosen
+from wakeful.models.providers import PROVIDERS
 from wakeful.vocabulary.errors import Garbled
 
 LONGEST_LINE = 8 * 1024 * 1024  # bytes; the vendors' readers grow slow on what has no line break

@@ -15,13 +15,8 @@ import msgspec
 from wakeful.doors.http.forwarding import trusted_network
 from wakeful.intake.bindings import Bindings
 from wakeful.models.catalog import find
-from wakeful.models.providers import (
-    Providers,
-    ProviderSettings,
-    WireFormat,
-    refuse_bad_provider,
-    refuse_unknown,
-)
+from wakeful.models.choosing import refuse_bad_provider, refuse_unknown
+from wakeful.models.providers import Providers, ProviderSettings, WireFormat
 from wakeful.settings.file import AgentSettings, ServerSettings, SettingsFile
 from wakeful.settings.own_tools import Complaints, OwnTools
 from wakeful.settings.purpose import SettingsPurpose

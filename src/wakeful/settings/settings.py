@@ -10,7 +10,8 @@ from wakeful.doors.signing import read_keys
 from wakeful.intake.bindings import Binding, DmScope
 from wakeful.intake.draft import AttachmentLimits
 from wakeful.intake.reset_times import ResetTimes
-from wakeful.models.providers import ProviderSettings, refuse_bad_provider
+from wakeful.models.choosing import refuse_bad_provider
+from wakeful.models.providers import ProviderSettings
 from wakeful.models.windows import ModelSettings
 from wakeful.net.addresses import is_public
 from wakeful.net.target import parse

@@ -7,15 +7,9 @@ import pytest
 from pydantic_ai.providers import infer_provider_class
 
 from wakeful.models.catalog import find
+from wakeful.models.choosing import choose, refuse_bad_provider, refuse_unusable
 from wakeful.models.direct import DirectModel
-from wakeful.models.providers import (
-    PROVIDERS,
-    ProviderSettings,
-    WireFormat,
-    choose,
-    refuse_bad_provider,
-    refuse_unusable,
-)
+from wakeful.models.providers import PROVIDERS, ProviderSettings, WireFormat
 from wakeful.vocabulary.errors import InvalidInput
 
 KEYED = {"ANTHROPIC_API_KEY": "k"}
