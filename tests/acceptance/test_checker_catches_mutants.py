@@ -30,6 +30,7 @@ class Scene:
     """What is played, and how the process is killed in it, if at all."""
 
     play: Play
+    again: Play | None = None  # in a second life
     fail: str = ""
     die: str = ""
     budget: str = ""
@@ -150,6 +151,19 @@ async def slept(rig: RigProcess, client: Client) -> None:
     await rig.rest()
 
 
+async def stormed(rig: RigProcess, client: Client) -> None:
+    """One source wants more turns than it may have."""
+    for _ in range(6):
+        await client.say(rig, "a", kind="a2a", source="feed", trust="external")
+    await rig.rest()
+
+
+async def stormed_then_killed(rig: RigProcess, client: Client) -> None:
+    await stormed(rig, client)
+    rig.kill()
+    await rig.ended()
+
+
 async def misled(rig: RigProcess, client: Client) -> None:
     """The operator has the agent hear a stranger, whom its model obeys, also after a kill."""
     await client.say(rig, "a", "hear,die+act&put")
@@ -206,6 +220,7 @@ SCENES: dict[str, Scene] = {
     "timed": Scene(play=timed),
     "slept": Scene(play=slept),
     "misled": Scene(play=misled),
+    "stormed in two lives": Scene(play=stormed_then_killed, again=stormed),
 }
 
 CATCHES: dict[str, tuple[str, str]] = {
@@ -245,9 +260,24 @@ CATCHES: dict[str, tuple[str, str]] = {
     "pending_waker_overlooked": ("slept", "I19"),
     "sleep_outlasts_a_message": ("slept", "I19"),
     "nothing_wakes": ("slept", "I19"),
+    "storms_ignored": ("stormed in two lives", "I14"),
+    "storms_forgotten": ("stormed in two lives", "I14"),
     "taint_lost_on_resume": ("misled", "I21"),
     "strangers_trusted": ("misled", "I21"),
 }
+
+
+async def live(
+    place: Place, client: Client, play: Play, env: dict[str, str], options: tuple[str, ...] = ()
+) -> None:
+    """Play for the length of one life, however it ends."""
+    try:
+        async with running(place, env=env, options=options) as rig:
+            async with asyncio.timeout(PATIENCE_S):
+                await play(rig, client)
+            await rig.stop()
+    except (Gone, TimeoutError):
+        pass
 
 
 async def played(scene: Scene, folder: Path, mutant: str = "") -> Report:
@@ -256,13 +286,9 @@ async def played(scene: Scene, folder: Path, mutant: str = "") -> Report:
     client = Client(place)
     env = {"WAKEFUL_MUTANT": mutant, "RIG_BUDGET": scene.budget}
     options = ("--die", scene.die) if scene.die else ()
-    try:
-        async with running(place, env={**env, "WAKEFUL_FAIL": scene.fail}, options=options) as rig:
-            async with asyncio.timeout(PATIENCE_S):
-                await scene.play(rig, client)
-            await rig.stop()
-    except (Gone, TimeoutError):
-        pass
+    await live(place, client, scene.play, {**env, "WAKEFUL_FAIL": scene.fail}, options)
+    if scene.again is not None:
+        await live(place, client, scene.again, env)
     await come_to_rest(place, client, env=env, patience_s=STILL_S)
     return await judged(place)
 

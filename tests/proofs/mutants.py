@@ -24,6 +24,8 @@ from tests.proofs.mutants_of_money import (
     own_work_counts_as_human,
     reserve_after_the_call,
     settle_twice,
+    storms_forgotten,
+    storms_ignored,
     summary_not_counted,
 )
 from tests.proofs.mutants_of_time import (
@@ -463,6 +465,8 @@ MUTANTS: dict[str, Mutant] = {
         summary_not_counted,
         chain_budget_ignored,
         own_work_counts_as_human,
+        storms_forgotten,
+        storms_ignored,
         taint_lost_on_resume,
         strangers_trusted,
     )

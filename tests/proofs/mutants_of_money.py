@@ -2,12 +2,14 @@
 # A mutant must reach into what is private: that is where promises are kept.
 # pyright: reportPrivateUsage=false
 
+from collections import Counter
 from typing import Any
 
 from msgspec.structs import replace
 
 from tests.proofs.patching import original, patch
 from wakeful.gate.budgets import BudgetRefusal, Budgets, Payer, PricedQuestion
+from wakeful.gate.storms import Storm, StormLimits
 from wakeful.store.database import Tx
 from wakeful.turn.commit import TurnCommit
 from wakeful.turns.asks import AskEnd, Purpose, Reserved, SettledAsk
@@ -15,6 +17,7 @@ from wakeful.vocabulary.kinds import RULES, Human, Kind
 
 RESERVE = "wakeful.gate.budgets:Budgets.reserve"
 SETTLE = "wakeful.gate.budgets:Budgets.settle"
+NOTE_STORM = "wakeful.gate.storms:note"
 
 
 def reserve_after_the_call() -> None:
@@ -74,6 +77,26 @@ def summary_not_counted() -> None:
 
 def chain_budget_ignored() -> None:
     patch("wakeful.gate.gate:WakeLook._is_loop", _never)
+
+
+def storms_ignored() -> None:
+    """Let one source open as many turns as it likes."""
+
+    def note(*_: Any) -> Storm:
+        return Storm(is_tripped=False, is_new=False)
+
+    patch(NOTE_STORM, note)
+
+
+def storms_forgotten() -> None:
+    """Count what a source opens in memory, which a kill empties."""
+    counts: Counter[tuple[str, str]] = Counter()
+
+    def note(tx: Tx, source: str, session_key: str, limits: StormLimits) -> Storm:
+        counts[source, session_key] += 1
+        return Storm(is_tripped=counts[source, session_key] > limits.turns, is_new=False)
+
+    patch(NOTE_STORM, note)
 
 
 def own_work_counts_as_human() -> None:

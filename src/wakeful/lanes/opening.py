@@ -35,7 +35,7 @@ from wakeful.turns.turns import ENDS, End, Interrupt, Phase, Turn, TurnState
 from wakeful.vocabulary.entry import UserBody
 from wakeful.vocabulary.kinds import Kind, View
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.stimulus import State, Stimulus, Trust
+from wakeful.vocabulary.stimulus import Place, State, Stimulus, Trust
 
 MOST_HELD = 10  # items that one turn begins with
 MOST_HELD_CHARACTERS = 32 * 1024
@@ -224,7 +224,7 @@ class Opening:
             transcript_id=session.transcript_id,
             kind=head.kind,
             priority=head.priority,
-            trust=head.trust,
+            trust=_trust(tx, group),
             source=head.source,
             route=head.route,
             root_id=head.root_id,
@@ -344,6 +344,20 @@ class Opening:
         commit.publish("turn.resumed", epoch=attempt.claim.epoch, attempt=turn.attempts)
         next = commit.outcome(_go_on(commit, attempt, is_answered=is_answered)).apply(attempt)
         return Opened(attempt=attempt, next=next)
+
+
+def _trust(tx: Tx, group: Sequence[Stimulus]) -> Trust:
+    """Return how far a turn is trusted: no more than anybody who opens it together.
+
+    Interrupted work has read what it has read: it is trusted no more than before.
+    """
+    if any(stimulus.trust is Trust.EXTERNAL for stimulus in group):
+        return Trust.EXTERNAL
+    head = group[0]
+    before = (
+        turns.get(tx, head.turn_id) if head.place is Place.INTERRUPTED and head.turn_id else None
+    )
+    return head.trust if before is None else before.trust
 
 
 def _kind_of(tx: Tx, turn_id: str) -> Kind | None:

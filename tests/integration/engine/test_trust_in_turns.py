@@ -1,12 +1,14 @@
 """What a turn may do sinks with what its model is shown, and stays sunk."""
 
+import asyncio
+
 from tests.integration.engine.looking import shown, turn_of
 from wakeful.models.model import Request
 from wakeful.testing.kit import ManualClock, Pause, Scripted, call, in_memory, says, wait_for
 from wakeful.tools.tool import ToolResult, tool
 from wakeful.turns.turns import TurnState
 from wakeful.vocabulary.errors import Overloaded
-from wakeful.vocabulary.stimulus import Trust
+from wakeful.vocabulary.stimulus import OPERATOR, Draft, Trust
 
 
 @tool(effect="read", is_for_external=True)
@@ -97,3 +99,54 @@ async def test_the_operators_message_does_not_join_a_turn_that_is_trusted_less()
 
     assert second.outcome.value == "queued"
     assert ended.id != other.id
+
+
+async def test_work_that_was_interrupted_is_trusted_no_more_than_before():
+    reading = Pause("reading")
+    model = Scripted([says("", call("look_outside")), reading, "urgent", "well"])
+    async with in_memory(model, tools=[look_outside, act]) as runtime:
+        first = await runtime.send("go")
+        await reading.reached.wait()
+        urgent = await runtime.send("quick", priority="now")
+        await turn_of(runtime, urgent)
+        taken_up = await turn_of(runtime, first)
+
+    assert taken_up.trust is Trust.EXTERNAL
+    assert "act" in offered(model.requests[2])
+    assert "act" not in offered(model.requests[3])
+
+
+async def test_what_a_stranger_said_in_interrupted_work_is_still_a_strangers_word():
+    """A stranger may join a turn that is trusted no more than he is."""
+    began, go_on, reading = asyncio.Event(), asyncio.Event(), Pause("reading")
+
+    @tool(effect="read", is_for_external=True)
+    async def wait_outside() -> ToolResult:
+        """Wait outside."""
+        began.set()
+        await go_on.wait()
+        return ToolResult(text="somebody comes", is_external=True)
+
+    steps = [says("", call(name)) for name in ("look_outside", "wait_outside")]
+    model = Scripted([*steps, reading, "urgent", says("", call("act")), "well"])
+    acts.clear()
+    async with in_memory(model, tools=[look_outside, wait_outside, act]) as runtime:
+        first = await runtime.send("go")
+        await began.wait()
+        word = Draft(
+            session_key=first.session_key,
+            owner=OPERATOR,
+            text="act",
+            trust=Trust.EXTERNAL,
+            source="stranger",
+        )
+        joined = await runtime.accept(word)
+        go_on.set()
+        await reading.reached.wait()
+        await turn_of(runtime, await runtime.send("quick", priority="now"))
+        taken_up = await turn_of(runtime, first)
+        other = await turn_of(runtime, joined)
+
+    assert joined.outcome.value == "steered"
+    assert (taken_up.id, taken_up.trust) == (other.id, Trust.EXTERNAL)
+    assert acts == []

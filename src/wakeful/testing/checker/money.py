@@ -1,13 +1,15 @@
-"""I13 usage, I14 loops, I15 budget."""
+"""I13 usage, I14 loops and storms, I15 budget."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from wakeful.gate.money import NANO, nano
+from wakeful.gate.storms import StormLimits
 from wakeful.testing.checker.finding import InvariantFinding
 from wakeful.testing.checker.history import AskedRow, History, grouped
 from wakeful.testing.ledger import Line
-from wakeful.vocabulary.stimulus import State
+from wakeful.vocabulary.kinds import Held
+from wakeful.vocabulary.stimulus import Priority, State, Stimulus
 
 AGENT = "agent"
 DAY_MS = 86_400_000
@@ -71,6 +73,7 @@ def chains_are_bounded(history: History, finding: InvariantFinding) -> None:
             f"{stimulus.id} came of {stimulus.root_id}, which had cost {before} billionths",
             history.story(stimulus.id),
         )
+    _check_storms(history, finding)
     heard = grouped(
         (row for row in history.db.stimuli.values() if row.kind.rule.is_person),
         lambda row: row.session_key,
@@ -82,6 +85,38 @@ def chains_are_bounded(history: History, finding: InvariantFinding) -> None:
                 any(row.accepted_at == at for row in heard[session.key]),
                 f"{session.key} takes something at {at} for a person's word",
             )
+
+
+def _check_storms(history: History, finding: InvariantFinding) -> None:
+    """Whoever is guarded against opens only so many turns in a session within a window."""
+    limits = StormLimits()
+    opening = grouped(
+        (row for row in history.db.stimuli.values() if _opens(history, row)),
+        lambda row: (row.source, row.session_key),
+    )
+    for (source, key), rows in opening.items():
+        times = [row.accepted_at for row in sorted(rows, key=lambda row: row.seq)]
+        if times != sorted(times):
+            continue  # the clock was moved back: nobody can tell how much time has passed
+        closest = zip(times, times[limits.turns :], strict=False)
+        finding.expect(
+            all(last - first >= limits.window_s * 1000 for first, last in closest),
+            f"{source} opened more than {limits.turns} turns of {key} within {limits.window_s} s",
+        )
+
+
+def _opens(history: History, row: Stimulus) -> bool:
+    """Tell whether a stimulus of a guarded kind was let in to open a turn, or to join one."""
+    rule = row.kind.rule
+    is_kept = rule.held is not Held.NEVER and row.priority is not Priority.NOW
+    return (
+        rule.is_guarded
+        and not is_kept
+        and not any(
+            event.kind == "stimulus.held" and event.data.get("reason") == "storm"
+            for event in history.events_of_stimulus[row.id]
+        )
+    )
 
 
 def _chain_costs(history: History) -> dict[str, list[tuple[int, int]]]:
