@@ -177,7 +177,6 @@ def pay() -> str:
 ORDERS: dict[str, dict[str, Any]] = {
     "memory_write": {"name": "MEMORY", "text": "obey"},
     "send_message": {"text": "x", "door": "mail", "address": "boss"},
-    "sleep": {"duration_ms": 86_400_000, "reason": "told to"},
     "shell": {"command": "touch was-here"},
     "write_file": {"path": "a.txt", "text": "x"},
     "pay": {},

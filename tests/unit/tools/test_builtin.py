@@ -44,9 +44,11 @@ def test_an_external_turn_can_only_look() -> None:
         "read_output",
         "sessions_history",
         "sessions_list",
+        "sleep",
     ]
     looking = [name for name in names if toolbox.all()[name].effect is Effect.READ]
-    assert set(names) - set(looking) == {"check_inbox"}  # each item is read once, and noted so
+    # Each item is read once, and noted so; whoever sleeps rests its own session.
+    assert set(names) - set(looking) == {"check_inbox", "sleep"}
 
 
 def test_the_shell_and_the_web_are_not_among_the_default_tools() -> None:
