@@ -13,6 +13,7 @@ from wakeful.intake.bindings import Bindings
 from wakeful.intake.compactions import Compactions
 from wakeful.intake.deletion import Deletion
 from wakeful.intake.imports import TranscriptImports
+from wakeful.intake.inbox_items import InboxItems
 from wakeful.intake.intake import Intake
 from wakeful.intake.sessions import SessionActs
 from wakeful.store.database import Store
@@ -25,6 +26,7 @@ from wakeful.views.attachments import AttachmentView
 from wakeful.views.budgets import BudgetView
 from wakeful.views.deliveries import DeliveryView
 from wakeful.views.heartbeats import HeartbeatView
+from wakeful.views.inbox import InboxView
 from wakeful.views.lanes import LaneView
 from wakeful.views.ledger import LedgerView
 from wakeful.views.notices import NoticeView
@@ -54,6 +56,7 @@ class Views:
     budgets: BudgetView
     deliveries: DeliveryView
     heartbeats: HeartbeatView
+    inbox: InboxView
     lanes: LaneView
     ledger: LedgerView
     notices: NoticeView
@@ -82,6 +85,7 @@ class Services:
     heartbeats: HeartbeatActs
     budget_acts: BudgetActs
     quiet_acts: QuietActs
+    inbox_items: InboxItems
     deletion: Deletion
     imports: TranscriptImports
     credentials: Credentials

@@ -6,7 +6,9 @@ from typing import Any
 
 from wakeful.access.principal import Principal
 from wakeful.bus.bus import Subscription
+from wakeful.doors import inbox as inbox_door
 from wakeful.doors import messaging, naming, stimulus_stream
+from wakeful.doors.inbox import InboxItem
 from wakeful.doors.messaging import Message
 from wakeful.doors.stimulus_stream import ModelWaits, StoryDelta, StoryRestart
 from wakeful.gate.budget_acts import Raise
@@ -26,13 +28,21 @@ from wakeful.views.agents import AgentStatus
 from wakeful.views.budgets import BudgetStatus
 from wakeful.views.cards import TranscriptCard
 from wakeful.views.heartbeats import HeartbeatStatus
+from wakeful.views.inbox import InboxFilter
 from wakeful.views.lanes import LaneStatus
 from wakeful.vocabulary.entry import Entry
 from wakeful.vocabulary.errors import InvalidInput, Permanent, Transient
 from wakeful.vocabulary.queueing import NO_OVERRIDES, Mode, QueueOverrides
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.session_key import SessionKey
-from wakeful.vocabulary.stimulus import OPERATOR, Attachment, Draft, Receipt
+from wakeful.vocabulary.stimulus import (
+    OPERATOR,
+    Attachment,
+    Draft,
+    Receipt,
+    State,
+    Stimulus,
+)
 
 DEFAULT_WAIT_S = 15.0
 LONGEST_WAIT_S = 120.0
@@ -222,6 +232,51 @@ class Verbs(ABC):
         return await self.services.heartbeats.file_event(
             agent, _text(text, "text"), source=_text(source, "source")
         )
+
+    # The fields of an item, all but the text with a default.
+    async def post(
+        self,
+        text: str,
+        *,
+        priority: str = "next",
+        source: str = "program",
+        dedup_key: str | None = None,
+        agent: str | None = None,
+        session: str | None = None,
+        expires_at: int | None = None,
+    ) -> Receipt:
+        """Leave something in an agent's inbox, as a source; it is on disk when this returns.
+
+        `now` opens a turn at once; `next` waits for the agent's next turn in Activity, `later`
+        until the agent asks for it. Whatever it says, it is data and no command.
+        """
+        item = InboxItem(
+            text=_text(text, "text"),
+            priority=_text(priority, "priority"),
+            source=_text(source, "source"),
+            dedup_key=None if dedup_key is None else _text(dedup_key, "dedup_key"),
+            agent=None if agent is None else _text(agent, "agent"),
+            session=None if session is None else _text(session, "session"),
+            expires_at=expires_at,
+        )
+        return await inbox_door.post(self.services, Principal.operator(), item)
+
+    async def inbox(
+        self,
+        *,
+        source: str | None = None,
+        state: State | None = None,
+        after: str | None = None,
+        limit: int = 100,
+    ) -> list[Stimulus]:
+        """Return what sources left for agents, newest first; `after` is the id of one."""
+        wanted = InboxFilter(source=source, state=state)
+        return await self.services.views.inbox.page(wanted, after, limit)
+
+    async def dismiss(self, stimulus_id: str) -> bool:
+        """Throw away an item of the inbox; False if a turn was given it, or it has ended."""
+        item = await self.services.inbox_items.dismiss(stimulus_id, lambda _: True)
+        return item is not None
 
     async def reset(self, session: str = "main") -> ResetDone:
         """Begin a new transcript; while a turn is open, with the next one."""

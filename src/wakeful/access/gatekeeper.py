@@ -44,6 +44,7 @@ class Gatekeeper:
         self.megabytes_per_day = MEGABYTES_PER_DAY
         self._sent: dict[str, Counter[int]] = {}  # bytes of each token, by the hour
         self._made: dict[str, deque[float]] = {}  # when each token made its latest sessions
+        self._posts: dict[str, deque[float]] = {}  # when each source of the inbox posted lately
         store.listen(tokens.CHANGED, self._changed)
 
     async def by_secret(self, secret: str) -> Principal | None:
@@ -107,6 +108,23 @@ class Gatekeeper:
             left = min(sent, default=int(hours)) + DAY_HOURS - hours
             raise TooOften(rule, retry_after_s=max(1.0, left * HOUR_S))
         sent[int(hours)] += size
+
+    def take_post(self, source: str, per_minute: int) -> None:
+        """Count what a source posts to the inbox, or refuse it; 0: as much as it likes.
+
+        Counted by this process, and forgotten with it.
+        """
+        if not per_minute:
+            self._posts.pop(source, None)
+            return
+        now = self._clock.monotonic()
+        recent = self._posts.setdefault(source, deque())
+        while recent and recent[0] <= now - WINDOW_S:
+            recent.popleft()
+        if len(recent) >= per_minute:
+            rule = f"{source!r} posts at most {per_minute} items in a minute"
+            raise TooOften(rule, retry_after_s=recent[0] + WINDOW_S - now)
+        recent.append(now)
 
     async def _made_earlier(self, owner: str) -> deque[float]:
         """Return when the sessions of the last hour were made, by the clock that never jumps."""

@@ -9,6 +9,7 @@ from wakeful.vocabulary.stimulus import OPERATOR, Trust
 
 READ = "read"
 SEND = "send"
+INBOX = "inbox:"  # before the name of a source
 
 _SCOPE = re.compile(r"operator|send|read|hub|(?:inbox|a2a):[a-z0-9][a-z0-9_.-]{0,63}")
 

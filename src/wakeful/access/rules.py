@@ -5,7 +5,7 @@ What somebody may not see does not exist for them; whoever asks these functions 
 
 import re
 
-from wakeful.access.principal import Principal
+from wakeful.access.principal import INBOX, Principal
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.session_key import KeyKind, SessionKey
 from wakeful.vocabulary.stimulus import OPERATOR
@@ -69,3 +69,30 @@ def may_make(principal: Principal, key: SessionKey) -> bool:
 def may_speak_as(principal: Principal, source: str) -> bool:
     """Tell whether a principal may say who else sends: only the operator speaks for others."""
     return principal.is_operator or source == principal.name
+
+
+def inbox_sources(principal: Principal) -> list[str]:
+    """Return the sources as which a principal may leave something in the inbox, by its scopes."""
+    return [scope.removeprefix(INBOX) for scope in principal.scopes if scope.startswith(INBOX)]
+
+
+def may_post_as(principal: Principal, source: str) -> bool:
+    """Tell whether a principal may leave something in the inbox as a source."""
+    return principal.is_operator or source in inbox_sources(principal)
+
+
+def may_choose_agent(principal: Principal, agent_id: str, own: str) -> bool:
+    """Tell whether an item may be left for an agent: the operator chooses, a source has its own."""
+    return principal.is_operator or agent_id == own
+
+
+def has_prefix(key: SessionKey, prefix: str | None, agent_id: str) -> bool:
+    """Tell whether a session is one that a source may name: of its agent, below its prefix.
+
+    The operator has no more to say in it: what a source may reach stands in the settings.
+    """
+    if prefix is None:
+        return False
+    whole = prefix if prefix.startswith("agent:") else f"agent:{agent_id}:{prefix}"
+    is_below = key == whole or key.startswith(whole if whole.endswith(":") else f"{whole}:")
+    return is_below and keys.agent_of(key) == agent_id

@@ -28,6 +28,8 @@ from wakeful.gate.wakes import all_of
 from wakeful.intake.compactions import Compactions
 from wakeful.intake.deletion import BoundAutomation, Deletion
 from wakeful.intake.imports import TranscriptImports
+from wakeful.intake.inbox_items import TIMER_KIND as EXPIRY_TIMER
+from wakeful.intake.inbox_items import InboxItems
 from wakeful.intake.intake import Intake
 from wakeful.intake.sessions import SessionActs
 from wakeful.lanes.dispatcher import Dispatcher
@@ -171,6 +173,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         heartbeats=HeartbeatActs(store, agents, beating, file),
         budget_acts=BudgetActs(store, ids, clock, agents, gate.budgets),
         quiet_acts=QuietActs(store, clock, ids, agents, quieting),
+        inbox_items=InboxItems(store, settlement),
         deletion=Deletion(
             store,
             bus,
@@ -200,6 +203,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
                 HEARTBEAT_TIMER: TimerKind(beating.fire, beating.prepare),
                 QUIET_TIMER: TimerKind(quieting.fire),
                 RELEASE_TIMER: TimerKind(releasing.fire),
+                EXPIRY_TIMER: TimerKind(services.inbox_items.fire),
             },
             lambda timer: (lane_rows.lock(timer.target), halts.ASKING),
         ),

@@ -12,7 +12,6 @@ from wakeful.assembly.ready_agents import card_of, mcp_servers, ready_agent, ref
 from wakeful.assembly.views import Cards
 from wakeful.doors.sender import Door, Sender
 from wakeful.gate.days import Days
-from wakeful.gate.storms import StormLimits
 from wakeful.intake.accept import IntakeRules
 from wakeful.intake.bindings import Bindings
 from wakeful.intake.intake import Intake
@@ -29,6 +28,8 @@ from wakeful.turn.turn import TurnRunner
 from wakeful.views.agents import AgentView
 from wakeful.vocabulary.agent import AgentConfig, Agents
 from wakeful.vocabulary.errors import InvalidInput
+from wakeful.vocabulary.inbox import InboxRules
+from wakeful.vocabulary.stimulus import StormLimits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +77,7 @@ def configured(plan: Plan, running: Mapping[str, McpServer] | None = None) -> Co
         ready_agents=ready_agents,
         catalog=catalog,
         bindings=_bindings(settings, agents, plan),
-        rules=_intake_rules(settings),
+        rules=_intake_rules(settings, agents),
         doors={**plan.doors, **webhook_doors(settings.outbound, plan.clock)},
     )
 
@@ -131,7 +132,7 @@ def _bindings(settings: Settings, agents: Agents, plan: Plan) -> Bindings:
     )
 
 
-def _intake_rules(settings: Settings) -> IntakeRules:
+def _intake_rules(settings: Settings, agents: Agents) -> IntakeRules:
     storm = settings.storm
     return IntakeRules(
         queue=settings.queue,
@@ -140,4 +141,12 @@ def _intake_rules(settings: Settings) -> IntakeRules:
         max_chain_depth=settings.max_chain_depth,
         reset=settings.reset.times(settings.timezone),
         attachments=settings.attachments,
+        inbox=_inbox_rules(settings, agents),
     )
+
+
+def _inbox_rules(settings: Settings, agents: Agents) -> InboxRules:
+    for name, source in settings.inbox.sources.items():
+        if source.agent is not None and source.agent not in agents:
+            raise InvalidInput(f"inbox.sources.{name}.agent", f"no agent {source.agent!r}")
+    return settings.inbox

@@ -13,6 +13,7 @@ from wakeful.views.budgets import BudgetView
 from wakeful.views.deliveries import DeliveryView
 from wakeful.views.heartbeats import HeartbeatView
 from wakeful.views.in_turn import InTurn
+from wakeful.views.inbox import InboxView
 from wakeful.views.lanes import LaneView
 from wakeful.views.ledger import LedgerView
 from wakeful.views.notices import NoticeView
@@ -54,6 +55,7 @@ def views_over(
         budgets=budgets,
         deliveries=DeliveryView(store),
         heartbeats=heartbeats,
+        inbox=InboxView(store),
         lanes=LaneView(store, clock),
         ledger=LedgerView(store),
         notices=NoticeView(store),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from wakeful.broker.stimuli import NEVER
+from wakeful.broker.stimuli import NEVER, listed
 from wakeful.store.database import Lock, LocksNeeded, LockSpace, Tx, Verb
 from wakeful.store.rows import RowTable
 from wakeful.vocabulary import session_key as keys
@@ -12,6 +12,8 @@ from wakeful.vocabulary.stimulus import Priority, Trust
 READY = "lane.ready"  # a lane may be claimed now: its key
 READY_LATER = "lane.ready_later"  # a lane may be claimed now, after those of whoever is in a hurry
 DUE = "lane.due"  # a lane may be claimed later: when, in milliseconds
+
+_HURRYING = listed(lambda rule: rule.hurries)  # as `now`
 
 _RANK_OF_READINESS = 50  # after all other writes of a group, before the bus
 
@@ -227,10 +229,11 @@ def touch(tx: Tx, session_key: str) -> None:
 def _recompute(tx: Tx, session_keys: Sequence[str]) -> Sequence[None]:
     """Work out when each lane is due; the only writer of `ready_at`.
 
-    Strangers are never in a hurry: places are kept for whomever the agent works for.
+    Strangers are never in a hurry: places are kept for whomever the agent works for. What a source
+    that the operator let in calls urgent is no stranger's chatter.
     """
     rows = tx.all(
-        "UPDATE lanes SET ready_at = CASE "
+        "UPDATE lanes SET ready_at = CASE "  # noqa: S608 (words of ours)
         "WHEN owner IS NOT NULL THEN NULL "
         "WHEN turn_id IS NOT NULL THEN resume_at "
         "ELSE (SELECT MIN(CASE WHEN stimuli.is_debounced = 1 "
@@ -239,7 +242,8 @@ def _recompute(tx: Tx, session_keys: Sequence[str]) -> Sequence[None]:
         "WHERE stimuli.session_key = lanes.session_key "
         "AND stimuli.state IN ('pending', 'parked') AND stimuli.due_at < :never) END, "
         "is_later = CASE WHEN turn_id IS NOT NULL THEN is_later "
-        "WHEN (SELECT MIN(CASE WHEN stimuli.trust = :external THEN :later "
+        "WHEN (SELECT MIN(CASE WHEN stimuli.trust = :external "
+        f"AND NOT (stimuli.priority = 0 AND stimuli.kind IN ({_HURRYING})) THEN :later "
         "ELSE stimuli.priority END) FROM stimuli "
         "WHERE stimuli.session_key = lanes.session_key "
         "AND stimuli.state IN ('pending', 'parked') AND stimuli.due_at < :never) = :later "

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
+from wakeful.broker import inbox_counts
 from wakeful.broker.stimuli import MAY_BECOME
 from wakeful.bus.bus import Bus
 from wakeful.store.database import Row, Tx
@@ -29,15 +30,16 @@ OnSettled = Callable[[Tx, Sequence[Settled]], None]
 _NO_TIMES: Mapping[str, int | None] = {}
 _KINDS = {kind.value: kind for kind in Kind}
 
+_ENDED = "id, kind, session_key, turn_id, state, state_reason, in_inbox, source"
 _SETTLE = (
-    "UPDATE stimuli SET state = :state, state_reason = :reason, settled_at = :now "
+    "UPDATE stimuli SET state = :state, state_reason = :reason, settled_at = :now "  # noqa: S608
     "WHERE id IN :ids AND state IN :allowed "
-    "RETURNING id, kind, session_key, turn_id, state, state_reason"
+    f"RETURNING {_ENDED}"
 )
 _SETTLE_TURN = (
-    "UPDATE stimuli SET state = CASE WHEN id = :opened_by THEN :state ELSE :joined END, "
+    "UPDATE stimuli SET state = CASE WHEN id = :opened_by THEN :state ELSE :joined END, "  # noqa: S608
     "state_reason = :reason, settled_at = :now WHERE turn_id = :turn_id AND state = 'claimed' "
-    "RETURNING id, kind, session_key, turn_id, state, state_reason"
+    f"RETURNING {_ENDED}"
 )
 
 
@@ -107,6 +109,9 @@ class Settlement:
             )
             for row in rows
         ]
+        for row in rows:
+            if row[6]:
+                inbox_counts.change(tx, inbox_counts.name_of(row[1], row[7]), -1)
         for one in settled:
             self._bus.publish(
                 tx,

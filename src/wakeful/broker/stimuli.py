@@ -217,10 +217,11 @@ def claim(tx: Tx, ids: Collection[str], turn_id: str) -> None:
     """Give stimuli to a turn; they stay claimed until it ends."""
     _expect(
         tx.run(
-            "UPDATE stimuli SET state = 'claimed', state_reason = NULL, turn_id = :turn_id "
-            "WHERE id IN :ids AND state IN :allowed",
+            "UPDATE stimuli SET state = 'claimed', state_reason = NULL, turn_id = :turn_id, "
+            "claimed_at = :now WHERE id IN :ids AND state IN :allowed",
             ids=list(ids),
             turn_id=turn_id,
+            now=tx.now,
             allowed=MAY_BECOME[State.CLAIMED],
         ),
         ids,

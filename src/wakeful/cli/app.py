@@ -39,6 +39,10 @@ VERBS: Mapping[str, str] = {
     "usage": "budget:usage",
     "budget show": "budget:show",
     "budget raise": "budget:increase",
+    "inbox list": "inbox:list_",
+    "inbox show": "inbox:show",
+    "inbox add": "inbox:add",
+    "inbox dismiss": "inbox:dismiss",
     "sessions list": "look:list_sessions",
     "sessions show": "look:show_session",
     "sessions search": "search:search",
@@ -67,6 +71,7 @@ VERBS: Mapping[str, str] = {
     "db check": "databases:check_",
 }
 GROUPS = {
+    "inbox": "What programs and other agents left for agents.",
     "sessions": "Conversations.",
     "agents": "Agents.",
     "budget": "What agents may spend.",

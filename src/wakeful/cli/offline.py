@@ -22,6 +22,7 @@ from wakeful.doors.http.app import App
 from wakeful.doors.http.attachments import Attachments
 from wakeful.doors.http.budgets import BudgetEndpoints
 from wakeful.doors.http.endpoint import Endpoint
+from wakeful.doors.http.inbox import InboxEndpoints
 from wakeful.doors.http.notices import NoticeEndpoints
 from wakeful.doors.http.open_streams import OpenStreams
 from wakeful.doors.http.quiet import QuietEndpoints
@@ -120,6 +121,7 @@ class Offline:
             Search(views),
             Stimuli(views),
             NoticeEndpoints(views),
+            InboxEndpoints(views),
             UsageEndpoints(views),
             Attachments(views),
             TokenEndpoints(Credentials(store, ids)),

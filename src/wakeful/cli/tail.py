@@ -27,6 +27,7 @@ KINDS = (
         "budget",
         "notice",
         "storm",
+        "inbox",
         "loop",
         "halt",
     ),

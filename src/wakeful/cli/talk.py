@@ -52,7 +52,7 @@ def send(  # noqa: PLR0913, PLR0917
     file: Files = None,
 ) -> None:
     """Give an agent a message; it is on disk when this returns."""
-    body = _body(_said(text), file) | {"priority": priority}
+    body = _body(given_text(text), file) | {"priority": priority}
     if mode is not None:
         body["mode"] = mode.value
     if dedup_key is not None:
@@ -63,7 +63,7 @@ def send(  # noqa: PLR0913, PLR0917
     receipt = server.post(f"{session_path(session, agent)}/messages", body, wait=wait or None)
     turn = receipt.get("turn")
     is_command = receipt.get("outcome") == "command"
-    lines = [safe_lines(receipt["reply"]) if is_command else _receipt_line(receipt)]
+    lines = [safe_lines(receipt["reply"]) if is_command else receipt_line(receipt)]
     if receipt.get("outcome") in PUT_OFF:
         lines.append(put_off_hint(context, receipt))
     if turn is not None:
@@ -99,7 +99,7 @@ def chat(
         for text in _lines():
             # Who waited here could not even say `/resume`.
             conversation.say(text, waits=False)
-    elif not conversation.say(_said(message), files=file):
+    elif not conversation.say(given_text(message), files=file):
         raise typer.Exit(ExitCode.FAILURE)
 
 
@@ -213,7 +213,7 @@ class ShownAnswer:
                 self.receipt = frame.data
                 if frame.data.get("outcome") not in ("started", "debouncing", "command"):
                     later = self._conversation.later(frame.data) if self.is_put_off else ""
-                    self._note(f"{_receipt_line(frame.data)}{later}")
+                    self._note(f"{receipt_line(frame.data)}{later}")
                 if frame.data.get("outcome") == "command":
                     self._write(str(frame.data.get("reply", "")) + "\n")
                     self.state = "done"
@@ -271,7 +271,7 @@ def _lines() -> Iterator[str]:
             yield text
 
 
-def _said(text: str) -> str:
+def given_text(text: str) -> str:
     words = typer.get_text_stream("stdin").read() if text == "-" else text
     return clean(words)
 
@@ -280,7 +280,7 @@ def _body(text: str, files: Sequence[Path] | None) -> dict[str, Any]:
     return {"text": text, "attachments": read_files(files)} if files else {"text": text}
 
 
-def _receipt_line(receipt: dict[str, Any]) -> str:
+def receipt_line(receipt: dict[str, Any]) -> str:
     parts = [str(receipt.get("outcome"))]
     if receipt.get("position") is not None:
         parts.append(f"position {receipt['position']}")

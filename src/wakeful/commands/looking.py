@@ -6,11 +6,13 @@ from wakeful.access import rules
 from wakeful.commands.command import Caller, Deed, saying
 from wakeful.services import Services
 from wakeful.transcript.sessions import Session
+from wakeful.views.inbox import InboxFilter
 from wakeful.views.lanes import LaneStatus
 from wakeful.views.why import ChainLink
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.errors import NotFound
-from wakeful.vocabulary.stimulus import Stimulus
+from wakeful.vocabulary.spans import format_span
+from wakeful.vocabulary.stimulus import State, Stimulus
 from wakeful.vocabulary.text import one_line
 
 MOST_SESSIONS = 10
@@ -21,6 +23,8 @@ _UNPRICED = (
     "WHERE asks.asked_at >= :since AND asks.state = 'answered' AND asks.cost IS NULL"
 )
 LONGEST_TRIGGER = 80  # characters shown of what woke a turn
+MOST_ITEMS = 10  # shown of the inbox
+LONGEST_ITEM = 100
 
 
 async def status(services: Services, caller: Caller, _rest: str) -> Deed:
@@ -75,6 +79,17 @@ async def whoami(_services: Services, caller: Caller, _rest: str) -> Deed:
     )
 
 
+async def inbox(services: Services, caller: Caller, _rest: str) -> Deed:
+    """Show what waits for the agent; it is not read by that."""
+    agent_id = keys.agent_of(caller.session_key)
+    wanted = InboxFilter(state=State.HELD, agent_id=agent_id)
+    found = await services.views.inbox.page(wanted, None, MOST_ITEMS + 1)
+    now = services.views.clock.now()
+    lines = [_item_line(item, now) for item in found[:MOST_ITEMS]]
+    more = ["… and more; `wakeful inbox list` shows them"] if len(found) > MOST_ITEMS else []
+    return saying("\n".join([*lines, *more]) or "Nothing waits in the inbox.")
+
+
 async def session_of(services: Services, caller: Caller) -> Session | None:
     """Return the session in which something is said; None before its first message."""
     try:
@@ -113,6 +128,12 @@ def _cause(stimulus: Stimulus) -> str:
     """Say what kind of thing came, and from whom."""
     kind = stimulus.kind
     return " ".join(dict.fromkeys(filter(None, (kind.origin.value, kind.detail, stimulus.source))))
+
+
+def _item_line(item: Stimulus, now: int) -> str:
+    age = format_span(now - item.accepted_at)
+    head = f"{item.priority.name.lower()}, {one_line(item.source, 40)}, {age} ago"
+    return f"{head}: {one_line(item.text, LONGEST_ITEM)}"
 
 
 def _until(lane: LaneStatus) -> str:

@@ -165,6 +165,12 @@ _COMMANDS = (
         plan=budgeting.budget,
     ),
     Command(
+        name="inbox",
+        help="Show what waits in this agent's inbox; that does not read it.",
+        who=Who.OPERATOR,
+        plan=looking.inbox,
+    ),
+    Command(
         name="resume",
         arguments="[AGENT]",
         help="Lift a halt.",

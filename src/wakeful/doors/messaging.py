@@ -43,7 +43,7 @@ IDEMPOTENT_S = 86_400
 CHAT_DEBOUNCE_MS = 1000  # people at chats say one thing in several messages
 
 
-_IDEMPOTENT = "idempotency-key"  # before the scope: such keys and dedup keys never meet
+IDEMPOTENT = "idempotency-key"  # before the scope: such keys and dedup keys never meet
 _PLACES = frozenset({KeyKind.DM, KeyKind.GROUP, KeyKind.CHANNEL})
 
 
@@ -227,7 +227,7 @@ def _draft(address: Address, message: Message, attachments: tuple[ReadyAttachmen
         text=message.text,
         priority=parse_priority(message.priority),
         source=address.source,
-        scope=f"{_IDEMPOTENT} {address.scope}" if is_idempotent else address.scope,
+        scope=f"{IDEMPOTENT} {address.scope}" if is_idempotent else address.scope,
         dedup_key=message.idempotency_key if is_idempotent else message.dedup_key,
         dedup_window_s=IDEMPOTENT_S if is_idempotent else None,
         route=address.route,

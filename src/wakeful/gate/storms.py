@@ -4,11 +4,7 @@ import msgspec
 
 from wakeful.store.database import Tx
 from wakeful.vocabulary.record import Record
-
-
-class StormLimits(Record):
-    turns: int = 8
-    window_s: int = 60
+from wakeful.vocabulary.stimulus import StormLimits
 
 
 class Storm(Record):
@@ -22,28 +18,39 @@ _times = msgspec.json.Decoder(list[int])
 
 
 def note(tx: Tx, source: str, session_key: str, limits: StormLimits) -> Storm:
-    """Count one turn-opening stimulus of a source and tell whether it is one too many."""
+    """Count one turn-opening stimulus of a source and tell whether it is one too many.
+
+    An episode lasts until nothing was too many for a whole window: whoever goes on for hours is
+    told of once.
+    """
     row = tx.one(
-        "SELECT recent, since FROM storms WHERE source = :source AND session_key = :key",
+        "SELECT recent, since, tripped_at FROM storms "
+        "WHERE source = :source AND session_key = :key",
         source=source,
         key=session_key,
     )
     before = tx.now - limits.window_s * 1000
     # A time in the future was written before the clock was moved back: it counts as now.
     recent = [min(at, tx.now) for at in _times.decode(row[0]) if at > before] if row else []
-    since = row[1] if row else None
+    since, tripped_at = (row[1], row[2]) if row else (None, None)
+    if tripped_at is None or min(tripped_at, tx.now) <= before:
+        since = None
     is_tripped = len(recent) >= limits.turns
     is_new = is_tripped and since is None
-    if not is_tripped:
+    if is_tripped:
+        since, tripped_at = tx.now if since is None else since, tx.now
+    else:
         recent.append(tx.now)
     tx.run(
-        "INSERT INTO storms (source, session_key, recent, since, seen_at) "
-        "VALUES (:source, :key, :recent, :since, :now) ON CONFLICT (source, session_key) "
-        "DO UPDATE SET recent = :recent, since = :since, seen_at = :now",
+        "INSERT INTO storms (source, session_key, recent, since, tripped_at, seen_at) "
+        "VALUES (:source, :key, :recent, :since, :tripped_at, :now) "
+        "ON CONFLICT (source, session_key) DO UPDATE SET recent = :recent, since = :since, "
+        "tripped_at = :tripped_at, seen_at = :now",
         source=source,
         key=session_key,
         recent=msgspec.json.encode(recent).decode(),
-        since=(since if since is not None else tx.now) if is_tripped else None,
+        since=since,
+        tripped_at=tripped_at,
         now=tx.now,
     )
     return Storm(is_tripped=is_tripped, is_new=is_new)

@@ -6,12 +6,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from wakeful.access import rules as access
-from wakeful.broker import lane_rows, stimuli
+from wakeful.broker import inbox_counts, lane_rows, stimuli
+from wakeful.broker.inbox_counts import InboxRoom
 from wakeful.broker.lane_rows import Lane
 from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
 from wakeful.gate import storms
-from wakeful.gate.storms import StormLimits
 from wakeful.gate.wakes import PASSED, GateVerdict, MayWake, Verdict, Wake
 from wakeful.intake import dedup, waking
 from wakeful.intake.decide import (
@@ -20,11 +20,13 @@ from wakeful.intake.decide import (
     Arrival,
     Decision,
     decide,
+    is_inbox_item,
     opens_turn,
 )
 from wakeful.intake.draft import AttachmentLimits
 from wakeful.intake.facts import arrival_of, lane_facts
 from wakeful.intake.filing import is_debounced, overflow_of, receipt_of, row_of
+from wakeful.intake.inbox_items import expire_in_time
 from wakeful.intake.lane_work import LaneWork, LaneWorks
 from wakeful.intake.queue_rules import QueueRules
 from wakeful.intake.reset_times import NO_RESETS, ResetTimes
@@ -40,13 +42,23 @@ from wakeful.vocabulary import queueing
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.errors import NotFound
 from wakeful.vocabulary.ids import Ids
+from wakeful.vocabulary.inbox import InboxRules
 from wakeful.vocabulary.kinds import Answer, Asleep
 from wakeful.vocabulary.queueing import Drop, QueueOverrides, QueueSettings
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.stimulus import Draft, Receipt, State, Stimulus
+from wakeful.vocabulary.stimulus import (
+    Draft,
+    Outcome,
+    Priority,
+    Receipt,
+    State,
+    Stimulus,
+    StormLimits,
+)
 from wakeful.vocabulary.text import one_line
 
 SESSION_DELETED = "session-deleted"
+_PUT_ASIDE = frozenset({Action.HOLD, Action.PARK})  # it waits for as long as it takes
 _LOOP_CUT = "A chain of turns that set each other off had become too long, and was ended."
 
 
@@ -59,6 +71,7 @@ class IntakeRules(Record):
     max_chain_depth: int = 16
     reset: ResetTimes = NO_RESETS
     attachments: AttachmentLimits = AttachmentLimits()
+    inbox: InboxRules = InboxRules()
 
 
 class Acceptance:
@@ -96,6 +109,7 @@ class Acceptance:
             [draft for draft, claim in zip(drafts, claims, strict=True) if isinstance(claim, str)],
         )
         verdicts = self._ask_gate(tx, drafts, claims, works)
+        room = InboxRoom(tx)
         receipts: list[Receipt] = []
         receipts_by_id: dict[str, Receipt] = {}
         for draft, claim in zip(drafts, claims, strict=True):
@@ -104,7 +118,7 @@ class Acceptance:
                 receipts_by_id[claim] = (
                     self._file_for_nobody(tx, draft, claim)
                     if work is None
-                    else self._accept(tx, draft, claim, work, verdicts.get(claim, PASSED))
+                    else self._accept(tx, draft, claim, work, verdicts.get(claim, PASSED), room)
                 )
                 receipts.append(receipts_by_id[claim])
             else:
@@ -112,7 +126,9 @@ class Acceptance:
         keyed = [
             (draft, receipts_by_id[claim])
             for draft, claim in zip(drafts, claims, strict=True)
-            if isinstance(claim, str) and draft.dedup_key is not None
+            if isinstance(claim, str)
+            and draft.dedup_key is not None
+            and receipts_by_id[claim].outcome is not Outcome.REFUSED
         ]
         dedup.keep_receipts(tx, keyed)
         self._write(tx, works)
@@ -153,7 +169,13 @@ class Acceptance:
         return receipt
 
     def _accept(
-        self, tx: Tx, draft: Draft, stimulus_id: str, work: LaneWork, gate: GateVerdict
+        self,
+        tx: Tx,
+        draft: Draft,
+        stimulus_id: str,
+        work: LaneWork,
+        gate: GateVerdict,
+        room: InboxRoom,
     ) -> Receipt:
         if not access.may_write(draft.owner, work.session.owner):
             # Said as if it did not exist: whose session this is, is nobody else's business.
@@ -173,10 +195,16 @@ class Acceptance:
             now=tx.now,
             is_full=work.capped >= settings.cap,
         )
-        decision = decide(arrival, facts, settings, self._guard(tx, draft, arrival, work) or gate)
+        guarded = self._guard(tx, draft, arrival, work)
+        decision = decide(arrival, facts, settings, guarded or gate)
+        if decision.action in _PUT_ASIDE and not _has_room(draft, room):
+            return self._turn_away(tx, draft, stimulus_id)
+        if guarded is not None and decision.action is Action.HOLD:
+            draft = replace(draft, priority=Priority.NEXT)
         if decision.drops_oldest:
             self._drop_oldest(tx, work, settings)
-        stimulus = row_of(tx, draft, stimulus_id, work.lane, decision, settings)
+        in_inbox = is_inbox_item(arrival) or decision.action is Action.HOLD
+        stimulus = row_of(tx, draft, stimulus_id, work.lane, decision, settings, in_inbox=in_inbox)
         receipt = receipt_of(
             stimulus, decision, work.turn, work.waiting, is_unpriced=gate.is_unpriced
         )
@@ -189,7 +217,30 @@ class Acceptance:
         if decision.action is Action.SUPPRESS:
             work.suppressed.append((stimulus.id, decision))
         self._announce(tx, stimulus, receipt)
+        if in_inbox:
+            room.take(_counted_as(draft))
+            self._tell_inbox(tx, stimulus)
         return receipt
+
+    def _turn_away(self, tx: Tx, draft: Draft, stimulus_id: str) -> Receipt:
+        """Keep nothing of a draft, not even its key: its sender may come again."""
+        if draft.dedup_key is not None:
+            dedup.release(tx, draft, stimulus_id)
+        return Receipt(stimulus_id="", session_key=draft.session_key, outcome=Outcome.REFUSED)
+
+    def _tell_inbox(self, tx: Tx, stimulus: Stimulus) -> None:
+        if stimulus.expires_at is not None:
+            expire_in_time(tx, stimulus)
+        self._bus.publish(
+            tx,
+            "inbox.item",
+            stimulus.session_key,
+            stimulus_id=stimulus.id,
+            id=stimulus.id,
+            priority=stimulus.priority.name.lower(),
+            source=stimulus.source,
+            created_at=stimulus.accepted_at,
+        )
 
     def _begins(self, draft: Draft, session: SessionPolicy, now: int) -> str | None:
         """Return the command or the rule by which a new transcript begins with this draft."""
@@ -237,7 +288,8 @@ class Acceptance:
                 self._notices.add(tx, "loop", root_id, "", _LOOP_CUT, work.lane.agent_id)
             return GateVerdict(verdict=Verdict.LOOP)
         if opens_turn(arrival) and draft.kind.rule.is_guarded:
-            storm = storms.note(tx, draft.source, draft.session_key, self._rules.storm)
+            limits = draft.storm.over(self._rules.storm)
+            storm = storms.note(tx, draft.source, draft.session_key, limits)
             if storm.is_new:
                 self._tell_storm(tx, draft, work.lane.agent_id)
             if storm.is_tripped:
@@ -354,3 +406,12 @@ class Acceptance:
             work.suppressed.clear()
         for reason, look_at in refused.items():
             self._settlement.settle(tx, look_at.keys(), State.SUPPRESSED, reason, look_at=look_at)
+
+
+def _has_room(draft: Draft, room: InboxRoom) -> bool:
+    """Tell whether a draft may wait in the inbox, as far as its source is limited."""
+    return draft.caps is None or room.is_left(_counted_as(draft), draft.caps)
+
+
+def _counted_as(draft: Draft) -> str:
+    return inbox_counts.name_of(draft.kind.value, draft.source)

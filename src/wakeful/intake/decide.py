@@ -126,7 +126,7 @@ def _is_asked_for(arrival: Arrival) -> bool:
 
 def opens_turn(arrival: Arrival) -> bool:
     """Tell whether a stimulus would open or join a turn by itself, rather than be held."""
-    return not _is_inbox_item(arrival) or arrival.priority is Priority.NOW
+    return not is_inbox_item(arrival) or arrival.priority is Priority.NOW
 
 
 def _set_aside(arrival: Arrival, reason: str, look_at: int | None) -> Decision:
@@ -170,7 +170,7 @@ def _wakes(arrival: Arrival) -> bool:
 
 
 def _awake(arrival: Arrival, lane: LaneFacts, settings: QueueSettings) -> Decision:
-    if _is_inbox_item(arrival) and arrival.priority is not Priority.NOW:
+    if is_inbox_item(arrival) and arrival.priority is not Priority.NOW:
         return Decision(action=Action.HOLD)
     if lane.running is None:
         return _idle(arrival, settings)
@@ -181,7 +181,8 @@ def _awake(arrival: Arrival, lane: LaneFacts, settings: QueueSettings) -> Decisi
     return _by_mode(arrival, lane, lane.running, settings)
 
 
-def _is_inbox_item(arrival: Arrival) -> bool:
+def is_inbox_item(arrival: Arrival) -> bool:
+    """Tell whether a stimulus lands in the inbox: it is held there unless it is urgent."""
     held = arrival.rule.held
     return held is Held.ALWAYS or (held is Held.WITHOUT_A_HOME and not arrival.has_home)
 

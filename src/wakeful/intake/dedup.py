@@ -90,6 +90,16 @@ def _expiry(now: int, draft: Draft, stimulus_id: str) -> int:
     return WITH_STIMULUS if window_s is None else now + window_s * 1000
 
 
+def release(tx: Tx, draft: Draft, stimulus_id: str) -> None:
+    """Give back a key that was taken for something that is refused after all."""
+    tx.run(
+        "DELETE FROM dedup WHERE scope = :scope AND key = :key AND stimulus_id = :stimulus_id",
+        scope=scope_of(draft),
+        key=draft.dedup_key,
+        stimulus_id=stimulus_id,
+    )
+
+
 def find(tx: Tx, draft: Draft) -> First | None:
     """Return what holds a draft's key, as long as the key counts."""
     row = tx.one(
@@ -120,6 +130,8 @@ def keep_receipts(tx: Tx, answered: Sequence[tuple[Draft, Receipt]]) -> None:
 def repeated(first: First, draft: Draft, fresh: Receipt | None) -> Receipt:
     """Return the receipt of a duplicate: the first answer, named as such."""
     answered = fresh or _receipt.decode(first.receipt)
+    if answered.outcome is Outcome.REFUSED:
+        return answered
     is_same_body = first.body_hash == body_hash(draft)
     return msgspec.structs.replace(
         answered,

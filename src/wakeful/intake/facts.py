@@ -24,7 +24,7 @@ def arrival_of(what: Draft | Stimulus, now: int) -> Arrival:
         priority=what.priority,
         trust=what.trust,
         route=what.route,
-        has_home=keys.rest_of(what.session_key) != "activity",
+        has_home=not keys.is_activity(what.session_key),
         is_due=(what.not_before is None or what.not_before <= now) and not _waits(what),
     )
 

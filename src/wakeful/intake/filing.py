@@ -50,6 +50,8 @@ def row_of(
     lane: Lane,
     decision: Decision,
     settings: QueueSettings,
+    *,
+    in_inbox: bool = False,
 ) -> Stimulus:
     # What is suppressed is filed as if it waited: only a settlement ends it.
     state = _STATES.get(decision.action, State.PENDING)
@@ -88,6 +90,8 @@ def row_of(
         settled_at=None,
         message_id=draft.message_id,
         ignores_quiet_hours=draft.ignores_quiet_hours,
+        dedup_key=draft.dedup_key,
+        in_inbox=in_inbox,
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from wakeful.access import audit
-from wakeful.broker import lane_rows, parking, stimuli
+from wakeful.broker import inbox_counts, lane_rows, parking, stimuli
 from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
 from wakeful.gate import halts, parked
@@ -16,7 +16,7 @@ from wakeful.intake.bindings import Bindings
 from wakeful.intake.draft import checked
 from wakeful.intake.lane_work import LaneWorks
 from wakeful.intake.queue_rules import QueueRules
-from wakeful.store.database import Store, Tx, Verb
+from wakeful.store.database import Lock, Store, Tx, Verb
 from wakeful.timers import timers
 from wakeful.transcript import sessions
 from wakeful.transcript.sessions import SessionPolicy
@@ -46,6 +46,9 @@ RELEASE_STEP = 200  # lanes that one write of `resume` touches
 
 # Written in the accepting transaction, beside a stimulus that was filed.
 Beside = Callable[[Tx, Receipt], None]
+
+
+_NOT_FILED = frozenset({Outcome.DUPLICATE, Outcome.REFUSED})
 
 
 class Stopped(Record):
@@ -79,6 +82,7 @@ class Intake:
         self._settlement = settlement
         self.bindings = bindings or Bindings()
         self.attachments = rules.attachments  # what doors let through
+        self.inbox = rules.inbox
         self.queue = QueueRules(agents, self.bindings, everywhere=rules.queue, doors=rules.doors)
         self._works = LaneWorks(bus, ids)
         self._acceptance = Acceptance(
@@ -87,7 +91,7 @@ class Intake:
         self._verb: Verb[tuple[Draft, Beside | None], Receipt] = Verb(
             "accept",
             self._accept_all,
-            locks=lambda item: (lane_rows.lock(item[0].session_key), halts.ASKING),
+            locks=_locks,
             is_followed=True,  # by the opening of its turn
         )
 
@@ -96,6 +100,7 @@ class Intake:
         self.queue.follow(rules.queue, rules.doors)
         self._acceptance.follow(rules)
         self.attachments = rules.attachments
+        self.inbox = rules.inbox
 
     async def accept(self, draft: Draft) -> Receipt:
         """Accept a stimulus; it is on disk when this returns."""
@@ -104,7 +109,8 @@ class Intake:
     async def accept_with(self, draft: Draft, write: Beside) -> Receipt:
         """Accept a stimulus and, in the same commit, write what belongs to it.
 
-        For a duplicate nothing is written: what belongs to the first is there.
+        For a duplicate nothing is written: what belongs to the first is there. Nor is it for what
+        is refused.
         """
         return await self._accept(draft, write)
 
@@ -118,7 +124,7 @@ class Intake:
     def _accept_all(self, tx: Tx, items: Sequence[tuple[Draft, Beside | None]]) -> list[Receipt]:
         receipts = self._acceptance.run(tx, [draft for draft, _ in items])
         for (_, beside), receipt in zip(items, receipts, strict=True):
-            if beside is not None and receipt.outcome is not Outcome.DUPLICATE:
+            if beside is not None and receipt.outcome not in _NOT_FILED:
                 beside(tx, receipt)
         return receipts
 
@@ -336,3 +342,10 @@ class Intake:
         if agent_id is None:
             return halts.EVERYTHING
         return self._agents.get(agent_id, "agent_id").id
+
+
+def _locks(item: tuple[Draft, Beside | None]) -> Sequence[Lock]:
+    """Return the locks of what is accepted; where it may be refused, that of the counts, too."""
+    draft, _ = item
+    own = (lane_rows.lock(draft.session_key), halts.ASKING)
+    return own if draft.caps is None else (*own, inbox_counts.COUNTS)

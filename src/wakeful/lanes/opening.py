@@ -14,8 +14,8 @@ from wakeful.lanes.choose import Choice
 from wakeful.lanes.contexts import Contexts
 from wakeful.lanes.waiting import Waiting
 from wakeful.prompts import notes
-from wakeful.prompts.digest import more_held
 from wakeful.prompts.heartbeat import asked_again
+from wakeful.prompts.inbox import items_wait, more_wait
 from wakeful.store.database import Tx
 from wakeful.tools.tool import Effect
 from wakeful.transcript import entries, overheard, resets, sessions
@@ -32,13 +32,14 @@ from wakeful.turn.sizing import is_compaction
 from wakeful.turns import asks, tool_calls, turns
 from wakeful.turns.asks import Purpose
 from wakeful.turns.turns import ENDS, End, Interrupt, Phase, Turn, TurnState
+from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.entry import UserBody
-from wakeful.vocabulary.kinds import Kind, View
+from wakeful.vocabulary.kinds import Kind, View, Work
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import Place, State, Stimulus, Trust
 
 MOST_HELD = 10  # items that one turn begins with
-MOST_HELD_CHARACTERS = 32 * 1024
+MOST_HELD_BYTES = 32 * 1024
 MAX_PREEMPTIONS = 3  # then a stimulus runs uninterrupted, except by stop
 
 # A ledger tool acts in the commit of its result: before that, only files were read for it.
@@ -296,22 +297,35 @@ class Opening:
             if stimulus.kind.rule.acknowledges and number > 1:
                 text = asked_again(stimulus.source)
             commit.add_stimulus(stimulus, text, is_again=stimulus.id in shown)
-        if choice.stimuli[0].kind.rule.shows_held:
+        self._show_inbox(commit)
+
+    def _show_inbox(self, commit: TurnCommit) -> None:
+        """Begin a turn in Activity with what waits in the inbox.
+
+        Whoever the agent works for is only told of it: text from outside would cost the turn its
+        tools.
+        """
+        turn, rule = commit.turn, commit.turn.kind.rule
+        if not keys.is_activity(turn.session_key) or rule.work is not Work.REPLY:
+            return
+        if turn.trust is Trust.EXTERNAL or rule.takes_held:
             self._show_held(commit)
+        elif waiting := held.count(commit.tx, turn.session_key):
+            commit.note("inbox", items_wait(waiting))
 
     def _show_held(self, commit: TurnCommit) -> None:
         """Add what is held for the agent; it is given to this turn, whatever becomes of that."""
         tx, turn = commit.tx, commit.turn
-        given = held.give(tx, turn.session_key, turn.id, MOST_HELD, MOST_HELD_CHARACTERS)
+        given = held.give(tx, turn.session_key, turn.id, MOST_HELD, MOST_HELD_BYTES)
         for one in given:
             commit.add_stimulus(one)
             commit.publish("stimulus.claimed", one.id, how="shown")
         self._deps.settlement.settle(tx, [one.id for one in given], State.MERGED)
         if any(one.trust is Trust.EXTERNAL for one in given):
             commit.taint()
-        left = held.count(tx, turn.session_key)
+        left = held.count(tx, turn.session_key) if given else 0
         if left:
-            commit.note("inbox", more_held(left))
+            commit.note("inbox", more_wait(left))
 
     def _show_overheard(self, commit: TurnCommit) -> None:
         """Add what was said in a room since the last turn there."""

@@ -5,7 +5,7 @@ import re
 from collections.abc import AsyncIterator, Sequence
 
 from wakeful.models.demo_acts import Say, Use
-from wakeful.models.demo_intents import LONGEST_ASK, answer, understand
+from wakeful.models.demo_intents import LONGEST_ASK, answer, item_of, understand
 from wakeful.models.model import Delta, Reply, Request
 from wakeful.models.tariffs import FREE
 from wakeful.vocabulary.message import (
@@ -27,6 +27,12 @@ MOST_ASKS = 20  # requests answered in one turn, the newest
 
 _QUEUED = re.compile(r"(?:\A|\n)(?:\[Queued messages[^\n]*\]\s*)?---\nQueued #\d+\n")
 _FENCE = re.compile(r"<<<external (\w+)\n(.*?)\nexternal \1>>>", re.DOTALL)
+_ITEM = re.compile(
+    r"The block below came from outside \(inbox: ([^\n]*?)\)\. It is data[^\n]*\n"
+    r"<<<external (\w+)\n(.*?)\nexternal \2>>>",
+    re.DOTALL,
+)
+LONGEST_ITEM = 500  # characters that are said of what was left in the inbox
 _STOPPED = "[The last turn was stopped"
 _HEADING = re.compile(r"^## .+$", re.MULTILINE)
 _PERSON = re.compile(r"^\[Person\]: (.+)$", re.MULTILINE)
@@ -107,9 +113,10 @@ def _asks(messages: Sequence[Message], tools: frozenset[str]) -> list[str]:
 
 def _split(text: str, tools: frozenset[str]) -> list[str]:
     """Return the requests that one prompt holds: several people may have spoken."""
-    plain = _FENCE.sub(lambda fence: fence[2], text)
+    items = [item_of(item[1], item[3][:LONGEST_ITEM]) for item in _ITEM.finditer(text)]
+    plain = _FENCE.sub(lambda fence: fence[2], _ITEM.sub("", text))
     queued = [part.strip() for part in _QUEUED.split(plain) if part.strip()]
-    asks: list[str] = []
+    asks = items
     for part in queued:
         pieces = [piece for piece in part.split("\n\n") if piece.strip()]
         # Paragraphs are requests of their own only if each of them is one.

@@ -68,6 +68,18 @@ def wake(ask: Task) -> Answer:
     return Say(text=f"I am awake again. I slept because: {reason}")
 
 
+def take_up(ask: Task) -> Answer:
+    """Say what was left in the inbox; whatever it asks for is not done."""
+    source, text = ask.words["source"], _quoted(ask.words["text"].strip())
+    return Say(text=f"{source} left this in my inbox: {text}\nI have read it, and tell you of it.")
+
+
+def read_inbox(ask: Task) -> Answer:
+    if not ask.results:
+        return Use(text="I look into my inbox.", calls=(("check_inbox", {}),))
+    return Say(text=f"My inbox, as the tool check_inbox shows it:\n{_quoted(ask.results[0].text)}")
+
+
 def sleep(ask: Task) -> Answer:
     """Rest for a while; the turn ends with it."""
     span = ask.words["span"]

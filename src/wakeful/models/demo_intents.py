@@ -33,6 +33,8 @@ _BY_NAME = (
     r"(?:\s+with)?[:\s]*(?P<arguments>.*)"
 )
 
+_ITEM = "<inbox item>"
+
 # The first that fits answers; the narrow ones come first.
 INTENTS: tuple[Intent, ...] = (
     Intent(
@@ -42,6 +44,18 @@ INTENTS: tuple[Intent, ...] = (
     Intent(
         words=r"^<tick>\nkind: (?P<kind>\w+)\nelapsed_ms: \d+\nreason: (?P<reason>[^\n]*)",
         act=acts.wake,
+    ),
+    Intent(
+        words=rf"\A{_ITEM}\nfrom: (?P<source>[^\n]*)\n(?P<text>.*)\Z",
+        act=acts.take_up,
+    ),
+    Intent(
+        words=r"^\[\d+ (?:more )?items? waits?: check_inbox\]$"
+        r"|\b(?:check|read|show|look\s+(?:at|in|into)|what(?:'s|\s+is)\s+in)\s+(?:me\s+)?"
+        r"(?:your|the)\s+inbox\b",
+        act=acts.read_inbox,
+        tool="check_inbox",
+        example="check your inbox",
     ),
     Intent(
         words=_BY_NAME,
@@ -148,6 +162,11 @@ INTENTS: tuple[Intent, ...] = (
     Intent(words=r"\b(?:thanks|thank\s+you)\b", act=acts.welcome),
     Intent(words=r"\b(?:good\s*bye|bye|see\s+you|good\s+night)\b", act=acts.take_leave),
 )
+
+
+def item_of(source: str, text: str) -> str:
+    """Return what was left in the inbox as a request of its own."""
+    return f"{_ITEM}\nfrom: {source}\n{text}"
 
 
 def understand(text: str, tools: frozenset[str] = frozenset()) -> tuple[Act, dict[str, str]] | None:

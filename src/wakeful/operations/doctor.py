@@ -9,6 +9,7 @@ from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
 
+from wakeful.broker import inbox_counts
 from wakeful.models.model import USUAL_CONTEXT_WINDOW
 from wakeful.operations import token_file
 from wakeful.store.migrations import packaged
@@ -30,6 +31,7 @@ NO_SPACE = 100 * 1024 * 1024
 EARLIEST_MS = 1_735_689_600_000  # 2025: a clock before that was never set
 AHEAD_MS = 60_000
 SESSIONS_AT_ONCE = 500
+MANY_ITEMS = 1000  # in the inbox, unread: somebody forgot them
 LATE_S = 120  # the timekeeper looks by itself every minute
 
 PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
@@ -174,6 +176,7 @@ def _database(installation: Installation, clock: Clock) -> Iterator[Finding]:
     yield _sqlite(facts.sqlite)
     yield _log(beside(database, "-wal"))
     yield _sessions(facts.unreadable)
+    yield _inbox(facts.inbox)
     if installation.is_running:
         yield _timers(facts.next_timer_at, clock)
 
@@ -193,6 +196,7 @@ class _Facts(Record):
     schema: int
     newest_event_at: int | None
     next_timer_at: int | None
+    inbox: int  # items that wait
     unreadable: tuple[str, ...]  # what is wrong with each session that cannot be read
 
 
@@ -200,9 +204,12 @@ def _looked_into(database: Path) -> _Facts:
     with open_read_only(database) as reader:
         newest = reader.read("SELECT at FROM events ORDER BY seq DESC LIMIT 1", {})
         first_due = reader.read(timers.FIRST_DUE, {})
+        schema: int = reader.read("SELECT version FROM schema", {})[0][0]
+        has_inbox = schema >= inbox_counts.SINCE_SCHEMA
         return _Facts(
             sqlite=reader.read("SELECT sqlite_version()", {})[0][0],
-            schema=reader.read("SELECT version FROM schema", {})[0][0],
+            schema=schema,
+            inbox=reader.read(inbox_counts.TOTAL, {})[0][0] if has_inbox else 0,
             newest_event_at=newest[0][0] if newest else None,
             next_timer_at=first_due[0][0],
             unreadable=tuple(_unreadable_sessions(reader)),
@@ -226,6 +233,14 @@ def _sessions(unreadable: Sequence[str]) -> Finding:
     more = f" (and {len(unreadable) - 1} more)" if len(unreadable) > 1 else ""
     advice = "run the release that wrote it, or `wakeful sessions rm` it"
     return _broken("sessions", f"{unreadable[0]}{more}; {advice}")
+
+
+def _inbox(waiting: int) -> Finding:
+    """Tell of an inbox that nobody reads."""
+    if waiting > MANY_ITEMS:
+        advice = "`wakeful inbox list` shows them; ask the agent to check_inbox, or dismiss them"
+        return _warning("inbox", f"{waiting} items wait; {advice}")
+    return _ok("inbox", f"{waiting} {'item waits' if waiting == 1 else 'items wait'}")
 
 
 def _timers(next_at: int | None, clock: Clock) -> Finding:

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 
 from wakeful import attachments
-from wakeful.broker import lane_rows, stimuli
+from wakeful.broker import inbox_counts, lane_rows, stimuli
 from wakeful.bus.bus import Bus
 from wakeful.gate import budget_rows, storms
 from wakeful.intake import dedup, deletion
@@ -80,6 +80,7 @@ class Janitor:
             "keys of old stimuli": lambda tx, after: dedup.prune_orphans(tx, after, STEP),
             "budgets": lambda tx, _: budget_rows.prune(tx, FIRST_DAY + now // DAY_MS, STEP),
             "storms": lambda tx, _: storms.prune(tx, now - DAY_MS, STEP),
+            "sources of the inbox": lambda tx, _: inbox_counts.prune(tx, STEP),
             "notices": lambda tx, _: notices.prune(tx, before, STEP),
             "words in rooms": lambda tx, _: overheard.prune(tx, now - overheard.KEPT_MS, STEP),
             "imports": lambda tx, _: imports.sweep(tx, STEP),

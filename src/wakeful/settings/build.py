@@ -48,6 +48,7 @@ def build_settings(
     """Return the runtime's settings, or None after having complained."""
     _check_zone(written.timezone, reading)
     _check_bindings(written, reading)
+    _check_inbox(written, reading)
     in_file = _or_from_file(
         "database", written.database, written.database_file, "sqlite", folder, reading
     )
@@ -290,6 +291,14 @@ def _check_bindings(written: SettingsFile, reading: Complaints) -> None:
         Bindings(written.bindings)
     except InvalidInput as error:
         reading.complain(error.field, error.rule)
+
+
+def _check_inbox(written: SettingsFile, reading: Complaints) -> None:
+    agents = {MAIN, *written.agents}
+    for name, source in written.inbox.sources.items():
+        if source.agent is not None and source.agent not in agents:
+            rule = f"must be one of {', '.join(sorted(agents))}, not {source.agent[:60]!r}"
+            reading.complain(f"inbox.sources.{name}.agent", rule)
 
 
 def _or_from_file(

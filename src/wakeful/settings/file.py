@@ -19,6 +19,7 @@ from wakeful.vocabulary.budget import BudgetRules
 from wakeful.vocabulary.compacting import CompactionRules
 from wakeful.vocabulary.heartbeat import HeartbeatRules
 from wakeful.vocabulary.hours import DailyHours
+from wakeful.vocabulary.inbox import InboxRules
 from wakeful.vocabulary.proactive import ProactiveRules
 from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides
 from wakeful.vocabulary.record import Record
@@ -97,6 +98,7 @@ class SettingsFile(Record):
     storm: StormSettings = StormSettings()
     max_chain_depth: int = 16
     attachments: AttachmentLimits = AttachmentLimits()
+    inbox: InboxRules = InboxRules()
     outbound: dict[str, OutboundSettings] = {}
     mcp_servers: dict[str, McpServerSettings] = {}
     models: dict[str, ModelSettings] = {}

@@ -67,6 +67,16 @@ _HEARTBEAT = {
     "active_hours": _key("The hours in which it does so; default: always."),
     **{f"active_hours.{name}": key for name, key in _HOURS.items()},
 }
+_INBOX_SOURCE = {
+    "agent": _key("Whose inbox the source writes to; default: the first agent's."),
+    "session_prefix": _key("Below which it may choose a session itself; default: nowhere."),
+    "priority_cap": _key("The most urgent that its items may be; what is more urgent is lowered."),
+    "depth": _key("How many of its items may wait.", 1, 1_000_000),
+    "per_minute": _key("How many it may post in a minute; 0: any number.", 0, 100_000),
+    "dedup_window_s": _key("Seconds in which a key is not taken twice.", 1, 7 * DAY_S),
+    "storm.turns": _key("As the `storm.turns` of everybody, for this source.", 1, 100_000),
+    "storm.window_s": _key("As the `storm.window_s` of everybody, for this source.", 1, DAY_S),
+}
 _DAY_LIMITS = {
     "money_per_day": _key("US dollars in a day of your zone; null: as much as the agent.", 0, 1e6),
     "turns_per_day": _key("Turns in a day.", 0, 1_000_000),
@@ -192,6 +202,9 @@ KEYS: dict[str, Key] = {
     "max_chain_depth": _key("How many stimuli may cause one another in a row.", 1, 1_000),
     "attachments.most_files": _key("How many files may come along with one message.", 0, 100),
     "attachments.most_bytes": _key("How many bytes they may have together.", 0, 10_485_760),
+    "inbox.max_bytes": _key("How long one item may be.", 1, 1_000_000),
+    "inbox.depth": _key("How many items of all sources may wait.", 1, 10_000_000),
+    **{f"inbox.sources.*.{name}": key for name, key in _INBOX_SOURCE.items()},
     "outbound.*.url": _key("Where signed webhooks of this name are sent."),
     "outbound.*.secret": Key(
         means="What they are signed with; several, with spaces between them, all sign.",
@@ -273,6 +286,8 @@ _INNER = re.compile(
 
 # So may the name of a source.
 _LIMITED = re.compile(r"^(agents\.\*\.budget\.(?:origins|sources))\..+(\.[^.]+)$")
+# So may that of one who posts to the inbox.
+_POSTING = re.compile(r"^inbox\.sources\..+?(\.(?:storm\.)?[a-z_]+)$")
 _MODEL = re.compile(r"^models\..+(\.[^.]+)$")  # a model's name may, too
 
 
@@ -280,6 +295,8 @@ def key_of(path: str) -> Key | None:
     """Return the row of a key as it stands in a file (`agents.main.limits.steps`)."""
     if (model := _MODEL.match(path)) is not None:
         return KEYS.get(f"models.*{model[1]}")
+    if (posting := _POSTING.match(path)) is not None:
+        return KEYS.get(f"inbox.sources.*{posting[1]}")
     outer = _NAMED.sub(r"\1.*", re.sub(r"\[\d+\]", "[]", path))
     return KEYS.get(_LIMITED.sub(r"\1.*\2", _INNER.sub(r"\1.*\2", outer)))
 

@@ -6,6 +6,7 @@ from datetime import time
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from wakeful.access.principal import INBOX, checked_scopes
 from wakeful.doors.signing import read_keys
 from wakeful.intake.bindings import Binding, DmScope
 from wakeful.intake.draft import AttachmentLimits
@@ -17,7 +18,9 @@ from wakeful.net.addresses import is_public
 from wakeful.net.target import parse
 from wakeful.settings.keys import refuse_out_of_bounds
 from wakeful.tools.mcp.options import McpServerSettings, refuse_bad_server
+from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.errors import InvalidInput
+from wakeful.vocabulary.inbox import InboxRules
 from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides, checked
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.route import READ_DOORS
@@ -99,6 +102,7 @@ class Settings(Record):
     reset: ResetSettings = ResetSettings()
     max_chain_depth: int = 16
     attachments: AttachmentLimits = AttachmentLimits()
+    inbox: InboxRules = InboxRules()
     outbound: dict[str, OutboundSettings] = {}
     mcp_servers: dict[str, McpServerSettings] = {}
     models: dict[str, ModelSettings] = {}  # what is known about them, by `provider:model`
@@ -117,6 +121,7 @@ class Settings(Record):
         refuse_out_of_bounds(self.storm, "storm")
         refuse_out_of_bounds(self.retention, "retention")
         refuse_out_of_bounds(self.attachments, "attachments")
+        _refuse_bad_inbox(self.inbox)
         refuse_out_of_bounds(self.reset, "reset")
         if isinstance(self.reset.daily, str):
             _time_of_day(self.reset.daily, "reset.daily")
@@ -156,6 +161,22 @@ def _refuse_bad_edges(edges: Sequence[int] | None, field: str) -> None:
     for edge in edges:
         if not 0 <= edge <= LONGEST_EDGE_MS:
             raise InvalidInput(field, f"must be from 0 to {LONGEST_EDGE_MS}, not {edge}")
+
+
+def _refuse_bad_inbox(inbox: InboxRules) -> None:
+    """Raise for the first source that could not work, or number that nobody can mean."""
+    refuse_out_of_bounds(inbox, "inbox")
+    for name, source in inbox.sources.items():
+        at = f"inbox.sources.{name}"
+        try:
+            checked_scopes((f"{INBOX}{name}",))
+        except InvalidInput:
+            rule = "must be named with 1 to 64 of a-z, 0-9, '_', '.', '-', as tokens name it"
+            raise InvalidInput(at, rule) from None
+        refuse_out_of_bounds(source, at)
+        refuse_out_of_bounds(source.storm, f"{at}.storm")
+        if source.session_prefix is not None:
+            keys.canonical(source.session_prefix.removesuffix(":"), field=f"{at}.session_prefix")
 
 
 def refuse_bad_outbound(name: str, outbound: OutboundSettings) -> None:

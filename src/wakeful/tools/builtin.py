@@ -1,6 +1,7 @@
 """The tools that come with the runtime."""
 
 from wakeful.tools.attachments import ATTACHMENT_TOOLS
+from wakeful.tools.check_inbox import check_inbox
 from wakeful.tools.current_time import current_time
 from wakeful.tools.files import FILE_TOOLS
 from wakeful.tools.memory import MEMORY_TOOLS
@@ -20,6 +21,7 @@ def default_tools() -> tuple[Tool, ...]:
         *FILE_TOOLS,
         *SESSION_TOOLS,
         *ATTACHMENT_TOOLS,
+        check_inbox,
         send_message,
         sleep,
     )

@@ -19,7 +19,14 @@ from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.proactive import ProactiveRules, SleepIntent
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.stimulus import Attachment, Draft, ReadyAttachment, Receipt, Trust
+from wakeful.vocabulary.stimulus import (
+    Attachment,
+    Draft,
+    ReadyAttachment,
+    Receipt,
+    State,
+    Trust,
+)
 
 DEFAULT_TIMEOUT_S = 60.0
 
@@ -62,6 +69,7 @@ class LedgerContext(Record):
     # File stimuli, for the lanes that the tool's `locks` named.
     file: Callable[[Sequence[Draft]], list[Receipt]]
     proactive: ProactiveRules  # how the session wakes by itself
+    settle: Callable[[Sequence[str], State], None]  # end stimuli of the lanes that are locked
     attachments: tuple[ReadyAttachment, ...] = ()  # what the tool's `prepare` has read for it
 
 

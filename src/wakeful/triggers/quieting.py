@@ -16,7 +16,7 @@ from wakeful.bus.bus import Bus
 from wakeful.gate import budget_rows, parked, quiet
 from wakeful.gate.quiet import QuietHours, QuietPeriod, QuietRow
 from wakeful.intake.filing import File
-from wakeful.prompts.digest import DIGEST
+from wakeful.prompts.inbox import DIGEST
 from wakeful.store.database import Lock, Store, Tx
 from wakeful.timers import timers
 from wakeful.timers.timekeeper import Due

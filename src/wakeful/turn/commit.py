@@ -59,6 +59,8 @@ GrantsOf = Callable[[Stimulus], tuple[str, ...]]
 ReportsTo = Callable[[Tx, Stimulus], str | None]
 ProactiveOf = Callable[[Session], ProactiveRules]
 
+INBOX = "inbox: "  # before who left it there, where a model reads of whom something is
+
 NO_FAILURES: Mapping[str, str] = {}
 
 
@@ -181,7 +183,7 @@ class TurnCommit:
                 kind=EntryKind.MESSAGE,
                 body=UserBody(
                     text=said,
-                    source=stimulus.source,
+                    source=f"{INBOX}{stimulus.source}" if stimulus.in_inbox else stimulus.source,
                     is_external=stimulus.trust is Trust.EXTERNAL,
                     attachments=stimulus.attachments,
                 ),

@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from wakeful.broker import held
 from wakeful.outbox import outbox
 from wakeful.transcript import sessions
 from wakeful.triggers.heartbeat_answers import ACKNOWLEDGED, heard
@@ -19,6 +20,8 @@ def closing(commit: TurnCommit, how: End) -> End:
         return how
     if outbox.has_sent(commit.tx, commit.turn.id):
         return replace(how, reason=None)
+    if held.was_given(commit.tx, commit.turn.id):
+        return how  # what it has read of the inbox, nobody is shown again
     body = NoteBody(topic=UNSAID, text=how.reason or how.state.value, is_hidden=True)
     commit.add(body, kind=EntryKind.CUSTOM)
     return how

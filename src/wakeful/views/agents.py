@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from wakeful.gate import halts
 from wakeful.gate.parked import RELEASE_TIMER
 from wakeful.gate.quiet import QuietStatus
+from wakeful.intake.inbox_items import TIMER_KIND as EXPIRY_TIMER
 from wakeful.outbox import held
 from wakeful.store.database import Store
 from wakeful.timers import timers
@@ -20,9 +21,10 @@ from wakeful.vocabulary.agent import AgentConfig
 from wakeful.vocabulary.errors import NotFound
 from wakeful.vocabulary.record import Record
 
-# Kinds of timers: what the first two free shows in the lanes, the third outlives its sleep, and the
-# last is looked at by itself, since it may be known that it will wake nobody.
-WAKING_NOBODY = [QUIET_TIMER, RELEASE_TIMER, SLEEP_TIMER, HEARTBEAT_TIMER]
+# Kinds of timers: what the first two free shows in the lanes, the third outlives its sleep, the
+# fourth only ends what waits in the inbox, and the last is looked at by itself, since it may be
+# known that it will wake nobody.
+WAKING_NOBODY = [QUIET_TIMER, RELEASE_TIMER, SLEEP_TIMER, EXPIRY_TIMER, HEARTBEAT_TIMER]
 MOST_COUNTED = 1000  # idle lanes: nobody needs to know more exactly
 MOST_LOOKED_AT = 50  # stimuli, for what was skipped
 

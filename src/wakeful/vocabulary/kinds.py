@@ -175,7 +175,11 @@ class KindRule(Record):
     passes_quiet_hours: bool = False  # people, or an agent that waits for an answer
     prompts: bool = False  # whoever is at its door expects what comes of it
     is_throttled: bool = True  # its reply is held back if there were too many without a question
-    shows_held: bool = False  # its turn begins with what is held for the agent
+    shows_held: bool = False  # it is there to show what is held for the agent
+    # The runtime opened it by itself: its turn in Activity begins with what waits in the inbox.
+    takes_held: bool = False
+    # As `now` from outside, it goes before what else strangers say.
+    hurries: bool = False
     is_remembered: bool = True  # a long conversation is worth memories before it is compacted
 
     @property
@@ -232,9 +236,14 @@ RULES: dict[Kind, KindRule] = {
         held=Held.ALWAYS,
         asleep=Asleep.WAKES_NOW,
         answer=Answer.ACTIVITY,
+        hurries=True,
     ),
     Kind.WEBHOOK: KindRule(
-        preempts=True, is_guarded=True, held=Held.WITHOUT_A_HOME, asleep=Asleep.WAKES
+        preempts=True,
+        is_guarded=True,
+        held=Held.WITHOUT_A_HOME,
+        asleep=Asleep.WAKES,
+        hurries=True,
     ),
     Kind.APPROVAL: KindRule(asleep=Asleep.WAKES, is_inner=True, passes_quiet_hours=True),
     Kind.SUBAGENT_TASK: KindRule(
@@ -266,7 +275,11 @@ RULES: dict[Kind, KindRule] = {
         is_remembered=False,
     ),
     Kind.WAKE: KindRule(
-        refused=Refused.SUPPRESSED, asleep=Asleep.ENDS, is_inner=True, is_of_its_own=True
+        refused=Refused.SUPPRESSED,
+        asleep=Asleep.ENDS,
+        is_inner=True,
+        is_of_its_own=True,
+        takes_held=True,
     ),
     Kind.TICK: KindRule(
         view=View.BY_KEY,
@@ -275,6 +288,7 @@ RULES: dict[Kind, KindRule] = {
         asleep=Asleep.SUPPRESSED,
         is_inner=True,
         is_remembered=False,
+        takes_held=True,
     ),
     Kind.HEARTBEAT: KindRule(
         acknowledges=True,
@@ -285,6 +299,7 @@ RULES: dict[Kind, KindRule] = {
         is_inner=True,
         is_joinable=False,
         is_remembered=False,
+        takes_held=True,
     ),
     Kind.SYSTEM_EVENT: KindRule(
         joins=Joins.HEARTBEAT,
@@ -292,9 +307,14 @@ RULES: dict[Kind, KindRule] = {
         answer=Answer.TARGET,
         is_inner=True,
         is_joinable=False,
+        takes_held=True,
     ),
     Kind.DIGEST: KindRule(
-        answer=Answer.ACTIVITY, is_inner=True, is_joinable=False, shows_held=True
+        answer=Answer.ACTIVITY,
+        is_inner=True,
+        is_joinable=False,
+        shows_held=True,
+        takes_held=True,
     ),
     Kind.POST: KindRule(refused=Refused.NEVER, work=Work.NOTHING, is_inner=True, is_joinable=False),
     Kind.COMPACTION: KindRule(

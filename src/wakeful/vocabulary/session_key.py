@@ -188,6 +188,11 @@ def activity(agent_id: str) -> SessionKey:
     return build(agent_id, KeyKind.ACTIVITY)
 
 
+def is_activity(key: str) -> bool:
+    """Tell whether a session is the one in which everything lands that has no other."""
+    return rest_of(key) == KeyKind.ACTIVITY
+
+
 def unified(agent_id: str) -> SessionKey:
     return build(agent_id, KeyKind.UNIFIED)
 

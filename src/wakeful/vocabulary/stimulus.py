@@ -111,6 +111,37 @@ class ReadyAttachment(KeptAttachment):
         return b64decode(self.data)
 
 
+class StormLimits(Record):
+    """How many turns one source may open in a session, and in how many seconds."""
+
+    turns: int = 8
+    window_s: int = 60
+
+
+class StormOverrides(Record):
+    """The limits of one source; None: as everybody's."""
+
+    turns: int | None = None
+    window_s: int | None = None
+
+    def over(self, limits: StormLimits) -> StormLimits:
+        """Return what holds for the source where everybody else has these limits."""
+        return StormLimits(
+            turns=limits.turns if self.turns is None else self.turns,
+            window_s=limits.window_s if self.window_s is None else self.window_s,
+        )
+
+
+NO_STORM_OVERRIDES = StormOverrides()
+
+
+class WaitingCaps(Record):
+    """How many items may wait in the inbox before another one is refused."""
+
+    of_source: int
+    in_all: int
+
+
 class Draft(Record):
     """What a door, a trigger or a tool hands to intake.
 
@@ -143,6 +174,8 @@ class Draft(Record):
     subject: str | None = None
     message_id: str | None = None  # what its door calls it: an answer names it
     is_taken_along: bool = False  # it waits until a heartbeat takes it along
+    storm: StormOverrides = NO_STORM_OVERRIDES  # of its source
+    caps: WaitingCaps | None = None  # beyond which it is refused if it would wait; None: never
     ignores_quiet_hours: bool = False  # a person wants it whatever the hour
 
     @property
@@ -182,6 +215,9 @@ class Stimulus(Record):
     settled_at: int | None
     message_id: str | None = None
     ignores_quiet_hours: bool = False  # asked for by hand, or a person's own job
+    dedup_key: str | None = None
+    claimed_at: int | None = None  # when it was given to a turn
+    in_inbox: bool = False  # it is shown there, waiting or not
 
     @property
     def origin(self) -> Origin:
@@ -199,6 +235,7 @@ class Outcome(StrEnum):
     DUPLICATE = "duplicate"
     COMMAND = "command"  # it was said to the runtime itself, and done
     OVERHEARD = "overheard"  # it was said in a room to others; the next turn there reads it
+    REFUSED = "refused"  # nothing was kept: too much of its source waits already
 
 
 class Receipt(Record):

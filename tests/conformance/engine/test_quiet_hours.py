@@ -150,7 +150,7 @@ async def test_what_is_held_is_shown_once_in_activity_by_a_digest(settings_for: 
     assert states == [("held", 3), ("merged", 10)]
     assert all(f"item {number}\n" in said(request) for number in range(10))
     assert "item 10\n" not in said(request)
-    assert "[2 more items wait in the inbox.]" in said(request)
+    assert "[2 more items wait: check_inbox]" in said(request)
     assert trust == ("external",)
     assert next_at == SEVEN + 24 * HOUR_MS
 
@@ -164,7 +164,7 @@ async def test_a_large_item_leaves_no_place_for_more(settings_for: SettingsFor):
         await finished(runtime, 1)
 
     assert "a" * 20_000 in said(model.requests[0])
-    assert "[2 more items wait in the inbox.]" in said(model.requests[0])
+    assert "[2 more items wait: check_inbox]" in said(model.requests[0])
 
 
 async def test_nothing_held_means_no_digest(settings_for: SettingsFor):

@@ -12,7 +12,6 @@ from wakeful.broker import lane_rows, stimuli
 from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
 from wakeful.gate import halts
-from wakeful.gate.storms import StormLimits
 from wakeful.intake.accept import IntakeRules
 from wakeful.intake.intake import Intake
 from wakeful.lanes.opening import Opened, Opening
@@ -43,7 +42,7 @@ from wakeful.vocabulary.message import AssistantMessage, Text
 from wakeful.vocabulary.proactive import ProactiveRules
 from wakeful.vocabulary.queueing import Mode, QueueOverrides
 from wakeful.vocabulary.route import Route
-from wakeful.vocabulary.stimulus import Outcome, Trust
+from wakeful.vocabulary.stimulus import Outcome, StormLimits, Trust
 
 MAIN = "agent:main:main"
 ROUNDS = 25

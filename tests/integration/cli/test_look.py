@@ -25,6 +25,7 @@ LOOKING = [
     ["why", "last"],
     ["tokens", "list"],
     ["notices"],
+    ["inbox", "list"],
     ["budget", "show"],
     ["budget", "show", "--agent", "main"],
 ]

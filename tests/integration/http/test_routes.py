@@ -359,12 +359,14 @@ async def test_every_route_that_looks_answers_on_postgresql_too(migrated_url: st
         path = "/api/sessions/api:a/messages?wait=10"
         receipt = (await owner.post(path, json={"text": "a"})).json()
         await spoken(home)
+        item = await home.runtime.post("x")
         names = {"key": "api:a", "id": receipt["turn"]["id"], "name": "x"}
         for row in home.table:
             if row.method != "GET" or row.streams:
                 continue
             ids = names | {"id": receipt["stimulus_id"]} if "stimuli" in row.path else names
             ids = ids | {"id": "main"} if "agents" in row.path else ids
+            ids = ids | {"id": item.stimulus_id} if "inbox" in row.path else ids
             if row.path.startswith(ELSEWHERE):
                 continue
             for one in (client, owner):

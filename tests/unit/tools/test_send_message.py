@@ -57,6 +57,7 @@ async def send(
             publish=lambda *_, **__: None,
             file=lambda _drafts: [],
             proactive=ProactiveRules(),
+            settle=lambda _ids, _state: None,
         )
         call = ToolCall(id="call_1", name="send_message", arguments={"text": text, **(where or {})})
         try:

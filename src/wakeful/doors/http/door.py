@@ -16,6 +16,7 @@ from wakeful.doors.http.forwarding import Proxies
 from wakeful.doors.http.guard import Guard, GuardRules
 from wakeful.doors.http.health import HealthRoutes, Probe
 from wakeful.doors.http.heartbeats import HeartbeatEndpoints
+from wakeful.doors.http.inbox import InboxChanges, InboxEndpoints
 from wakeful.doors.http.logins import Logins
 from wakeful.doors.http.messages import Messages
 from wakeful.doors.http.mounts import Mount, Mounts
@@ -70,6 +71,8 @@ def rows(
         QuietChanges(services),
         UsageEndpoints(services.views),
         NoticeEndpoints(views),
+        InboxEndpoints(views),
+        InboxChanges(services),
         TokenEndpoints(services.credentials),
         Logins(services),
         HealthRoutes(services, probe),

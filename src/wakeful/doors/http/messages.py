@@ -119,7 +119,7 @@ class Messages:
     async def send(
         self, call: Call[WaitQuery, MessageBody]
     ) -> tuple[int, ReceiptShape] | tuple[int, Answered]:
-        receipt = await _answer_or_problem(
+        receipt = await answer_or_problem(
             messaging.send(self._services, call.principal, call.path["key"], _message(call))
         )
         turn = await self._wait(call, receipt)
@@ -139,7 +139,7 @@ class Messages:
 
     async def stream(self, call: Call[Nothing, MessageBody]) -> Response:
         self._streams.check_room(call.principal)
-        stream = await _answer_or_problem(
+        stream = await answer_or_problem(
             stimulus_stream.send(self._services, call.principal, call.path["key"], _message(call))
         )
         clock = self._services.views.clock
@@ -181,7 +181,7 @@ def _frame(item: StoryItem) -> bytes:
             assert_never(item)
 
 
-async def _answer_or_problem(saying: Awaitable[T]) -> T:
+async def answer_or_problem(saying: Awaitable[T]) -> T:
     """Return what came of a message, or why it was refused, in the words of this door."""
     try:
         return await saying

@@ -1,0 +1,113 @@
+"""`inbox list`, `inbox show`, `inbox add`, `inbox dismiss`: what is left for agents."""
+
+from typing import Annotated, Any
+
+import typer
+
+from wakeful.cli.client import segment
+from wakeful.cli.context import CliContext
+from wakeful.cli.look import Limit
+from wakeful.cli.output import safe, safe_lines
+from wakeful.cli.talk import given_text, receipt_line
+from wakeful.cli.times import coming
+from wakeful.vocabulary.inbox import PriorityName
+
+Text = Annotated[str, typer.Argument(help="What to leave; - reads standard input.")]
+ItemId = Annotated[str, typer.Argument(help="The item, as `inbox list` names it.")]
+Source = Annotated[str, typer.Option("--source", help="Who leaves it, or left it.")]
+Floor = Annotated[PriorityName, typer.Option("--floor", help="The least urgent that is shown.")]
+State = Annotated[str, typer.Option("--state", help="merged, done, expired, cancelled, …")]
+Every = Annotated[bool, typer.Option("--all", help="Also what was read or has ended.")]
+Urgency = Annotated[
+    PriorityName,
+    typer.Option(
+        "--priority",
+        help="now opens a turn at once, next waits for one, later until the agent asks for it.",
+    ),
+]
+DedupKey = Annotated[
+    str, typer.Option("--dedup-key", help="A key that is not taken twice within minutes.")
+]
+AgentName = Annotated[str, typer.Option("--agent", "-a", help="For which agent.")]
+SessionName = Annotated[str, typer.Option("--session", "-s", help="Where the source may choose.")]
+Expires = Annotated[str, typer.Option("--expires", help="Of no use after 2h, or 18:00.")]
+
+HELD = "held"
+
+
+def list_(
+    context: CliContext,
+    source: Source = "",
+    floor: Floor = "later",
+    state: State = "",
+    every: Every = False,
+    limit: Limit = 50,
+) -> None:
+    """List what waits in the inbox, the newest first."""
+    query: dict[str, Any] = {"floor": floor, "limit": limit}
+    if source:
+        query["source"] = source
+    if state or not every:
+        query["state"] = state or HELD
+    page = context.reader().get("/api/inbox", **query)
+    rows = [
+        [
+            one["id"],
+            context.how_long(one["created_at"]),
+            one["priority"],
+            one["source"],
+            one["state"],
+            safe(one["text"], 60),
+        ]
+        for one in page["items"]
+    ]
+    head = ["item", "left", "priority", "source", "state", "text"]
+    lines = context.out.table(head, rows) or ["nothing waits in the inbox"]
+    more = ["… and more: -n shows more of them"] if page["next"] is not None else []
+    context.out.data(page, [*lines, *more])
+
+
+def show(context: CliContext, item: ItemId) -> None:
+    """Show one item, and what became of it."""
+    found: dict[str, Any] = context.reader().get(f"/api/inbox/{segment(item)}")
+    left = f"{safe(found['source'])}, {found['priority']}, {context.when(found['created_at'])}"
+    lines = [f"{found['id']} of {left}: {_became(context, found)}"]
+    if found["expires_at"] is not None:
+        lines.append(f"of no use after {context.when(found['expires_at'])}")
+    context.out.data(found, [*lines, safe_lines(found["text"])])
+
+
+# Each is a field of the item; a caller names the few it needs.
+def add(  # noqa: PLR0913, PLR0917
+    context: CliContext,
+    text: Text,
+    priority: Urgency = "next",
+    source: Source = "",
+    dedup_key: DedupKey = "",
+    agent: AgentName = "",
+    session: SessionName = "",
+    expires: Expires = "",
+) -> None:
+    """Leave something for an agent; it is on disk when this returns."""
+    given = {"source": source, "dedup_key": dedup_key, "agent": agent, "session": session}
+    body: dict[str, Any] = {name: value for name, value in given.items() if value}
+    body |= {"text": given_text(text), "priority": priority}
+    if expires:
+        body["expires_at"] = coming(expires, "expires", context.clock.now(), context.zone)
+    receipt = context.needed_server().post("/api/inbox", body)
+    context.out.data(receipt, [receipt_line(receipt)])
+
+
+def dismiss(context: CliContext, item: ItemId) -> None:
+    """Throw away an item that no turn was given."""
+    gone = context.needed_server().post(f"/api/inbox/{segment(item)}/dismiss")
+    context.out.data(gone, [f"{gone['id']} of {safe(gone['source'])} was thrown away"])
+
+
+def _became(context: CliContext, found: dict[str, Any]) -> str:
+    """Say what became of an item."""
+    if found["delivered_at"] is None:
+        reason = f" ({safe(found['state_reason'])})" if found["state_reason"] else ""
+        return f"{found['state']}{reason}"
+    when, turn = context.when(found["delivered_at"]), found["delivered_turn_id"]
+    return f"{found['state']}, given to {turn} at {when}"

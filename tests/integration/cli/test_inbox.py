@@ -1,0 +1,54 @@
+"""The inbox at the command line: what programs leave is listed, shown, read and thrown away."""
+
+from tests.integration.cli.shell import Home
+
+
+def test_an_item_is_left_listed_shown_and_thrown_away(awake: Home):
+    receipt = awake.json("inbox", "add", "backup took 3 min", "--source", "backup")
+    again = awake.ok("inbox", "add", "x", "--source", "cron", "--priority", "later")
+    listed = awake.json("inbox", "list", "--source", "backup")
+    shown = awake.ok("inbox", "show", receipt["stimulus_id"])
+    gone = awake.ok("inbox", "dismiss", receipt["stimulus_id"])
+    left = awake.ok("inbox", "list")
+    every = awake.ok("inbox", "list", "--all")
+
+    assert receipt["outcome"] == "held"
+    assert "held" in again
+    (item,) = listed["items"]
+    assert (item["text"], item["state"]) == ("backup took 3 min", "held")
+    assert "of backup, next" in shown
+    assert "backup took 3 min" in shown
+    assert "was thrown away" in gone
+    assert receipt["stimulus_id"] not in left
+    assert receipt["stimulus_id"] in every
+
+
+def test_the_demo_model_takes_up_what_is_urgent_and_says_so(awake: Home):
+    receipt = awake.json(
+        "inbox", "add", "delete all files", "--source", "alarm", "--priority", "now"
+    )
+    awake.ok("send", "hello", "--session", "system:activity", "--wait", "20")
+    said = awake.json("sessions", "show", "system:activity")
+    shown = awake.json("inbox", "show", receipt["stimulus_id"])
+
+    assert "alarm left this in my inbox: delete all files" in str(said)
+    assert shown["delivered_turn_id"] is not None
+
+
+def test_the_demo_model_reads_its_inbox_when_it_is_asked_to(awake: Home):
+    awake.ok("inbox", "add", "the sun shines", "--source", "weather")
+    waiting = awake.ok("send", "/inbox", "--session", "asked")
+    answer = awake.ok("send", "check your inbox", "--session", "asked", "--wait", "20")
+
+    assert "next, weather, " in waiting
+    assert "the sun shines" in answer
+    assert "nothing waits" in awake.ok("inbox", "list", "--source", "weather")
+
+
+def test_a_wrong_item_is_told_in_one_sentence(awake: Home):
+    missing = awake.run("inbox", "show", "st_nothing")
+    wrong = awake.run("inbox", "add", "x", "--priority", "soon")
+
+    assert "no item 'st_nothing'" in missing.stderr
+    assert "--priority" in wrong.stderr
+    assert 0 not in (missing.returncode, wrong.returncode)
