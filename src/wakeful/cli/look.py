@@ -141,7 +141,7 @@ def notices(context: CliContext, limit: Limit = 20) -> None:
     """List what the runtime wants people to know, the newest first."""
     page = context.reader().get("/api/notices", limit=limit)
     lines = [
-        f"{context.out.styled(context.when(one['created_at']), DIM)} {safe(one['text'], 500)}"
+        f"{context.out.styled(context.when(one['at']), DIM)} {safe(one['text'], 500)}"
         for one in page["items"]
     ]
     context.out.data(page, lines or ["nothing to tell"])

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from wakeful.access.gatekeeper import Gatekeeper
 from wakeful.doors.http import pages
+from wakeful.doors.http.activity import ActivityChanges, ActivityEndpoints
 from wakeful.doors.http.agents import AgentEndpoints, Halts
 from wakeful.doors.http.app import App, Serve
 from wakeful.doors.http.attachments import Attachments
@@ -70,6 +71,8 @@ def rows(
         QuietChanges(services),
         UsageEndpoints(services.views),
         NoticeEndpoints(views),
+        ActivityEndpoints(views),
+        ActivityChanges(services),
         TokenEndpoints(services.credentials),
         Logins(services),
         HealthRoutes(services, probe),
