@@ -33,14 +33,16 @@ def status(context: CliContext) -> None:
     server = server_note.find(context.home)
     reader = context.reader()
     found: list[dict[str, Any]] = reader.get("/api/agents")["items"]
-    counts: dict[str, int] = reader.get("/api/waiting")
-    waiting = sum(counts.values())
+    counts = reader.get("/api/counts")
+    stimuli, unread = counts["stimuli"], counts["unread"]
+    waiting = stimuli["pending"] + stimuli["parked"] + stimuli["held"]
     data = {
         "is_running": context.server() is not None,
         "url": context.url,
         "pid": None if server is None else server.pid,
         "home": str(context.home),
         "waiting": waiting,
+        "unread": unread,
         "agents": found,
     }
     if server is not None:
@@ -51,7 +53,8 @@ def status(context: CliContext) -> None:
     lines = [
         head,
         f"{waiting} waiting",
-        *(_parked_lines(reader.get) if counts["parked"] else ()),
+        *([f"{unread} unread; `wakeful activity` shows it"] if unread else ()),
+        *(_parked_lines(reader.get) if stimuli["parked"] else ()),
         *context.out.table(agent_lines.HEAD, agent_lines.rows(context, found)),
         *agent_lines.rest_lines(context, found),
         *agent_lines.server_lines(found),

@@ -6,6 +6,7 @@ from datetime import date
 from typing import Any, cast
 
 import msgspec
+import pytest
 
 from tests.conformance.engine.conftest import SettingsFor
 from wakeful.models.scripted import Pause, Scripted
@@ -19,6 +20,7 @@ from wakeful.turns.turns import TURNS
 from wakeful.views.activity import LOOKED_AT, ActivityView, FeedFilter, FeedRow
 from wakeful.views.counts import CountsView
 from wakeful.views.turns import TurnFilter, TurnView
+from wakeful.vocabulary.errors import InvalidInput, NotFound
 from wakeful.vocabulary.heartbeat import HeartbeatRules
 from wakeful.vocabulary.kinds import Origin
 
@@ -346,3 +348,21 @@ async def test_a_turn_of_another_release_in_activity_ends_and_is_told(settings_f
 
     assert receipt.turn_id is None or state == "stopped"
     assert (row.origin, row.state) == ("moonlight", "stopped")
+
+
+async def test_a_program_sees_what_its_own_runtime_did():
+    async with in_memory(Scripted(["one", "two"])) as runtime:
+        await runtime.ask("look", session=ACTIVITY)
+        await runtime.ask("hello")
+        page = await runtime.activity(limit=1)
+        rest = await runtime.activity(after=page.next)
+        ticks = await runtime.activity(origin="tick", agent="main")
+        before = (await runtime.counts()).unread
+        left = await runtime.see_activity(agent="main")
+        with pytest.raises(InvalidInput, match="origin"):
+            await runtime.activity(origin="moon")
+        with pytest.raises(NotFound):
+            await runtime.see_activity(agent="nobody")
+
+    assert [row.reply for row in [*page.rows, *rest.rows]] == ["two", "one"]
+    assert (ticks.rows, before, left) == ([], 1, 0)

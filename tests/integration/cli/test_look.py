@@ -25,6 +25,8 @@ LOOKING = [
     ["why", "last"],
     ["tokens", "list"],
     ["notices"],
+    ["activity"],
+    ["activity", "--origin", "user", "--agent", "main"],
     ["budget", "show"],
     ["budget", "show", "--agent", "main"],
 ]
