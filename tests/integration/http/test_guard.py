@@ -31,6 +31,7 @@ OPEN = {
     ("GET", "/readyz"),
     ("POST", "/api/login"),
     ("GET", "/"),
+    ("GET", "/activity.js"),
     ("GET", "/agents.js"),
     ("GET", "/home.js"),
     ("GET", "/home.css"),

@@ -118,6 +118,7 @@ function follow() {
   for (const kind of KINDS) source.addEventListener(kind, (frame) => show(kind, JSON.parse(frame.data)));
   source.addEventListener("turn.finished", (frame) => ended(JSON.parse(frame.data)));
   source.addEventListener("turn.delta", (frame) => write(JSON.parse(frame.data)));
+  watchParts(source);
 }
 
 function show(kind, data) {
