@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from wakeful.access.credentials import Credentials
 from wakeful.access.gatekeeper import Gatekeeper
+from wakeful.activity.activity import ActivityActs
 from wakeful.bus.bus import Bus
 from wakeful.gate.budget_acts import BudgetActs
 from wakeful.intake.bindings import Bindings
@@ -21,9 +22,11 @@ from wakeful.telemetry.metrics import Metrics
 from wakeful.triggers.heartbeat_acts import HeartbeatActs
 from wakeful.triggers.quiet_acts import QuietActs
 from wakeful.triggers.sleep_acts import SleepActs
+from wakeful.views.activity import ActivityView
 from wakeful.views.agents import AgentView
 from wakeful.views.attachments import AttachmentView
 from wakeful.views.budgets import BudgetView
+from wakeful.views.counts import CountsView
 from wakeful.views.deliveries import DeliveryView
 from wakeful.views.heartbeats import HeartbeatView
 from wakeful.views.inbox import InboxView
@@ -51,9 +54,11 @@ class Views:
     bus: Bus
     clock: Clock
     bindings: Bindings
+    activity: ActivityView
     agents: AgentView
     attachments: AttachmentView
     budgets: BudgetView
+    counts: CountsView
     deliveries: DeliveryView
     heartbeats: HeartbeatView
     inbox: InboxView
@@ -79,6 +84,7 @@ class Services:
     ids: Ids
     metrics: Metrics
     intake: Intake
+    activity: ActivityActs
     acts: SessionActs
     compactions: Compactions
     sleep_acts: SleepActs

@@ -24,14 +24,17 @@ from wakeful.transcript.jsonl.importing import ImportReport
 from wakeful.transcript.sessions import Session
 from wakeful.triggers.sleep_acts import Entered, Woken
 from wakeful.turns.turns import Turn
+from wakeful.views.activity import FeedFilter, FeedPage
 from wakeful.views.agents import AgentStatus
 from wakeful.views.budgets import BudgetStatus
 from wakeful.views.cards import TranscriptCard
+from wakeful.views.counts import Counts
 from wakeful.views.heartbeats import HeartbeatStatus
 from wakeful.views.inbox import InboxFilter
 from wakeful.views.lanes import LaneStatus
 from wakeful.vocabulary.entry import Entry
 from wakeful.vocabulary.errors import InvalidInput, Permanent, Transient
+from wakeful.vocabulary.kinds import Origin
 from wakeful.vocabulary.queueing import NO_OVERRIDES, Mode, QueueOverrides
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.session_key import SessionKey
@@ -278,6 +281,33 @@ class Verbs(ABC):
         item = await self.services.inbox_items.dismiss(stimulus_id, lambda _: True)
         return item is not None
 
+    async def activity(
+        self,
+        *,
+        agent: str | None = None,
+        origin: str | None = None,
+        after: str | None = None,
+        limit: int = 50,
+    ) -> FeedPage:
+        """Return what happened in every session, the newest first; `after` is a page's `next`."""
+        wanted = FeedFilter(agent_id=agent, origin=None if origin is None else _origin(origin))
+        return await self.services.views.activity.page(wanted, after, limit)
+
+    async def see_activity(self, until: int | None = None, *, agent: str | None = None) -> int:
+        """Note that people have read what happened up to an instant, or to now.
+
+        Return how much is left unread, of that agent or of all.
+        """
+        views = self.services.views
+        if agent is not None:
+            views.agents.card(agent)
+        until = views.clock.now() if until is None else until
+        return await self.services.activity.see(until, agent)
+
+    async def counts(self) -> Counts:
+        """Return how much waits, runs, sleeps and is unread, with the position before that."""
+        return await self.services.views.counts.get()
+
     async def reset(self, session: str = "main") -> ResetDone:
         """Begin a new transcript; while a turn is open, with the next one."""
         return await self.services.acts.reset(self._key(session))
@@ -435,3 +465,11 @@ def _mode(word: str) -> Mode:
     except ValueError:
         known = ", ".join(Mode)
         raise InvalidInput("mode", f"must be one of {known}, not {word[:40]!r}") from None
+
+
+def _origin(word: str) -> Origin:
+    try:
+        return Origin(_text(word, "origin"))
+    except ValueError:
+        known = ", ".join(Origin)
+        raise InvalidInput("origin", f"must be one of {known}, not {word[:40]!r}") from None

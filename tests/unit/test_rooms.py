@@ -25,7 +25,17 @@ ROOMS = sorted(path.parent for path in SOURCE.rglob("__init__.py") if path.paren
 TOP = {path.stem for path in SOURCE.iterdir() if path.is_dir() or path.suffix == ".py"}
 FLOOR = {"vocabulary", "telemetry", "store", "bus"}
 ROOF = {"__init__", "__main__", "cli", "testing", "runtime", "verbs", "assembly", "settings"}
-LEDGERS = {"broker", "turns", "transcript", "outbox", "timers", "sleeps", "notices", "access"}
+LEDGERS = {
+    "broker",
+    "turns",
+    "transcript",
+    "outbox",
+    "timers",
+    "sleeps",
+    "notices",
+    "activity",
+    "access",
+}
 MANY = {"every room": TOP, "every ledger": LEDGERS, "the ledgers": LEDGERS}
 
 

@@ -26,6 +26,7 @@ UNNAMED = {
     "set_heartbeat": "for programs that embed a runtime",
     "raise_budget": "for programs that embed a runtime",
     "set_quiet": "for programs that embed a runtime",
+    "see_activity": "for programs that embed a runtime",
     "import_transcript": "for programs that embed a runtime",
     "owner_kind": "a column that statements read",
     "_unsupported_upgrade_warning": "called by uvicorn",

@@ -11,6 +11,7 @@ import msgspec
 
 from wakeful.access.credentials import Credentials, Made
 from wakeful.access.gatekeeper import Gatekeeper
+from wakeful.activity.activity import ActivityActs
 from wakeful.assembly.configured import Configured, Followers
 from wakeful.assembly.doors import operator_token
 from wakeful.assembly.gate import build_gate
@@ -167,6 +168,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         ids=ids,
         metrics=plan.metrics,
         intake=intake,
+        activity=ActivityActs(store, bus),
         acts=SessionActs(store, bus, ids, chosen.catalog.find, intake.follow_queue),
         compactions=Compactions(store, bus, ids, intake),
         sleep_acts=SleepActs(store, ids, sleeping, blocks),
@@ -214,8 +216,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
     }
 
     async def reconcile() -> None:
-        for agent_id in agents.ids():
-            await intake.open_activity(agent_id)
+        await _open_activity(services, agents)
         for trigger in (ticking, beating, quieting, releasing):
             await trigger.reconcile(store, agents.ids())
 
@@ -232,6 +233,13 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         http=http,
         operator=operator,
     )
+
+
+async def _open_activity(services: Services, agents: Agents) -> None:
+    """Give every agent its Activity session, and a mark of what people have read."""
+    await services.activity.open(agents.ids())
+    for agent_id in agents.ids():
+        await services.intake.open_activity(agent_id)
 
 
 def _followers(

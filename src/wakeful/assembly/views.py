@@ -7,9 +7,11 @@ from wakeful.gate.days import Days
 from wakeful.intake.bindings import Bindings
 from wakeful.services import Views
 from wakeful.store.database import Store
+from wakeful.views.activity import ActivityView
 from wakeful.views.agents import AgentCard, AgentView
 from wakeful.views.attachments import AttachmentView
 from wakeful.views.budgets import BudgetView
+from wakeful.views.counts import CountsView
 from wakeful.views.deliveries import DeliveryView
 from wakeful.views.heartbeats import HeartbeatView
 from wakeful.views.in_turn import InTurn
@@ -50,9 +52,11 @@ def views_over(
         bus=bus,
         clock=clock,
         bindings=bindings,
+        activity=ActivityView(store),
         agents=AgentView(store, cards, heartbeats, budgets, quiet),
         attachments=AttachmentView(store),
         budgets=budgets,
+        counts=CountsView(store, bus),
         deliveries=DeliveryView(store),
         heartbeats=heartbeats,
         inbox=InboxView(store),
@@ -65,7 +69,7 @@ def views_over(
         sessions=sessions,
         sleeps=SleepView(store),
         transcripts=TranscriptView(store),
-        turns=TurnView(store, bus, clock),
+        turns=TurnView(store, bus, clock, days),
         usage=UsageView(store, in_turn),
         why=WhyView(store, sessions),
     )

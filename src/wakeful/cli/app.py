@@ -25,6 +25,7 @@ VERBS: Mapping[str, str] = {
     "status": "look:status",
     "why": "look:why",
     "notices": "look:notices",
+    "activity": "activity:activity",
     "tail": "tail:tail",
     "logs": "logs:logs",
     "doctor": "care:doctor",

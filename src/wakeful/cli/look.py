@@ -33,14 +33,16 @@ def status(context: CliContext) -> None:
     server = server_note.find(context.home)
     reader = context.reader()
     found: list[dict[str, Any]] = reader.get("/api/agents")["items"]
-    counts: dict[str, int] = reader.get("/api/waiting")
-    waiting = sum(counts.values())
+    counts = reader.get("/api/counts")
+    stimuli, unread = counts["stimuli"], counts["unread"]
+    waiting = stimuli["pending"] + stimuli["parked"] + stimuli["held"]
     data = {
         "is_running": context.server() is not None,
         "url": context.url,
         "pid": None if server is None else server.pid,
         "home": str(context.home),
         "waiting": waiting,
+        "unread": unread,
         "agents": found,
     }
     if server is not None:
@@ -51,7 +53,8 @@ def status(context: CliContext) -> None:
     lines = [
         head,
         f"{waiting} waiting",
-        *(_parked_lines(reader.get) if counts["parked"] else ()),
+        *([f"{unread} unread; `wakeful activity` shows it"] if unread else ()),
+        *(_parked_lines(reader.get) if stimuli["parked"] else ()),
         *context.out.table(agent_lines.HEAD, agent_lines.rows(context, found)),
         *agent_lines.rest_lines(context, found),
         *agent_lines.server_lines(found),
@@ -141,7 +144,7 @@ def notices(context: CliContext, limit: Limit = 20) -> None:
     """List what the runtime wants people to know, the newest first."""
     page = context.reader().get("/api/notices", limit=limit)
     lines = [
-        f"{context.out.styled(context.when(one['created_at']), DIM)} {safe(one['text'], 500)}"
+        f"{context.out.styled(context.when(one['at']), DIM)} {safe(one['text'], 500)}"
         for one in page["items"]
     ]
     context.out.data(page, lines or ["nothing to tell"])

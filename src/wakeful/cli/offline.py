@@ -17,6 +17,7 @@ from wakeful.assembly.views import Cards, views_over
 from wakeful.bus.bus import Bus
 from wakeful.cli.client import answered
 from wakeful.cli.exits import Unreachable
+from wakeful.doors.http.activity import ActivityEndpoints
 from wakeful.doors.http.agents import AgentEndpoints
 from wakeful.doors.http.app import App
 from wakeful.doors.http.attachments import Attachments
@@ -122,6 +123,7 @@ class Offline:
             Stimuli(views),
             NoticeEndpoints(views),
             InboxEndpoints(views),
+            ActivityEndpoints(views),
             UsageEndpoints(views),
             Attachments(views),
             TokenEndpoints(Credentials(store, ids)),

@@ -43,6 +43,7 @@ _MEANINGS = {
     ExitCode.INTERRUPTED: "interrupted by Ctrl-C",
 }
 WITHOUT_SERVER = frozenset({"status", "why", "notices", "heartbeat", "quiet", "usage"}) | {
+    "activity",
     "sessions list",
     "sessions show",
     "sessions export",

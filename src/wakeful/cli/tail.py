@@ -26,6 +26,7 @@ KINDS = (
         "heartbeat",
         "budget",
         "notice",
+        "activity",
         "storm",
         "inbox",
         "loop",

@@ -148,7 +148,8 @@ class WakeLook:
                 "nothing more that comes of it is begun."
             )
             notices = self._gate.budgets.notices
-            notices.add(self._tx, "loop", wake.root_id, "", text, wake.agent_id)
+            key, agent_id = wake.session_key, wake.agent_id
+            notices.add(self._tx, "loop", wake.root_id, "", text, agent_id, session_key=key)
         return True
 
     def _used_up_until(self, wake: Wake, least: int) -> int | None:

@@ -285,7 +285,8 @@ class Acceptance:
                 self._bus.publish(
                     tx, "loop.cut", draft.session_key, root_id=root_id, depth=draft.depth
                 )
-                self._notices.add(tx, "loop", root_id, "", _LOOP_CUT, work.lane.agent_id)
+                key, agent_id = work.lane.session_key, work.lane.agent_id
+                self._notices.add(tx, "loop", root_id, "", _LOOP_CUT, agent_id, session_key=key)
             return GateVerdict(verdict=Verdict.LOOP)
         if opens_turn(arrival) and draft.kind.rule.is_guarded:
             limits = draft.storm.over(self._rules.storm)
@@ -300,7 +301,8 @@ class Acceptance:
         source, key = draft.source, draft.session_key
         self._bus.publish(tx, "storm.started", key, source=source)
         text = f"{one_line(source, 80)} opens too many turns in {key}; the rest waits in the inbox."
-        self._notices.add(tx, "storm", source, f"{key} {tx.now}", text, agent_id)
+        episode = f"{key} {tx.now}"
+        self._notices.add(tx, "storm", source, episode, text, agent_id, session_key=key)
 
     def _drop_oldest(self, tx: Tx, work: LaneWork, settings: QueueSettings) -> None:
         """Make room under the cap; what goes is recorded, and a line of it is kept if wanted."""

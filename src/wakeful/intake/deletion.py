@@ -15,7 +15,7 @@ from wakeful.bus.bus import Bus
 from wakeful.gate.locking import write_in_lanes
 from wakeful.intake.accept import SESSION_DELETED
 from wakeful.intake.sessions import existing
-from wakeful.sleeps import sleeps
+from wakeful.sleeps import marks, sleeps
 from wakeful.store.database import Store, Tx
 from wakeful.timers import timers
 from wakeful.transcript import discards, resets, sessions
@@ -181,6 +181,7 @@ class Deletion:
         lane_rows.forget_overflow(tx, lane.session_key)
 
     def _remove(self, tx: Tx, session: Session) -> None:
+        marks.end_unread(tx, session.key, SESSION_DELETED)
         sleeps.end(tx, session.key)
         timers.forget(tx, session.key)
         self._on_deleted(tx, SessionKey(session.key))

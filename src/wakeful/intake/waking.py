@@ -2,7 +2,8 @@
 
 from wakeful.broker import parking
 from wakeful.bus.bus import Bus
-from wakeful.sleeps import sleeps
+from wakeful.sleeps import marks, sleeps
+from wakeful.sleeps.marks import SleepEdge
 from wakeful.sleeps.sleeps import Sleep, WokenBy
 from wakeful.store.database import Tx
 
@@ -16,6 +17,7 @@ def end(tx: Tx, bus: Bus, sleep: Sleep, session_key: str, by: WokenBy) -> None:
 
 
 def tell_woken(tx: Tx, bus: Bus, sleep: Sleep, session_key: str, by: WokenBy) -> None:
+    marks.add(tx, sleep, SleepEdge.ENDED, by.value)
     bus.publish(
         tx,
         "sleep.woken",

@@ -4,6 +4,7 @@ from wakeful.bus.bus import Bus
 from wakeful.store.database import Tx
 from wakeful.store.rows import RowTable
 from wakeful.vocabulary.ids import Ids
+from wakeful.vocabulary.kinds import Origin
 from wakeful.vocabulary.record import Record
 
 
@@ -17,7 +18,10 @@ class Notice(Record):
     agent_id: str | None  # whose Activity it belongs to; None: everybody's
     text: str
     created_at: int
+    session_key: str | None = None  # that it is about, if one is
 
+
+NOTICE_STATE = "told"  # the state of a notice, among the states of turns
 
 NOTICES = RowTable("notices", Notice)
 
@@ -33,7 +37,15 @@ class Notices:
         self._ids = ids
 
     def add(
-        self, tx: Tx, kind: str, subject: str, episode: str, text: str, agent_id: str | None = None
+        self,
+        tx: Tx,
+        kind: str,
+        subject: str,
+        episode: str,
+        text: str,
+        agent_id: str | None = None,
+        *,
+        session_key: str | None = None,
     ) -> bool:
         """Tell people something; False if they know it already."""
         notice = Notice(
@@ -44,10 +56,21 @@ class Notices:
             agent_id=agent_id,
             text=text,
             created_at=tx.now,
+            session_key=session_key,
         )
         if not tx.run(_ADD, **NOTICES.params(notice)):
             return False
         self._bus.publish(tx, "notice.added", id=notice.id, kind=kind, subject=subject, text=text)
+        # Of no session: whoever may watch that session need not be told what people are.
+        self._bus.publish(
+            tx,
+            "activity.message",
+            agent_id=agent_id,
+            origin=Origin.SYSTEM.value,
+            source=kind,
+            state=NOTICE_STATE,
+            text=text,
+        )
         return True
 
     def add_once_in(

@@ -10,6 +10,7 @@ from wakeful.gate import budget_rows, storms
 from wakeful.intake import dedup, deletion
 from wakeful.notices import notices
 from wakeful.outbox import outbox
+from wakeful.sleeps import marks
 from wakeful.store.database import Store, Tx
 from wakeful.transcript import overheard, search, sessions
 from wakeful.transcript.jsonl import imports
@@ -82,6 +83,7 @@ class Janitor:
             "storms": lambda tx, _: storms.prune(tx, now - DAY_MS, STEP),
             "sources of the inbox": lambda tx, _: inbox_counts.prune(tx, STEP),
             "notices": lambda tx, _: notices.prune(tx, before, STEP),
+            "sleeps": lambda tx, _: marks.prune(tx, before, STEP),
             "words in rooms": lambda tx, _: overheard.prune(tx, now - overheard.KEPT_MS, STEP),
             "imports": lambda tx, _: imports.sweep(tx, STEP),
             "lines of the index": lambda tx, after: search.sweep(tx, after, STEP),

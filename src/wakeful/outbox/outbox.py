@@ -1,6 +1,5 @@
 """Delivery rows: filed with the change that caused them, settled by whoever sends them."""
 
-from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -225,14 +224,6 @@ def settle(tx: Tx, delivery_id: str, state: DeliveryState, error: str | None = N
         )
         == 1
     )
-
-
-def of_turn(tx: Tx, turn_id: str) -> Sequence[Delivery]:
-    rows = tx.all(
-        DELIVERIES.select("WHERE turn_id = :turn_id ORDER BY id"),
-        turn_id=turn_id,
-    )
-    return [DELIVERIES.read(row) for row in rows]
 
 
 async def made_ready(store: Store, delivery: Delivery) -> ReadyDelivery:

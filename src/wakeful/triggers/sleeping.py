@@ -15,7 +15,8 @@ from wakeful.bus.bus import Bus
 from wakeful.intake import waking
 from wakeful.intake.filing import File
 from wakeful.prompts.ticks import wake_block
-from wakeful.sleeps import sleeps
+from wakeful.sleeps import marks, sleeps
+from wakeful.sleeps.marks import SleepEdge
 from wakeful.sleeps.sleeps import Sleep, SleepPolicy, WokenBy
 from wakeful.store.database import Tx
 from wakeful.timers import timers
@@ -84,6 +85,7 @@ class Sleeping:
             # What was parked for the old sleep waits for the end of the new one.
             sleep = replace(sleep, buffered=before.buffered, dropped=before.dropped)
         self._keep(tx, [sleep])
+        marks.add(tx, sleep, SleepEdge.ENTERED, by)
         shown = {name: value for name, value in asdict(sleep).items() if name in _SHOWN}
         shown |= {"by": by, "is_snapped": is_snapped}
         event = Event(kind="sleep.entered", session_key=key, data=shown)

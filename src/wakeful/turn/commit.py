@@ -218,12 +218,14 @@ class TurnCommit:
         )
         self._settle(how, answer.model)
         usage = replace(usage, cost=(usage.cost or 0.0) + lost)
+        model = f"{answer.provider}:{answer.model}".strip(":")
         if answer.failures:
-            self.answered_by = f"{answer.provider}:{answer.model}".removeprefix(":")
+            self.answered_by = model
             self.publish("turn.fell_back", model=answer.model, failures=list(answer.failures))
-        turns.note_usage(self.tx, turn.id, usage)
+        turns.note_usage(self.tx, turn.id, usage, model)
         self.turn = replace(
             turn,
+            model=model,
             input_tokens=turn.input_tokens + usage.input,
             output_tokens=turn.output_tokens + usage.output,
             cost=turn.cost + (usage.cost or 0.0),

@@ -15,6 +15,7 @@ from wakeful.outbox import outbox
 from wakeful.outbox.outbox import Along
 from wakeful.store.database import Tx
 from wakeful.transcript import sessions
+from wakeful.turn import activity
 from wakeful.turn.silence import spoken
 from wakeful.turn.sizing import is_unheard
 from wakeful.turns import asks, tool_calls, turns
@@ -62,7 +63,8 @@ class Ending:
         What was asked and begun, and has no answer, is closed with it. Does nothing to a turn that
         has ended. The caller holds the lane's lock.
         """
-        if not turns.end(tx, turn, how):
+        message = activity.message_of(turn, how)
+        if not turns.end(tx, turn, how, is_news=message is not None and message.is_news):
             return
         why = how.error or how.reason or how.state.value
         left = AskEnd(state=AskState.FAILED, error=why, is_estimate=True, costs_all=True)
@@ -85,6 +87,8 @@ class Ending:
         if how.error_kind is not None:
             data["error"] = {"kind": how.error_kind, "message": how.error}
         self._bus.publish(tx, "turn.finished", turn.session_key, turn_id=turn.id, **data)
+        if message is not None:
+            activity.publish(tx, self._bus, turn, how, message)
         for hook in self._hooks:
             hook(tx, turn, how)
 

@@ -92,6 +92,7 @@ class Turn(Record):
     for_people: bool = True  # a person said or caused what it is about
     reserved: int = 0  # what its open question may cost, in billionths of a dollar
     usage_line: str | None = None  # with which its reply ends where it is delivered
+    model: str | None = None  # that answered last; None: none has yet
 
     @property
     def origin(self) -> Origin:
@@ -166,15 +167,17 @@ def enter(
     )
 
 
-def note_usage(tx: Tx, turn_id: str, usage: Usage) -> None:
+def note_usage(tx: Tx, turn_id: str, usage: Usage, model: str | None = None) -> None:
+    """Count what an answer used, and note which model gave it, if one did."""
     tx.run(
         "UPDATE turns SET input_tokens = input_tokens + :input, "
-        "output_tokens = output_tokens + :output, cost = cost + :cost, reserved = 0 "
-        "WHERE id = :id",
+        "output_tokens = output_tokens + :output, cost = cost + :cost, reserved = 0, "
+        "model = COALESCE(:model, model) WHERE id = :id",
         id=turn_id,
         input=usage.input,
         output=usage.output,
         cost=usage.cost or 0.0,
+        model=model,
     )
 
 
@@ -236,11 +239,12 @@ class End(Record):
     usage_line: str | None = None  # what it used, for those who hear the reply
 
 
-def end(tx: Tx, turn: Turn, how: End) -> bool:
-    """Write the terminal state; False if the turn had ended already."""
+def end(tx: Tx, turn: Turn, how: End, *, is_news: bool = False) -> bool:
+    """Write the terminal state, and whether people should read it; False if the turn had ended."""
     changed = tx.run(
         "UPDATE turns SET state = :state, phase = 'ended', reply = :reply, "
         "error_kind = :error_kind, error = :error, ended_at = :now, usage_line = :usage_line, "
+        "is_news = :is_news, "
         "used_ms = used_ms + CASE WHEN :now > claimed_at THEN :now - claimed_at ELSE 0 END "
         "WHERE id = :id AND state = 'open'",
         id=turn.id,
@@ -249,6 +253,7 @@ def end(tx: Tx, turn: Turn, how: End) -> bool:
         error_kind=how.error_kind,
         error=how.error,
         usage_line=how.usage_line,
+        is_news=int(is_news),
         now=tx.now,
     )
     return changed == 1

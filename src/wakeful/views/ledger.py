@@ -74,11 +74,15 @@ class LedgerView:
         ((unheld, parked, held),) = await self._store.read(f"SELECT {counts}", **params)
         return WaitingCounts(pending=unheld - parked, parked=parked, held=held)
 
-    async def of_turn(self, turn_id: str) -> Sequence[Stimulus]:
-        """Return every stimulus that a turn took, in order."""
-        conditions = ["turn_id = :turn_id"]
-        rows = await self._rows(_ALL, conditions, OPERATOR, "ORDER BY id", turn_id=turn_id)
-        return STIMULI.read_known(rows)
+    async def ids_of_turns(self, turn_ids: Sequence[str]) -> dict[str, list[str]]:
+        """Return the ids of every stimulus that turns took, by turn, in order."""
+        rows = await self._store.read(
+            "SELECT turn_id, id FROM stimuli WHERE turn_id IN :ids ORDER BY id", ids=list(turn_ids)
+        )
+        found: dict[str, list[str]] = {}
+        for turn_id, stimulus_id in rows:
+            found.setdefault(turn_id, []).append(stimulus_id)
+        return found
 
     async def page(
         self, viewer: str, wanted: Filter, after: str | None, limit: int

@@ -26,6 +26,8 @@ LOOKING = [
     ["tokens", "list"],
     ["notices"],
     ["inbox", "list"],
+    ["activity"],
+    ["activity", "--origin", "user", "--agent", "main"],
     ["budget", "show"],
     ["budget", "show", "--agent", "main"],
 ]

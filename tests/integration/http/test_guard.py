@@ -31,6 +31,7 @@ OPEN = {
     ("GET", "/readyz"),
     ("POST", "/api/login"),
     ("GET", "/"),
+    ("GET", "/activity.js"),
     ("GET", "/agents.js"),
     ("GET", "/home.js"),
     ("GET", "/home.css"),
@@ -360,7 +361,7 @@ async def test_a_reader_may_not_administer():
         assert await refused(home, reader, "operator") == {403}
         assert await refused(home, sender, "operator") == {403}
         assert await refused(home, reader, "send") == {403}
-        assert len([row for row in home.table if row.scope == "operator"]) == 12
+        assert len([row for row in home.table if row.scope == "operator"]) == 13
         rows = await home.runtime.store.read("SELECT action FROM audit WHERE who <> 'test'")
         assert rows == []
 

@@ -72,6 +72,7 @@ async def test_the_page_is_whole_and_runs_nothing_that_stands_in_it():
     assert kinds == {
         "/icon.svg": "image/svg+xml; charset=utf-8",
         "/home.css": "text/css; charset=utf-8",
+        "/activity.js": "text/javascript; charset=utf-8",
         "/agents.js": "text/javascript; charset=utf-8",
         "/home.js": "text/javascript; charset=utf-8",
         "/docs": "application/problem+json",

@@ -11,6 +11,7 @@ PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "http.md").read_text(
 PARTS = {
     "/docs/docs.js",
     "/docs/docs.css",
+    "/activity.js",
     "/agents.js",
     "/home.js",
     "/home.css",

@@ -64,7 +64,8 @@ async def send(
             result = run_in_ledger(send_message, call, context)
         except InvalidInput as refused:  # as a turn would: nothing is written, the model is told
             result = ToolResult(text=str(refused), is_error=True)
-        return result, list(outbox.of_turn(tx, "tn_1"))
+        rows = tx.all(outbox.DELIVERIES.select("WHERE turn_id = 'tn_1' ORDER BY id"))
+        return result, [outbox.DELIVERIES.read(row) for row in rows]
 
     return await store.transact(act)
 

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from wakeful.access.gatekeeper import Gatekeeper
 from wakeful.doors.http import pages
+from wakeful.doors.http.activity import ActivityChanges, ActivityEndpoints
 from wakeful.doors.http.agents import AgentEndpoints, Halts
 from wakeful.doors.http.app import App, Serve
 from wakeful.doors.http.attachments import Attachments
@@ -73,6 +74,8 @@ def rows(
         NoticeEndpoints(views),
         InboxEndpoints(views),
         InboxChanges(services),
+        ActivityEndpoints(views),
+        ActivityChanges(services),
         TokenEndpoints(services.credentials),
         Logins(services),
         HealthRoutes(services, probe),

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from wakeful.doors.http.endpoint import Call, Endpoint, Nothing
 from wakeful.doors.http.paging import Page, PageQuery, paged
-from wakeful.doors.http.shapes import shaped
+from wakeful.doors.http.shapes import shaped, time_of
 from wakeful.services import Views
 from wakeful.vocabulary.record import Record
 
@@ -13,17 +13,19 @@ class NoticeShape(Record):
     """A sentence of the runtime for people."""
 
     id: str
+    at: datetime
     kind: str
     subject: str
     episode: str
     agent_id: str | None
+    session_key: str | None
     text: str
-    created_at: datetime
 
 
 class NoticesQuery(PageQuery):
-    """Whose notices; nobody named: everybody's."""
+    """Whose notices, of which kind; nothing named: all of them."""
 
+    kind: str | None = None
     agent: str | None = None
 
 
@@ -48,10 +50,12 @@ class NoticeEndpoints:
 
     async def page(self, call: Call[NoticesQuery, Nothing]) -> Page[NoticeShape]:
         query = call.query
-        found = await self._views.notices.page(query.agent, query.after, query.limit + 1)
+        found = await self._views.notices.page(
+            query.agent, query.kind, query.after, query.limit + 1
+        )
         return paged(
             found,
             query.limit,
-            lambda notice: shaped(NoticeShape, notice),
+            lambda notice: shaped(NoticeShape, notice, at=time_of(notice.created_at)),
             lambda notice: notice.id,
         )

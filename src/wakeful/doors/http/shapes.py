@@ -105,6 +105,9 @@ class TurnShape(Record):
     agent_id: str
     origin: Origin
     source: str
+    trust: str
+    priority: str
+    model: str | None  # that answered last
     state: TurnState
     phase: Phase
     stimuli: Sequence[str]
@@ -182,12 +185,13 @@ def stimulus_shape(stimulus: Stimulus) -> StimulusShape:
     )
 
 
-def turn_shape(turn: Turn, stimuli: Sequence[Stimulus]) -> TurnShape:
+def turn_shape(turn: Turn, stimuli: Sequence[str]) -> TurnShape:
     kind, message = turn.error_kind, turn.error or ""
     return shaped(
         TurnShape,
         turn,
-        stimuli=[stimulus.id for stimulus in stimuli],
+        stimuli=stimuli,
+        priority=turn.priority.name.lower(),
         steps=turn.step,
         usage=UsageShape(input=turn.input_tokens, output=turn.output_tokens),
         error=None if kind is None else ErrorShape(kind=kind, message=message),

@@ -1,7 +1,7 @@
 """Turns: look, wait, abort, and ask why."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated
 
 import msgspec
@@ -9,6 +9,7 @@ import msgspec
 from wakeful.doors import naming
 from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Given, Nothing
 from wakeful.doors.http.open_streams import OpenStreams
+from wakeful.doors.http.paging import Page, PageQuery
 from wakeful.doors.http.problems import Problem
 from wakeful.doors.http.shapes import (
     StimulusShape,
@@ -19,7 +20,9 @@ from wakeful.doors.http.shapes import (
 )
 from wakeful.services import Services, Views
 from wakeful.turns.turns import Turn
+from wakeful.views.turns import TurnFilter
 from wakeful.views.why import ChainLink
+from wakeful.vocabulary.kinds import Origin
 from wakeful.vocabulary.message import Usage
 from wakeful.vocabulary.record import Record
 
@@ -31,6 +34,14 @@ class TimeoutQuery(Given):
     """How many seconds to wait."""
 
     timeout: Annotated[float, msgspec.Meta(gt=0, le=LONGEST_WAIT_S)] = DEFAULT_WAIT_S
+
+
+class TurnsQuery(PageQuery):
+    """Which turns; a day is that of the user's zone, and of their beginning."""
+
+    session: str | None = None
+    origin: Origin | None = None
+    day: date | None = None
 
 
 class AskShape(Record):
@@ -91,6 +102,15 @@ class Turns:
         return [
             Endpoint(
                 method="GET",
+                path="/api/turns",
+                scope=ANYBODY,
+                summary="List turns, open and ended, the one that began last first",
+                answer=self.page,
+                query=TurnsQuery,
+                returns={200: Page[TurnShape]},
+            ),
+            Endpoint(
+                method="GET",
                 path="/api/turns/{id}",
                 scope=ANYBODY,
                 summary="Look at a turn",
@@ -115,6 +135,15 @@ class Turns:
                 returns={200: Why},
             ),
         ]
+
+    async def page(self, call: Call[TurnsQuery, Nothing]) -> Page[TurnShape]:
+        query = call.query
+        key = None if query.session is None else naming.key_of(self._views, query.session)
+        wanted = TurnFilter(session_key=key, origin=query.origin, day=query.day)
+        page = await self._views.turns.page(call.principal.viewer, wanted, query.after, query.limit)
+        stimuli = await self._views.ledger.ids_of_turns([turn.id for turn in page.turns])
+        items = [turn_shape(turn, stimuli.get(turn.id, ())) for turn in page.turns]
+        return Page(items=items, next=page.next)
 
     async def get(self, call: Call[Nothing, Nothing]) -> TurnShape:
         turn = await naming.seen_turn(self._views, call.principal, call.path["id"])
@@ -166,12 +195,12 @@ class Aborts:
 
 
 async def _shape(views: Views, turn: Turn) -> TurnShape:
-    return turn_shape(turn, await views.ledger.of_turn(turn.id))
+    return turn_shape(turn, (await views.ledger.ids_of_turns([turn.id])).get(turn.id, ()))
 
 
 def _link_shape(link: ChainLink) -> LinkShape:
     return LinkShape(
-        turn=turn_shape(link.turn, link.stimuli),
+        turn=turn_shape(link.turn, [stimulus.id for stimulus in link.stimuli]),
         stimuli=[stimulus_shape(stimulus) for stimulus in link.stimuli],
         more_stimuli=link.more_stimuli,
         epochs=link.epochs,

@@ -15,7 +15,7 @@ const KINDS = [
   ...["created", "reset", "forked", "changed", "labelled", "deleted", "imported", "compacted", "compaction_failed", "compaction_undone"].map((what) => "session." + what),
   ...["warned", "exhausted", "raised", "overrun", "unpriced"].map((what) => "budget." + what),
   "timer.fired", "timer.failed", "sleep.entered", "sleep.woken", "heartbeat.skipped", "notice.added",
-  "storm.started", "loop.cut", "halt.set", "halt.lifted",
+  "activity.message", "activity.seen", "storm.started", "loop.cut", "halt.set", "halt.lifted",
 ];
 
 const at = (id) => document.getElementById(id);
@@ -118,6 +118,7 @@ function follow() {
   for (const kind of KINDS) source.addEventListener(kind, (frame) => show(kind, JSON.parse(frame.data)));
   source.addEventListener("turn.finished", (frame) => ended(JSON.parse(frame.data)));
   source.addEventListener("turn.delta", (frame) => write(JSON.parse(frame.data)));
+  watchParts(source);
 }
 
 function show(kind, data) {
