@@ -26,6 +26,7 @@ from wakeful.runtime import Runtime
 from wakeful.settings import environment
 from wakeful.settings.exposure import refuse_exposed
 from wakeful.settings.file import ServerSettings
+from wakeful.settings.hooks import secrets_in as hook_secrets
 from wakeful.settings.load import Loaded, load, reload
 from wakeful.settings.problems import BadSettings
 from wakeful.telemetry import log as log_file
@@ -243,6 +244,7 @@ def secrets_of(loaded: Loaded, environ: Mapping[str, str]) -> list[str]:
     """Return the secrets that the settings and the environment hold."""
     address = loaded.settings.database
     secrets = [key for one in loaded.outbound.values() for key in (one.secret or "").split()]
+    secrets += [key for one in loaded.hooks.values() for key in hook_secrets(one.secret or "")]
     secrets += [loaded.token or "", token_file.read(loaded.home) or "", *secrets_in(environ)]
     secrets.append(address.partition("@")[0].rpartition(":")[2] if "@" in address else "")
     for provider in loaded.settings.providers.values():

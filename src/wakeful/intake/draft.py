@@ -74,12 +74,12 @@ async def ready(attachments: Sequence[Attachment]) -> tuple[ReadyAttachment, ...
     return await asyncio.to_thread(lambda: tuple(map(_measured, attachments)))
 
 
-def parse_priority(word: str) -> Priority:
+def parse_priority(word: str, field: str = "priority") -> Priority:
     """Return the priority a caller named; anything unknown is refused, never guessed."""
     try:
         return Priority[word.upper()]
     except KeyError:
-        raise InvalidInput("priority", f"must be now, next or later, not {word[:40]!r}") from None
+        raise InvalidInput(field, f"must be now, next or later, not {word[:40]!r}") from None
 
 
 @lru_cache(maxsize=4096)  # the same few names and routes come with every stimulus

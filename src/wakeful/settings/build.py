@@ -18,6 +18,7 @@ from wakeful.models.catalog import find
 from wakeful.models.choosing import refuse_bad_provider, refuse_unknown
 from wakeful.models.providers import Providers, ProviderSettings, WireFormat
 from wakeful.settings.file import AgentSettings, ServerSettings, SettingsFile
+from wakeful.settings.hooks import NO_SECRET, HookSettings, hook_of
 from wakeful.settings.own_tools import Complaints, OwnTools
 from wakeful.settings.purpose import SettingsPurpose
 from wakeful.settings.settings import OutboundSettings, Settings, refuse_bad_outbound
@@ -32,7 +33,7 @@ from wakeful.workspace import refuse_around
 
 MAIN = "main"  # always there
 LARGEST_SECRET = 64 * 1024
-READ_APART = ("database", "timezone", "outbound", "mcp_servers", "providers")
+READ_APART = ("database", "timezone", "outbound", "hooks", "mcp_servers", "providers")
 ANYBODY = ProviderSettings(kind=WireFormat.OPENAI_CHAT, base_url="http://127.0.0.1", key="k")
 
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,252})?|\[[0-9A-Fa-f:.]+\]")
@@ -184,6 +185,35 @@ def build_outbound(
         found[name] = msgspec.structs.replace(given, secret=secret, secret_file=None)
         try:
             refuse_bad_outbound(name, found[name])
+        except InvalidInput as error:
+            reading.complain(error.field, error.rule)
+    return found
+
+
+def build_hooks(
+    written: SettingsFile, folder: Path, reading: Complaints, *, needs_secrets: bool
+) -> dict[str, HookSettings]:
+    """Return the senders of webhooks, each with its secret if that must be there."""
+    found: dict[str, HookSettings] = {}
+    agents = {MAIN, *written.agents}
+    for name, given in written.hooks.items():
+        at = f"hooks.{name}"
+        if given.agent not in agents:
+            rule = f"must be one of {', '.join(sorted(agents))}, not {given.agent[:60]!r}"
+            reading.complain(f"{at}.agent", rule)
+            continue
+        if not given.secret and given.secret_file is None:
+            reading.complain(at, NO_SECRET)
+            continue
+        secret: str | None = ""
+        if needs_secrets:
+            said, file = given.secret or "", given.secret_file
+            secret = _or_from_file(f"{at}.secret", said, file, "", folder, reading)
+        if secret is None:
+            continue
+        found[name] = msgspec.structs.replace(given, secret=secret, secret_file=None)
+        try:
+            hook_of(name, found[name], has_secret=needs_secrets)
         except InvalidInput as error:
             reading.complain(error.field, error.rule)
     return found

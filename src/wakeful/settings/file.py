@@ -6,6 +6,7 @@ from wakeful.intake.bindings import Binding, DmScope
 from wakeful.intake.draft import AttachmentLimits
 from wakeful.models.providers import ProviderSettings
 from wakeful.models.windows import ModelSettings
+from wakeful.settings.hooks import HookSettings
 from wakeful.settings.settings import (
     LaneSettings,
     OutboundSettings,
@@ -100,6 +101,7 @@ class SettingsFile(Record):
     attachments: AttachmentLimits = AttachmentLimits()
     inbox: InboxRules = InboxRules()
     outbound: dict[str, OutboundSettings] = {}
+    hooks: dict[str, HookSettings] = {}
     mcp_servers: dict[str, McpServerSettings] = {}
     models: dict[str, ModelSettings] = {}
     providers: dict[str, ProviderSettings] = {}

@@ -215,6 +215,29 @@ KEYS: dict[str, Key] = {
     "outbound.*.has_attachments": _key(
         "Whether the bytes of attachments stand in the webhook, beside where they can be taken."
     ),
+    "hooks.*.verify": _key("How the sender of webhooks to `/hooks/{name}` proves who it is."),
+    "hooks.*.secret": Key(
+        means="What it proves that it has; several, with spaces between them, are all good.",
+        is_secret=True,
+    ),
+    "hooks.*.secret_file": _key("A file with that secret."),
+    "hooks.*.header": _key("Of `hmac`: the header with the SHA-256 HMAC of the body."),
+    "hooks.*.agent": _key("The agent that they are for."),
+    "hooks.*.session": _key(
+        "A session of its own, in which each opens a turn; default: the agent's Activity, where"
+        " `next` and `later` wait like other items of the inbox."
+    ),
+    "hooks.*.priority": _key("How urgent they are: `now`, `next` or `later`."),
+    "hooks.*.dedup": _key(
+        "By what a repeated one is known, a template; default: the id that the sender's scheme has."
+    ),
+    "hooks.*.text": _key(
+        "What the agent reads, a template: `{body}`, `{Header-Name}`, `{payload.name.0}`."
+    ),
+    "hooks.*.dedup_window_s": _key("For how many seconds a repeated one is known.", 1, 7 * DAY_S),
+    "hooks.*.tools": _key("Tools that its turns have beyond the read-only ones; default none."),
+    "hooks.*.storm.turns": _key("As `storm.turns`, for this sender.", 1, 100_000),
+    "hooks.*.storm.window_s": _key("As `storm.window_s`, for this sender.", 1, DAY_S),
     "mcp_servers.*.url": _key("The address of an MCP server (streamable HTTP)."),
     "mcp_servers.*.command": _key(
         "Or the command that is one (stdio), word by word, or the program alone."
@@ -277,7 +300,9 @@ KEYS: dict[str, Key] = {
     "watchdog_s": _key("Seconds until a server that hangs ends itself; 0: never.", 0, DAY_S),
 }
 
-_NAMED = re.compile(r"^(agents|identity_links|doors|outbound|mcp_servers|providers)\.(?:[^.\[\]]+)")
+_NAMED = re.compile(
+    r"^(agents|identity_links|doors|outbound|hooks|mcp_servers|providers)\.(?:[^.\[\]]+)"
+)
 # A tool's name may hold dots itself.
 _INNER = re.compile(
     r"^(mcp_servers\.\*\.(?:env|headers|tools)|providers\.\*\.headers)"

@@ -12,6 +12,7 @@ from wakeful.settings import text
 from wakeful.settings.build import (
     ANYBODY,
     AgentBuilder,
+    build_hooks,
     build_mcp_servers,
     build_outbound,
     build_providers,
@@ -20,6 +21,7 @@ from wakeful.settings.build import (
     is_host,
 )
 from wakeful.settings.file import ServerSettings, SettingsFile, TelemetrySettings
+from wakeful.settings.hooks import HookSettings
 from wakeful.settings.keys import out_of_bounds
 from wakeful.settings.own_tools import NO_TOOLS, OwnTools, load_tools
 from wakeful.settings.places import file_of, home_of
@@ -45,6 +47,7 @@ class Loaded:
     agents: tuple[Agent, ...]
     server: ServerSettings
     outbound: Mapping[str, OutboundSettings]
+    hooks: Mapping[str, HookSettings]
     mcp_servers: Mapping[str, McpServerSettings]
     telemetry: TelemetrySettings
     token: str | None  # the operator's, from the environment
@@ -95,6 +98,7 @@ def load_text(
     if purpose.loads_tools:
         own = load_tools(written.tools_from, file.parent, reading)
     outbound, servers, providers = written.outbound, written.mcp_servers, written.providers
+    hooks = build_hooks(written, file.parent, reading, needs_secrets=purpose.needs_secrets)
     if purpose.needs_secrets:
         outbound = build_outbound(written, file.parent, reading)
         servers = build_mcp_servers(written, file.parent, reading)
@@ -116,13 +120,18 @@ def load_text(
         file=None if content is None else file,
         written=written,
         settings=msgspec.structs.replace(
-            settings, outbound=dict(outbound), mcp_servers=dict(servers), providers=dict(providers)
+            settings,
+            outbound=dict(outbound),
+            hooks=hooks,
+            mcp_servers=dict(servers),
+            providers=dict(providers),
         )
         if purpose.needs_secrets
         else settings,
         agents=agents,
         server=server,
         outbound=outbound,
+        hooks=hooks,
         mcp_servers=servers,
         telemetry=written.telemetry,
         token=environ.get("WAKEFUL_TOKEN") or None,
@@ -142,7 +151,7 @@ def reload(old: Loaded, environ: Mapping[str, str]) -> tuple[Loaded, Reloaded]:
         if getattr(old.written, name) != getattr(new.written, name)
     ]
     # The environment or a secret's file may say otherwise now.
-    for name in ("server", "outbound", "mcp_servers"):
+    for name in ("server", "outbound", "hooks", "mcp_servers"):
         if getattr(old, name) != getattr(new, name) and name not in changed:
             changed.append(name)
     if old.own_tools.sources != new.own_tools.sources and "tools_from" not in changed:

@@ -12,7 +12,7 @@ from wakeful.settings.keys import key_of, out_of_bounds
 from wakeful.settings.problems import SettingsProblem
 
 _NOTHING: Any = object()  # a node that cannot be used, or that says nothing
-_WITH_SECRETS = ("outbound.", "mcp_servers.", "providers.")  # known to the server alone
+_WITH_SECRETS = ("outbound.", "hooks.", "mcp_servers.", "providers.")  # known to the server alone
 _WORDS = {
     text.TEXT: "text",
     text.NULL: "nothing",

@@ -16,6 +16,7 @@ from wakeful.models.providers import ProviderSettings
 from wakeful.models.windows import ModelSettings
 from wakeful.net.addresses import is_public
 from wakeful.net.target import parse
+from wakeful.settings.hooks import HookSettings, hook_of
 from wakeful.settings.keys import refuse_out_of_bounds
 from wakeful.tools.mcp.options import McpServerSettings, refuse_bad_server
 from wakeful.vocabulary import session_key as keys
@@ -104,6 +105,7 @@ class Settings(Record):
     attachments: AttachmentLimits = AttachmentLimits()
     inbox: InboxRules = InboxRules()
     outbound: dict[str, OutboundSettings] = {}
+    hooks: dict[str, HookSettings] = {}
     mcp_servers: dict[str, McpServerSettings] = {}
     models: dict[str, ModelSettings] = {}  # what is known about them, by `provider:model`
     providers: dict[str, ProviderSettings] = {}
@@ -136,6 +138,9 @@ class Settings(Record):
             checked(overrides, f"doors.{door}")
         for name, outbound in self.outbound.items():
             refuse_bad_outbound(name, outbound)
+        for name, hook in self.hooks.items():
+            hook_of(name, hook)
+            refuse_out_of_bounds(hook.storm, f"hooks.{name}.storm")
         for name, server in self.mcp_servers.items():
             refuse_bad_server(name, server)
         for name, provider in self.providers.items():

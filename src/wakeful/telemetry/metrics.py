@@ -47,6 +47,13 @@ class Metrics:
             registry=self.registry,
         )
 
+        self._webhooks = Counter(
+            "wakeful_webhooks",
+            "Webhooks that came in, by hook and what became of them; no hook: a name of none.",
+            ["hook", "outcome"],
+            registry=self.registry,
+        )
+
     def started_at(self, position: int) -> None:
         """Note where the bus stood when counting began."""
         self._position.set(position)
@@ -60,6 +67,10 @@ class Metrics:
     def proactive(self, agent_id: str, what: str, count: int = 1) -> None:
         """Count something that an agent did by itself, or could not do."""
         self._proactive.labels(agent_id, what).inc(count)
+
+    def webhook(self, hook: str, outcome: str) -> None:
+        """Count a webhook that came in."""
+        self._webhooks.labels(hook, outcome).inc()
 
     def loop_answered(self, lag_s: float) -> None:
         """Note how long the event loop took to answer."""
