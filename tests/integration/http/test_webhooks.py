@@ -83,6 +83,7 @@ CHANGES: dict[str, tuple[dict[str, Any], int]] = {
 @pytest.mark.parametrize("name", SCHEMES)
 @pytest.mark.parametrize("what", CHANGES)
 async def test_what_is_not_proved_writes_no_row(name: str, what: str):
+    """T9: forged, altered, packed, or sent to nobody."""
     changed, status = CHANGES[what]
     if what == "a flipped bit" and name == "plain":
         changed = {"headers": {"Authorization": "Bearer b-token-of-many-letters"}}
@@ -224,6 +225,7 @@ async def test_a_delivery_without_words_is_told_as_such():
 
 
 async def test_a_retry_is_answered_with_the_first_receipt_and_another_body_is_a_conflict():
+    """T9: a replay opens no second turn, and an id belongs to the hook that it came to."""
     clock = ManualClock()
     async with house(settings=with_hooks(), clock=clock) as home, home.client() as client:
         first = await posted(client, "standard", b'{"a":1}', clock.now())
