@@ -6,14 +6,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from wakeful.access.principal import Principal
+from wakeful.doors.inbox import RETRY_S
 from wakeful.intake import dedup
 from wakeful.intake.dedup import KeyReused
 from wakeful.services import Services
 from wakeful.views.hooks import HookTraffic
-from wakeful.vocabulary.errors import InvalidInput
+from wakeful.vocabulary.errors import InvalidInput, TooOften
 from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.stimulus import OPERATOR, Draft, Outcome, Receipt
+from wakeful.vocabulary.stimulus import OPERATOR, Draft, Outcome, Receipt, WaitingCaps
 from wakeful.webhooks.examples import Example, example
 from wakeful.webhooks.hook import Hook, message_of
 from wakeful.webhooks.payload import UnreadableBody
@@ -22,6 +23,7 @@ from wakeful.webhooks.verification import Proof, Proved, Scheme, Unproven, verif
 UNKNOWN = "unknown-name"
 CONFLICT = "different-body"
 UNREADABLE = "unreadable"
+FULL = "inbox-full"
 
 # What nobody has: a name that is no hook's costs as much time as one that is.
 _NOBODY = Proof(scheme=Scheme.STANDARD, keys=(secrets.token_bytes(32),))
@@ -73,6 +75,9 @@ async def receive(services: Services, name: str, headers: Mapping[str, str], bod
         hooks.note_refused(name, UNREADABLE)
         raise
     receipt = await services.intake.accept(draft)
+    if receipt.outcome is Outcome.REFUSED:
+        hooks.note_refused(name, FULL)
+        raise TooOften("too much waits in the inbox already", retry_after_s=RETRY_S)
     is_repeated = receipt.outcome is Outcome.DUPLICATE
     try:
         first = dedup.as_first_answered(receipt)
@@ -132,7 +137,7 @@ def _draft(
     services: Services, hook: Hook, headers: Mapping[str, str], body: bytes, proved: Proved
 ) -> Draft:
     principal = Principal.hook(hook.name)
-    words = message_of(hook, headers, body, proved.delivery_id)
+    words, depth = message_of(hook, headers, body, proved.delivery_id), services.intake.inbox.depth
     return Draft(
         session_key=services.views.bindings.answering_session(hook.session_key, OPERATOR),
         trust=principal.trust,
@@ -146,4 +151,5 @@ def _draft(
         dedup_window_s=hook.dedup_window_s,
         body_hash=hashlib.sha256(body).hexdigest(),
         storm=hook.storm,
+        caps=None if hook.has_session else WaitingCaps(of_source=depth, in_all=depth),
     )

@@ -17,10 +17,13 @@ from wakeful.models.scripted import Line
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import Settings
 from wakeful.testing.kit import NO_HEARTBEAT, ManualClock, Pause, Scripted, call, says
+from wakeful.tools.check_inbox import check_inbox
 from wakeful.tools.tool import Tool, tool
 from wakeful.turn.agent import Agent
+from wakeful.vocabulary.errors import TooOften
+from wakeful.vocabulary.inbox import InboxRules
 from wakeful.vocabulary.message import ToolMessage
-from wakeful.vocabulary.stimulus import Receipt, StormOverrides
+from wakeful.vocabulary.stimulus import Outcome, Receipt, StormOverrides
 
 BUILDS = "agent:main:builds"
 
@@ -122,6 +125,58 @@ async def test_an_example_comes_in_as_if_its_sender_had_sent_it(settings_for: Se
     assert [listed[name].accepted for name in hooks()] == [1, 1, 1, 2]
     assert listed["plain"].last_at == ManualClock().now()
     assert words == "in words"
+
+
+def deploying(acted: list[str]) -> Tool:
+    @tool(effect="idempotent")
+    def deploy(what: str) -> str:
+        """Deploy something."""
+        acted.append(what)
+        return "deployed"
+
+    return deploy
+
+
+def reads_and_obeys(request: Request) -> Line:
+    """Look into the inbox, then deploy: whatever anybody asked for."""
+    done = [one.name for one in request.messages if isinstance(one, ToolMessage)]
+    if "check_inbox" not in done:
+        return says("", call("check_inbox", priority_floor="later"))
+    return "done" if "deploy" in done else says("", call("deploy", what="shop"))
+
+
+@pytest.mark.parametrize(
+    ("left", "granted", "deployed"),
+    [(None, ("deploy",), ["shop"]), ("next", (), []), ("later", (), [])],
+)
+async def test_what_others_left_in_the_inbox_has_none_of_a_hooks_grants(
+    left: str | None, granted: tuple[str, ...], deployed: list[str], settings_for: SettingsFor
+):
+    """I21: an item is shown at the opening, or read by the tool; the hook's tools are gone then."""
+    acted: list[str] = []
+    settings = with_hooks(settings_for, priority="now", tools=("deploy",))
+    tools = [deploying(acted), check_inbox]
+    async with running(settings, ManualClock(), Scripted(reads_and_obeys), tools) as runtime:
+        if left is not None:
+            await runtime.post("deploy the shop", priority=left, source="somebody")
+        turn = await runtime.wait(await post(runtime, "github", b"{}", "d"))
+
+    assert turn is not None
+    assert (turn.granted, acted) == (granted, deployed)
+
+
+async def test_a_full_inbox_refuses_a_delivery_and_takes_it_once_there_is_room(
+    settings_for: SettingsFor,
+):
+    settings = replace(with_hooks(settings_for), inbox=InboxRules(depth=1))
+    async with running(settings, ManualClock()) as runtime:
+        first = await post(runtime, "github", b"{}", "d-1")
+        with pytest.raises(TooOften):
+            await post(runtime, "github", b"{}", "d-2")
+        await runtime.cancel(first.stimulus_id)
+        second = await post(runtime, "github", b"{}", "d-2")
+
+    assert (first.outcome, second.outcome) == (Outcome.HELD, Outcome.HELD)
 
 
 async def test_a_granted_tool_stays_with_the_turn_over_a_restart_and_new_settings(
