@@ -52,10 +52,15 @@ class ServerProcess:
     async def stop(self) -> int:
         return await self._end(signal.SIGTERM)
 
-    async def _end(self, number: signal.Signals) -> int:
+    async def gone(self) -> int:
+        """Return when the process has ended by itself."""
+        return await self._end(None)
+
+    async def _end(self, number: signal.Signals | None) -> int:
         process = self._process
         assert process is not None
-        process.signal_all(number)
+        if number is not None:
+            process.signal_all(number)
         async with asyncio.timeout(PATIENCE_S):
             code = await process.wait()
         process.writer.close()

@@ -29,6 +29,7 @@ from wakeful.views.budgets import BudgetView
 from wakeful.views.counts import CountsView
 from wakeful.views.deliveries import DeliveryView
 from wakeful.views.heartbeats import HeartbeatView
+from wakeful.views.hooks import HookView
 from wakeful.views.inbox import InboxView
 from wakeful.views.lanes import LaneView
 from wakeful.views.ledger import LedgerView
@@ -44,6 +45,7 @@ from wakeful.views.usage import UsageView
 from wakeful.views.why import WhyView
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.ids import Ids
+from wakeful.webhooks.table import Webhooks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +64,7 @@ class Views:
     deliveries: DeliveryView
     heartbeats: HeartbeatView
     inbox: InboxView
+    hooks: HookView
     lanes: LaneView
     ledger: LedgerView
     notices: NoticeView
@@ -96,3 +99,4 @@ class Services:
     imports: TranscriptImports
     credentials: Credentials
     gatekeeper: Gatekeeper
+    webhooks: Webhooks

@@ -1,13 +1,14 @@
 """The verbs: what a program says to its agents, asks of them and sees of them."""
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from wakeful.access.principal import Principal
 from wakeful.bus.bus import Subscription
+from wakeful.doors import hooks, messaging, naming, stimulus_stream
 from wakeful.doors import inbox as inbox_door
-from wakeful.doors import messaging, naming, stimulus_stream
+from wakeful.doors.hooks import HookStatus
 from wakeful.doors.inbox import InboxItem
 from wakeful.doors.messaging import Message
 from wakeful.doors.stimulus_stream import ModelWaits, StoryDelta, StoryRestart
@@ -160,6 +161,23 @@ class Verbs(ABC):
             is_mention=is_mention,
         )
         return await messaging.send(self.services, principal, contact, message)
+
+    async def receive_webhook(self, name: str, headers: Mapping[str, str], body: bytes) -> Receipt:
+        """Take a webhook that came to a server of one's own, for a hook of the settings.
+
+        The body must be the bytes as they came. Raise NotProved unless its sender has the hook's
+        secret; a repeated delivery is answered with the first receipt.
+        """
+        given = {key.lower(): value for key, value in headers.items()}
+        return (await hooks.receive(self.services, _text(name, "name"), given, body)).receipt
+
+    async def test_hook(self, name: str, payload: Any = None) -> Receipt:
+        """Send a hook an example, signed as its sender signs; text is sent as text, else JSON."""
+        return (await hooks.send_example(self.services, _text(name, "name"), payload)).receipt
+
+    async def hooks(self) -> list[HookStatus]:
+        """Return the hooks of the settings, and what came to them."""
+        return await hooks.statuses(self.services)
 
     async def accept(self, draft: Draft) -> Receipt:
         """Accept any stimulus, as it is; what people say comes by `send` or `receive`."""

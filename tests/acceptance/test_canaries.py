@@ -17,6 +17,8 @@ from wakeful.vocabulary.failpoints import VARIABLE
 
 OPERATOR = "c0ffee5e2d4860a1b2c3d4e5f607183f9c1b7a5e2d4860c0ffee0123456789ab"
 SIGNING = "whsec_" + base64.b64encode(b"canary of the outbound secret").decode()
+HOOK = "canary-of-a-hook-0123456789abcdef"
+HOOK_BEARER = "canary-of-a-bearer-0123456789abcdef"
 PROVIDER = "sk-canary-of-the-provider-0123456789abcdef"
 WRONG = "canary-that-nobody-made-0123456789abcdef"
 
@@ -24,6 +26,10 @@ SETTINGS = f"""
 telemetry: {{log_level: debug}}
 outbound:
   crm: {{url: "http://127.0.0.1:9/", secret: {SIGNING}, allow_private: true}}
+hooks:
+  canary: {{verify: github, secret: "{HOOK} {HOOK}-two", session: hooked}}
+  bearer: {{verify: bearer, secret: {HOOK_BEARER}, session: hooked, text: "{{payload.a}}"}}
+  signed: {{verify: standard-webhooks, secret: {SIGNING}}}
 agents:
   main: {{model: demo}}
   quoted: {{model: "openai-chat:talkative", limits: {{retries: 0}}}}
@@ -105,6 +111,17 @@ async def work(client: httpx2.AsyncClient) -> None:
             await client.post(path, json={"text": f"write a{number}.md: hello"})
 
 
+async def send_webhooks(client: httpx2.AsyncClient) -> None:
+    """Have hooks tried, believed, refused and given what they cannot read."""
+    for name in ("canary", "bearer", "signed"):
+        assert (await client.post(f"/api/hooks/{name}/test", json={})).status_code in (202, 500)
+    bearer = {"Authorization": f"Bearer {HOOK_BEARER}", "Content-Type": "application/json"}
+    for to in ("bearer", "canary", "nobody", f"{HOOK}"):
+        await client.post(f"/hooks/{to}", content=b"{", headers=bearer)
+    await client.post("/hooks/canary", content=b"x", headers={"X-Hub-Signature-256": HOOK})
+    assert (await client.get("/api/hooks")).status_code == 200
+
+
 async def secrets_made(server: ServerProcess) -> list[str]:
     """Have the server make a token, a code and a cookie; it may say each of them once, here."""
     code = await server.login_code()
@@ -140,10 +157,19 @@ async def test_no_secret_is_in_any_answer_event_metric_log_or_file(tmp_path: Pat
         ) as server,
         server.client(event_hooks={"response": [ear.note]}) as client,
     ):
-        canaries = [OPERATOR, SIGNING, PROVIDER, WRONG, *await secrets_made(server)]
+        canaries = [
+            OPERATOR,
+            SIGNING,
+            PROVIDER,
+            WRONG,
+            HOOK,
+            HOOK_BEARER,
+            *await secrets_made(server),
+        ]
         group.create_task(ear.follow(client, began))
         await began.wait()
         await work(client)
+        await send_webhooks(client)
         for secret in (OPERATOR, WRONG):
             await ask_everything(client, secret)
         for path in ("/metrics", "/api/tokens", "/api/stimuli?limit=500", "/api/agents/quoted"):

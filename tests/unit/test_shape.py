@@ -28,6 +28,8 @@ UNNAMED = {
     "set_quiet": "for programs that embed a runtime",
     "see_activity": "for programs that embed a runtime",
     "import_transcript": "for programs that embed a runtime",
+    "receive_webhook": "for programs that embed a runtime",
+    "test_hook": "for programs that embed a runtime",
     "owner_kind": "a column that statements read",
     "_unsupported_upgrade_warning": "called by uvicorn",
     "send_400_response": "called by uvicorn",

@@ -34,6 +34,11 @@ class Principal(Record):
         """Return somebody at a door of one's own: what they say is data, never instruction."""
         return cls(name=name, scopes=(SEND,), owner="", trust=Trust.EXTERNAL)
 
+    @classmethod
+    def hook(cls, name: str) -> Self:
+        """Return a sender of webhooks: what it says is data, for the operator's agents."""
+        return cls(name=name, scopes=(), owner=OPERATOR, trust=Trust.EXTERNAL)
+
     def may(self, scope: str) -> bool:
         """Tell whether this principal has a scope; the operator has them all."""
         return OPERATOR in self.scopes or scope in self.scopes

@@ -15,6 +15,7 @@ from wakeful.activity.activity import ActivityActs
 from wakeful.assembly.configured import Configured, Followers
 from wakeful.assembly.doors import operator_token
 from wakeful.assembly.gate import build_gate
+from wakeful.assembly.hooks import all_grants
 from wakeful.assembly.plan import Plan
 from wakeful.assembly.views import views_over
 from wakeful.broker import lane_rows
@@ -72,6 +73,7 @@ from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.stimulus import Draft, Receipt
+from wakeful.webhooks.table import Webhooks
 
 if TYPE_CHECKING:
     from wakeful.doors.http.server import HttpServer
@@ -99,7 +101,7 @@ class Assembled:
 
 async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Assembled:
     """Open the store and build every room on it; the stack closes what was opened."""
-    clock, settings = plan.clock, plan.settings
+    clock, settings, hooks = plan.clock, plan.settings, plan.hooks
     ids = Ids(clock)
     store = await _open_store(settings, clock)
     stack.push_async_callback(store.close)
@@ -108,7 +110,6 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
     if (newest := await outbox.newest_id(store)) is not None:
         ids.follow(newest)  # deliveries go out in the order of their ids, whatever the clock says
     agents = Agents(chosen.configs)
-    hooks = plan.hooks
 
     def file(tx: Tx, drafts: Sequence[Draft]) -> list[Receipt]:
         return intake.keep_in(tx, drafts)  # what accepts asks the triggers, and they file
@@ -119,6 +120,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
     def workspace_of(agent_id: str) -> Path | None:
         return followers.ready_agents.workspace_of(agent_id)
 
+    webhooks = Webhooks(chosen.hooks, clock, plan.metrics)
     blocks = ProactiveBlocks(agents, chosen.bindings)
     ticking = Ticking(blocks, file)
     sleeping = Sleeping(bus, file, ticking.on_sleep)
@@ -158,7 +160,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         gate=gate,
         queue_settings_of=intake.queue.of,
         file=intake.accept_in,
-        grants_of=hooks.grants_of,
+        grants_of=all_grants(webhooks.grants_of, hooks.grants_of),
         reports_to=hooks.reports_to,
         proactive_of=blocks.of,
     )
@@ -189,6 +191,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         imports=TranscriptImports(store, bus, ids, chosen.bindings),
         credentials=Credentials(store, ids),
         gatekeeper=Gatekeeper(store, clock),
+        webhooks=webhooks,
     )
     followers = _followers(plan, chosen, agents, services, deps, beating)
     stack.push_async_callback(followers.ready_agents.aclose)
@@ -277,6 +280,7 @@ def _followers(
         beating=beating,
         sender=Sender(store, bus, clock, Digests(bus, deps.ids, deps.gate.budgets), chosen.doors),
         janitor=Janitor(store, bus, clock, **msgspec.structs.asdict(chosen.settings.retention)),
+        webhooks=services.webhooks,
     )
 
 

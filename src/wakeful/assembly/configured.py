@@ -19,6 +19,7 @@ from wakeful.lanes.dispatcher import Dispatcher
 from wakeful.models.catalog import Catalog
 from wakeful.models.model import Model
 from wakeful.operations.janitor import Janitor
+from wakeful.settings.hooks import hook_of
 from wakeful.settings.settings import Settings
 from wakeful.tools.mcp.server import McpServer
 from wakeful.triggers.beating import Beating
@@ -30,6 +31,8 @@ from wakeful.vocabulary.agent import AgentConfig, Agents
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.inbox import InboxRules
 from wakeful.vocabulary.stimulus import StormLimits
+from wakeful.webhooks.hook import Hook
+from wakeful.webhooks.table import Webhooks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +46,7 @@ class Configured:
     bindings: Bindings
     rules: IntakeRules
     doors: Mapping[str, Door]
+    hooks: Mapping[str, Hook]
 
     @property
     def configs(self) -> dict[str, AgentConfig]:
@@ -79,6 +83,7 @@ def configured(plan: Plan, running: Mapping[str, McpServer] | None = None) -> Co
         bindings=_bindings(settings, agents, plan),
         rules=_intake_rules(settings, agents),
         doors={**plan.doors, **webhook_doors(settings.outbound, plan.clock)},
+        hooks=_hooks(settings, agents),
     )
 
 
@@ -98,6 +103,7 @@ class Followers:
     beating: Beating
     sender: Sender
     janitor: Janitor
+    webhooks: Webhooks
 
     def follow(self, new: Configured) -> list[Model]:
         """Work by other settings from now on; return the models that nobody new will ask.
@@ -115,6 +121,7 @@ class Followers:
         self.beating.follow(new.settings.zone)
         self.days.follow(new.settings.zone)
         self.sender.follow(new.doors)
+        self.webhooks.follow(new.hooks)
         self.janitor.follow(**msgspec.structs.asdict(new.settings.retention))
         return self.ready_agents.follow(new.ready_agents, new.catalog.resolve_one)
 
@@ -130,6 +137,13 @@ def _bindings(settings: Settings, agents: Agents, plan: Plan) -> Bindings:
         identity_links=settings.identity_links,
         is_unified=settings.unified,
     )
+
+
+def _hooks(settings: Settings, agents: Agents) -> dict[str, Hook]:
+    for name, hook in settings.hooks.items():
+        if hook.agent not in agents:
+            raise InvalidInput(f"hooks.{name}.agent", f"no agent {hook.agent!r}")
+    return {name: hook_of(name, hook) for name, hook in settings.hooks.items()}
 
 
 def _intake_rules(settings: Settings, agents: Agents) -> IntakeRules:

@@ -31,3 +31,12 @@ class Hooks(Record):
 
 
 NO_HOOKS = Hooks()
+
+
+def all_grants(*asked: GrantsOf) -> GrantsOf:
+    """Return what grants a stimulus whatever one of these does."""
+
+    def granted(stimulus: Stimulus) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for grants_of in asked for name in grants_of(stimulus)))
+
+    return granted

@@ -14,6 +14,7 @@ from wakeful.views.budgets import BudgetView
 from wakeful.views.counts import CountsView
 from wakeful.views.deliveries import DeliveryView
 from wakeful.views.heartbeats import HeartbeatView
+from wakeful.views.hooks import HookView
 from wakeful.views.in_turn import InTurn
 from wakeful.views.inbox import InboxView
 from wakeful.views.lanes import LaneView
@@ -60,6 +61,7 @@ def views_over(
         deliveries=DeliveryView(store),
         heartbeats=heartbeats,
         inbox=InboxView(store),
+        hooks=HookView(store),
         lanes=LaneView(store, clock),
         ledger=LedgerView(store),
         notices=NoticeView(store),

@@ -13,6 +13,7 @@ from wakeful.cli.local_models import DEMO
 from wakeful.cli.output import GREEN, RED, YELLOW, safe
 from wakeful.models.windows import stated_window
 from wakeful.operations.doctor import Condition, Finding, Installation, examine
+from wakeful.settings.exposure import is_loopback
 from wakeful.settings.file import ServerSettings
 from wakeful.settings.load import Loaded, load
 from wakeful.settings.problems import BadSettings
@@ -48,6 +49,8 @@ def doctor(context: CliContext, fix: Fix = False) -> None:
         is_running=is_ready,
         commands={} if loaded is None else _programs(context, loaded),
         windows={} if loaded is None else _windows(loaded),
+        hooks=() if loaded is None else tuple(loaded.hooks),
+        is_public=loaded is not None and _is_public(loaded.server),
     )
     findings += examine(installation, context.clock, fix=fix)
     if server is not None:
@@ -63,6 +66,11 @@ def doctor(context: CliContext, fix: Fix = False) -> None:
     broken = [found.subject for found in findings if found.health is Condition.BROKEN]
     if broken:
         raise CommandFailed(f"something is wrong with: {', '.join(broken)}")
+
+
+def _is_public(server: ServerSettings) -> bool:
+    """Tell whether others can reach the server: by its address, or by a name that a proxy has."""
+    return not is_loopback(server.host) or bool(server.hosts)
 
 
 def _has_database(context: CliContext, loaded: Loaded) -> bool:

@@ -42,6 +42,8 @@ def scope_of(draft: Draft) -> str:
 
 
 def body_hash(draft: Draft) -> str:
+    if draft.body_hash is not None:
+        return draft.body_hash
     along = [(one.name, one.media_type, one.hash) for one in draft.attachments]
     body = msgspec.json.encode((draft.session_key, draft.text, along))
     return hashlib.sha256(body).hexdigest()

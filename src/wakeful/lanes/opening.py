@@ -318,6 +318,7 @@ class Opening:
         tx, turn = commit.tx, commit.turn
         given = held.give(tx, turn.session_key, turn.id, MOST_HELD, MOST_HELD_BYTES)
         for one in given:
+            commit.narrow(self._deps.grants_of(one))
             commit.add_stimulus(one)
             commit.publish("stimulus.claimed", one.id, how="shown")
         self._deps.settlement.settle(tx, [one.id for one in given], State.MERGED)

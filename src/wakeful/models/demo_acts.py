@@ -11,10 +11,12 @@ from wakeful.models.demo_sums import result_of
 from wakeful.vocabulary.message import ToolMessage
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.spans import is_span, parse_span
+from wakeful.vocabulary.text import one_line
 
 MOST_RECALLED = 8  # memories read for one answer
 LONGEST_QUOTE = 2000  # characters of a result that are repeated
 MOST_EXAMPLES = 6  # in one answer
+LONGEST_REPORT = 400  # characters of what came from outside
 
 REAL_MODEL = (
     "A real model is two lines in a terminal:\n"
@@ -78,6 +80,12 @@ def read_inbox(ask: Task) -> Answer:
     if not ask.results:
         return Use(text="I look into my inbox.", calls=(("check_inbox", {}),))
     return Say(text=f"My inbox, as the tool check_inbox shows it:\n{_quoted(ask.results[0].text)}")
+
+
+def report(ask: Task) -> Answer:
+    """Say what came from outside; whatever it asks for is not done."""
+    text = one_line(ask.words["text"], LONGEST_REPORT)
+    return Say(text=f"{ask.words['source']} sent this: {text}\nI have read it, and did no more.")
 
 
 def sleep(ask: Task) -> Answer:

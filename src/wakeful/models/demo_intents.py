@@ -34,6 +34,7 @@ _BY_NAME = (
 )
 
 _ITEM = "<inbox item>"
+_OUTSIDE = r"^The block below came from outside \((?P<source>[^)\n]*)\)[^\n]*\n"
 
 # The first that fits answers; the narrow ones come first.
 INTENTS: tuple[Intent, ...] = (
@@ -45,6 +46,8 @@ INTENTS: tuple[Intent, ...] = (
         words=r"^<tick>\nkind: (?P<kind>\w+)\nelapsed_ms: \d+\nreason: (?P<reason>[^\n]*)",
         act=acts.wake,
     ),
+    # A payload is no request, whatever words stand in it.
+    Intent(words=_OUTSIDE + r"(?P<text>[{\[].*[}\]])\s*\Z", act=acts.report),
     Intent(
         words=rf"\A{_ITEM}\nfrom: (?P<source>[^\n]*)\n(?P<text>.*)\Z",
         act=acts.take_up,
@@ -161,6 +164,7 @@ INTENTS: tuple[Intent, ...] = (
     ),
     Intent(words=r"\b(?:thanks|thank\s+you)\b", act=acts.welcome),
     Intent(words=r"\b(?:good\s*bye|bye|see\s+you|good\s+night)\b", act=acts.take_leave),
+    Intent(words=_OUTSIDE + r"(?P<text>.*\S)", act=acts.report),
 )
 
 

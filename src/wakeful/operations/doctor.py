@@ -76,6 +76,8 @@ class Installation(Record):
     is_running: bool
     commands: Mapping[str, str] = {}  # of MCP servers: what each of them starts
     windows: Mapping[str, int | None] = {}  # of the agents' models: tokens, None if nobody knows
+    hooks: Sequence[str] = ()  # who may send webhooks
+    is_public: bool = False  # others than this machine reach it, by itself or through a proxy
 
 
 def examine(installation: Installation, clock: Clock, *, fix: bool = False) -> Iterator[Finding]:
@@ -95,6 +97,18 @@ def examine(installation: Installation, clock: Clock, *, fix: bool = False) -> I
         yield _commands(installation.commands)
     if installation.windows:
         yield _windows(installation.windows)
+    if installation.hooks:
+        yield _hooks(installation)
+
+
+def _hooks(installation: Installation) -> Finding:
+    """Tell whether the senders of webhooks can come in at all."""
+    names = ", ".join(installation.hooks)
+    if installation.is_public:
+        return _ok("hooks", f"{names}: at /hooks/…, from wherever the server is reached")
+    rule = "name the host of your proxy in `server.hosts`, or set `server.host`"
+    where = f"only this machine reaches {installation.host}"
+    return _warning("hooks", f"{names}: {where}; for senders elsewhere {rule}")
 
 
 def _home(home: Path, *, fix: bool) -> Finding:

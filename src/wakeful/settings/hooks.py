@@ -3,37 +3,26 @@
 import re
 
 from wakeful.doors.signing import read_keys
-from wakeful.gate.storms import StormLimits
 from wakeful.intake.draft import LONGEST_WINDOW_S, parse_priority
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.session_key import SessionKey, checked_agent_id
+from wakeful.vocabulary.stimulus import NO_STORM_OVERRIDES, StormOverrides
 from wakeful.vocabulary.text import is_plain
 from wakeful.webhooks.hook import Hook
 from wakeful.webhooks.template import Template, parse
 from wakeful.webhooks.verification import Proof, Scheme
 
-SHORTEST_SECRET = 16  # characters
+SHORTEST_SECRET = (
+    16  # charactersSECRET_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
+)
+SECRET_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
 NO_SECRET = "needs the key 'secret' or 'secret_file'"
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _HEADER = re.compile(r"[A-Za-z0-9-]{1,100}")
 _SECRET = re.compile(r'"([^"]*)"|(\S+)')
-
-
-class StormOverrides(Record):
-    """What of the storm guard's limits is another for one source."""
-
-    turns: int | None = None
-    window_s: int | None = None
-
-    def over(self, everywhere: StormLimits) -> StormLimits:
-        """Return the limits that hold: what is said here, else what holds everywhere."""
-        return StormLimits(
-            turns=everywhere.turns if self.turns is None else self.turns,
-            window_s=everywhere.window_s if self.window_s is None else self.window_s,
-        )
 
 
 class HookSettings(Record):
@@ -50,7 +39,7 @@ class HookSettings(Record):
     text: str = "{body}"
     dedup_window_s: int = LONGEST_WINDOW_S
     tools: tuple[str, ...] = ()
-    storm: StormOverrides = StormOverrides()
+    storm: StormOverrides = NO_STORM_OVERRIDES
 
 
 def hook_of(name: str, given: HookSettings, *, has_secret: bool = True) -> Hook:
@@ -77,10 +66,11 @@ def hook_of(name: str, given: HookSettings, *, has_secret: bool = True) -> Hook:
         session_key=_session(given, at),
         has_session=given.session is not None,
         priority=parse_priority(given.priority, f"{at}.priority"),
-        text=parse(given.text, f"{at}.text"),
-        dedup=_dedup(given, at),
+        text=_template(given.text, f"{at}.text"),
+        dedup=None if given.dedup is None else _template(given.dedup, f"{at}.dedup"),
         dedup_window_s=given.dedup_window_s,
         tools=given.tools,
+        storm=given.storm,
     )
 
 
@@ -126,5 +116,8 @@ def _session(given: HookSettings, at: str) -> SessionKey:
     return key
 
 
-def _dedup(given: HookSettings, at: str) -> Template | None:
-    return None if given.dedup is None else parse(given.dedup, f"{at}.dedup")
+def _template(text: str, field: str) -> Template:
+    template = parse(text, field)
+    if hidden := sorted(SECRET_HEADERS & template.headers):
+        raise InvalidInput(field, f"must not show the header {hidden[0]!r}: it may hold a secret")
+    return template

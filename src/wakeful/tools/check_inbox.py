@@ -43,7 +43,8 @@ def check_inbox(
     context.settle([item.id for item in items], State.MERGED)
     more = sum(held.count(context.tx, key, floor) for key in _readable(context))
     is_external = any(item.trust is Trust.EXTERNAL for item in items)
-    return ToolResult(text=read_items(items, more, context.tx.now), is_external=is_external)
+    text = read_items(items, more, context.tx.now)
+    return ToolResult(text=text, is_external=is_external, ends_grants=is_external)
 
 
 def _readable(context: LedgerContext) -> list[str]:

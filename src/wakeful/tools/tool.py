@@ -81,6 +81,7 @@ class ToolResult(Record):
     is_in_doubt: bool = False  # it may or may not have acted
     ends_turn: bool = False  # the turn rests after the other calls of this reply
     is_external: bool = False  # text from outside: shown as data, and the turn is trusted less
+    ends_grants: bool = False  # text of other sources than the one that was granted more tools
     sleep: SleepIntent | None = None  # its session sleeps once the turn has ended well
     attachments: tuple[Attachment | ReadyAttachment, ...] = ()  # shown to a model that can see
 

@@ -167,6 +167,8 @@ def _write(commit: TurnCommit, outcome: CallOutcome) -> None:
     commit.add(ToolBody(message=message, is_external=result.is_external))
     if result.is_external:
         commit.taint()
+    if result.ends_grants:
+        commit.narrow(())
     if result.sleep is not None:
         commit.turn = turns.intend_sleep(commit.tx, commit.turn, result.sleep)
     commit.step.settle(call.id, ends_turn=result.ends_turn)

@@ -307,6 +307,10 @@ class TurnCommit:
         if self.turn.trust is Trust.OPERATOR:
             self.turn = turns.taint(self.tx, self.turn)
 
+    def narrow(self, granted: tuple[str, ...]) -> None:
+        """Keep of the turn's grants those that somebody has who is heard in it from here on."""
+        self.turn = turns.narrow(self.tx, self.turn, granted)
+
     def enter(self, phase: Phase, *, step: int, tool_calls: int, reserved: int = 0) -> None:
         """Note how far the turn has come, and what its question may cost."""
         turns.enter(self.tx, self.turn, phase, step=step, tool_calls=tool_calls, reserved=reserved)

@@ -258,8 +258,7 @@ def _take_steers(commit: TurnCommit) -> None:
         return
     stimuli.claim(commit.tx, [stimulus.id for stimulus in joining], commit.turn.id)
     for stimulus in joining:
-        granted = commit.deps.grants_of(stimulus)
-        commit.turn = turns.narrow(commit.tx, commit.turn, granted)
+        commit.narrow(commit.deps.grants_of(stimulus))
         if not commit.turn.for_people and is_person(stimulus.kind, stimulus.trust):
             commit.turn = turns.note_for_people(commit.tx, commit.turn)
         commit.add_stimulus(stimulus)

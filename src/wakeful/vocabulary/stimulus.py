@@ -158,6 +158,7 @@ class Draft(Record):
     scope: str = "operator"  # the credential; dedup keys are unique within (scope, source)
     dedup_key: str | None = None
     dedup_window_s: int | None = None  # None: for as long as the ledger keeps the stimulus
+    body_hash: str | None = None  # of the bytes that came; None: of what the draft says
     cause_id: str | None = None
     root_id: str | None = None  # first stimulus of the causal chain
     depth: int = 0

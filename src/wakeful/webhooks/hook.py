@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.session_key import SessionKey
-from wakeful.vocabulary.stimulus import Priority
+from wakeful.vocabulary.stimulus import NO_STORM_OVERRIDES, Priority, StormOverrides
 from wakeful.vocabulary.text import is_plain
 from wakeful.webhooks.payload import read
 from wakeful.webhooks.template import Delivered, Template
@@ -29,21 +29,24 @@ class Hook(Record):
     dedup: Template | None  # None: by the id that the scheme has for a delivery
     dedup_window_s: int
     tools: tuple[str, ...] = ()  # that its turns have beyond the read-only ones
+    storm: StormOverrides = NO_STORM_OVERRIDES
 
 
-class Said(Record):
+class HookMessage(Record):
     """What a delivery says, and the key by which it is known again."""
 
     text: str
     dedup_key: str | None
 
 
-def said(hook: Hook, headers: Mapping[str, str], body: bytes, delivery_id: str | None) -> Said:
+def message_of(
+    hook: Hook, headers: Mapping[str, str], body: bytes, delivery_id: str | None
+) -> HookMessage:
     """Return what a proved delivery says, by the hook's templates."""
     looks_inside = any(one.has_payload for one in (hook.text, hook.dedup) if one is not None)
     delivered = read(headers, body, has_payload=looks_inside)
     text = hook.text.rendered(delivered, LONGEST_TEXT)
-    return Said(
+    return HookMessage(
         text=text if text.strip() else NO_TEXT,
         dedup_key=_dedup_key(hook, delivered, delivery_id),
     )

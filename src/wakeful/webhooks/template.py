@@ -55,6 +55,11 @@ class Template(Record):
         """Whether it asks for something of the payload."""
         return any(isinstance(part, Value) for part in self.parts)
 
+    @property
+    def headers(self) -> frozenset[str]:
+        """The headers that it asks for."""
+        return frozenset(part.name for part in self.parts if isinstance(part, Header))
+
     def rendered(self, delivered: Delivered, longest: int) -> str:
         """Return the text, at most so many characters of it; what is not there is empty."""
         text, left = list[str](), longest

@@ -70,12 +70,32 @@ def verify(proof: Proof, headers: Mapping[str, str], body: bytes, now: int) -> P
             return _proved(None) if is_good else Unproven.SIGNATURE
 
 
+def signed(proof: Proof, delivery_id: str, body: bytes, now: int) -> dict[str, str]:
+    """Return the headers by which a sender with the first of the keys proves itself."""
+    key = proof.keys[:1]
+    match proof.scheme:
+        case Scheme.STANDARD:
+            time = str(now // 1000)
+            [mac] = _macs(key, _standard_content(delivery_id, time, body))
+            signature = f"v1,{b64encode(mac).decode()}"
+            ids = {STANDARD_ID: delivery_id, STANDARD_TIME: time}
+            return {**ids, STANDARD_SIGNATURE: signature}
+        case Scheme.GITHUB:
+            [mac] = _macs(key, body)
+            return {GITHUB_ID: delivery_id, GITHUB_SIGNATURE: f"sha256={mac.hex()}"}
+        case Scheme.HMAC:
+            [mac] = _macs(key, body)
+            return {proof.header: mac.hex()}
+        case Scheme.BEARER:
+            return {AUTHORIZATION: f"Bearer {key[0].decode()}"}
+
+
 def _standard(
     keys: Sequence[bytes], headers: Mapping[str, str], body: bytes, now: int
 ) -> Proved | Unproven:
     delivery_id, time = headers.get(STANDARD_ID, ""), headers.get(STANDARD_TIME, "")
-    signed = b".".join((_bytes(delivery_id), _bytes(time), body))
-    wanted = [b"v1," + b64encode(mac) for mac in _macs(keys, signed)]
+    content = _standard_content(delivery_id, time, body)
+    wanted = [b"v1," + b64encode(mac) for mac in _macs(keys, content)]
     given = headers.get(STANDARD_SIGNATURE, "").split(" ")[:MOST_SIGNATURES]
     is_signed = any([_fits(one, wanted) for one in given])
     # With a full stop in it, what is signed could be read as another id, time and body.
@@ -86,8 +106,12 @@ def _standard(
     return _proved(delivery_id) if abs(now - int(time) * 1000) <= SKEW_MS else Unproven.TOO_OLD
 
 
-def _macs(keys: Sequence[bytes], signed: bytes) -> list[bytes]:
-    return [hmac.digest(key, signed, "sha256") for key in keys]
+def _standard_content(delivery_id: str, time: str, body: bytes) -> bytes:
+    return b".".join((_bytes(delivery_id), _bytes(time), body))
+
+
+def _macs(keys: Sequence[bytes], content: bytes) -> list[bytes]:
+    return [hmac.digest(key, content, "sha256") for key in keys]
 
 
 def _fits(given: str, wanted: Sequence[bytes]) -> bool:

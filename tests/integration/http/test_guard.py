@@ -37,7 +37,7 @@ OPEN = {
     ("GET", "/home.css"),
     ("GET", "/icon.svg"),
 }
-SIGNED: set[tuple[str, str]] = set()
+SIGNED = {("POST", "/hooks/{name}")}
 # WebSockets whose first frame may bring the credential.
 LATE: set[tuple[str, str]] = set()
 UPGRADE = {

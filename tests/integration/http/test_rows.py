@@ -50,7 +50,7 @@ class Hook:
     def row(self, *media_types: str) -> Endpoint:
         return Endpoint(
             method="POST",
-            path="/hooks/{name}",
+            path="/signed/{name}",
             scope=SIGNED_SCOPE,
             summary="Take what somebody has signed",
             answer=self.answer,
@@ -110,9 +110,9 @@ async def test_a_signed_row_proves_its_caller_over_the_bytes_as_they_came(kind: 
     async with house(door=door_with(hook.row())) as home, home.client() as client:
         headers = {"Content-Type": kind} if kind else {}
         taken = await client.post(
-            "/hooks/build", content=raw, headers=headers | {"X-Proof": signed(raw)}
+            "/signed/build", content=raw, headers=headers | {"X-Proof": signed(raw)}
         )
-        forged = await client.post("/hooks/build", content=raw + b" ", headers=headers)
+        forged = await client.post("/signed/build", content=raw + b" ", headers=headers)
 
         assert (taken.status_code, taken.json()) == (200, {"name": "build", "length": len(raw)})
         assert forged.status_code == 401
@@ -121,21 +121,23 @@ async def test_a_signed_row_proves_its_caller_over_the_bytes_as_they_came(kind: 
 
 async def test_a_credential_is_no_proof_for_a_signed_row():
     async with house(door=door_with(Hook().row())) as home, home.client(home.operator) as client:
-        assert (await client.post("/hooks/build", content=b"x")).status_code == 401
+        assert (await client.post("/signed/build", content=b"x")).status_code == 401
 
 
 async def test_a_raw_body_has_the_limits_of_every_other():
     hook = Hook()
     async with house(door=door_with(hook.row("text/plain"))) as home, home.client() as client:
         text = {"Content-Type": "text/plain"}
-        large = await client.post("/hooks/build", content=b"x" * (SMALL + 1), headers=text)
+        large = await client.post("/signed/build", content=b"x" * (SMALL + 1), headers=text)
         packed = await client.post(
-            "/hooks/build", content=gzip.compress(b"x"), headers=text | {"Content-Encoding": "gzip"}
+            "/signed/build",
+            content=gzip.compress(b"x"),
+            headers=text | {"Content-Encoding": "gzip"},
         )
-        other = await client.post("/hooks/build", json={})
+        other = await client.post("/signed/build", json={})
         chunked = await exchange(
             home.port,
-            b"POST /hooks/build HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n"
+            b"POST /signed/build HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n"
             b"Transfer-Encoding: chunked\r\n\r\n"
             + (b"1f4\r\n%b\r\n" % (b"x" * 500)) * 3
             + b"0\r\n\r\n",
@@ -150,7 +152,7 @@ async def test_the_limit_of_a_row_is_asked_before_a_byte_of_its_body_is_read():
     hook = Hook(most=0)
     async with house(door=door_with(hook.row())) as home, connected(home.port) as (reader, writer):
         writer.write(
-            b"POST /hooks/build HTTP/1.1\r\nHost: localhost\r\nContent-Length: 500\r\n\r\n"
+            b"POST /signed/build HTTP/1.1\r\nHost: localhost\r\nContent-Length: 500\r\n\r\n"
         )
         answer = await reader.readuntil(b"\r\n\r\n")
 
@@ -167,7 +169,7 @@ def test_a_signed_row_without_raw_bytes_or_without_a_limit_is_refused():
         with pytest.raises(ValueError, match="is signed"):
             Endpoint(
                 method="POST",
-                path="/hooks/{name}",
+                path="/signed/{name}",
                 scope=SIGNED_SCOPE,
                 summary="s",
                 answer=answer,
@@ -210,7 +212,7 @@ async def test_the_document_says_what_a_raw_body_may_be():
         home.client(home.operator) as client,
     ):
         document = (await client.get("/openapi.json")).json()
-    operation = document["paths"]["/hooks/{name}"]["post"]
+    operation = document["paths"]["/signed/{name}"]["post"]
 
     assert list(operation["requestBody"]["content"]) == ["text/plain"]
     assert (operation["security"], operation["x-scope"]) == ([], "signed")

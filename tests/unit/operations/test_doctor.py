@@ -174,3 +174,20 @@ async def test_a_session_of_another_release_is_named(home: Path):
     assert finding.health is Condition.BROKEN
     assert finding.told.startswith("sessions.queue of 'agent:main:main' cannot be read")
     assert finding.told.endswith("or `wakeful sessions rm` it")
+
+
+@pytest.mark.parametrize(
+    ("is_public", "health", "told"),
+    [
+        (False, Condition.WARNING, "only this machine reaches 127.0.0.1; for senders elsewhere"),
+        (True, Condition.OK, "from wherever the server is reached"),
+    ],
+)
+def test_hooks_that_nobody_outside_can_reach_are_told(
+    home: Path, is_public: bool, health: Condition, told: str
+):
+    finding = found(home, "hooks", hooks=("github", "shop"), is_public=is_public)
+
+    assert finding.health is health
+    assert finding.told.startswith("github, shop: ")
+    assert told in finding.told

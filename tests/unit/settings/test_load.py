@@ -93,8 +93,8 @@ def test_every_key_arrives_where_it_belongs():
             "quiet_hours, throttle, routes",
         ),
         (
-            "hooks: {}",
-            f":1: hooks: unknown key; did you mean 'doors'? valid: {TOP}",
+            "hoks: {}",
+            f":1: hoks: unknown key; did you mean 'hooks'? valid: {TOP}",
         ),
         ("server: {port: x}", ":1: server.port: must be a whole number, not text 'x'"),
         ("server: {port: 1.5}", ":1: server.port: must be a whole number, not a number '1.5'"),

@@ -17,7 +17,9 @@ from wakeful.doors.http.forwarding import Proxies
 from wakeful.doors.http.guard import Guard, GuardRules
 from wakeful.doors.http.health import HealthRoutes, Probe
 from wakeful.doors.http.heartbeats import HeartbeatEndpoints
+from wakeful.doors.http.hooks import HookEndpoints
 from wakeful.doors.http.inbox import InboxChanges, InboxEndpoints
+from wakeful.doors.http.inside import Inside
 from wakeful.doors.http.logins import Logins
 from wakeful.doors.http.messages import Messages
 from wakeful.doors.http.mounts import Mount, Mounts
@@ -45,7 +47,7 @@ _EVERYWHERE = frozenset({"0.0.0.0", "::", "[::]", ""})
 
 
 def rows(
-    services: Services, streams: OpenStreams, probe: Probe, others: Sequence[Row]
+    services: Services, streams: OpenStreams, probe: Probe, inside: Inside, others: Sequence[Row]
 ) -> Sequence[Row]:
     """Return every row: our own, those of others, and the document of both."""
     views = services.views
@@ -76,6 +78,7 @@ def rows(
         InboxChanges(services),
         ActivityEndpoints(views),
         ActivityChanges(services),
+        HookEndpoints(services, inside),
         TokenEndpoints(services.credentials),
         Logins(services),
         HealthRoutes(services, probe),
@@ -124,12 +127,15 @@ class HttpDoor:
         clock, registry = services.views.clock, services.metrics.registry
         streams = OpenStreams(services.gatekeeper, registry)
         probe = Probe(services.views.store, clock)
-        self.table = Table(rows(services, streams, probe, self._others), self._error_forms)
+        inside = Inside()
+        every = rows(services, streams, probe, inside, self._others)
+        self.table = Table(every, self._error_forms)
         mounts, sockets = Mounts(streams), Sockets(services.gatekeeper, streams, clock)
         others: dict[type[Row], Serve] = {Mount: mounts.serve, Socket: sockets.serve}
         app = App(self.table, registry, others)
         guard = Guard(app, self.table, services.gatekeeper, clock, _guard_rules(options))
         self._guard, self._gatekeeper = guard, services.gatekeeper
+        inside.reach(guard)
         _limit(services.gatekeeper, options)
         return HttpServer(
             guard, self.table, options, clock, streams, beside=(probe.run, mounts.run)
