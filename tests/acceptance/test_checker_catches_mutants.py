@@ -260,6 +260,7 @@ CATCHES: dict[str, tuple[str, str]] = {
     "pending_waker_overlooked": ("slept", "I19"),
     "sleep_outlasts_a_message": ("slept", "I19"),
     "nothing_wakes": ("slept", "I19"),
+    "sleep_not_in_the_feed": ("slept", "I10"),
     "storms_ignored": ("stormed in two lives", "I14"),
     "storms_forgotten": ("stormed in two lives", "I14"),
     "taint_lost_on_resume": ("misled", "I21"),

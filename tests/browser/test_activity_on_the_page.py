@@ -198,3 +198,23 @@ async def test_a_slow_or_broken_server_is_told_and_older_rows_come_when_asked_fo
         await page.wait_for_selector("#activity li")
 
     assert wrong == []
+
+
+async def test_what_is_left_in_the_inbox_appears_and_is_dismissed_in_every_browser():
+    async with house() as home, chromium() as context, chromium() as elsewhere:
+        page, other = await signed_in(context, home), await signed_in(elsewhere, home)
+        wrong = watch(page)
+        await page.get_by_text("Nothing waits.").wait_for()
+        await page.fill("#item", HOSTILE)
+        await page.press("#item", "Enter")
+        for one in (page, other):
+            await one.locator("#inbox li").get_by_text(HOSTILE).wait_for()
+        made = await other.locator(f"#inbox {MADE}").count()
+        await other.get_by_role("button", name="Dismiss").click()
+        for one in (page, other):
+            await one.wait_for_selector("#inbox li", state="detached")
+        (left,) = await home.runtime.inbox()
+
+    assert made == 0
+    assert (left.state.value, left.state_reason) == ("cancelled", "dismissed")
+    assert wrong == []

@@ -73,6 +73,7 @@ SHARES = {
     "sleep": 0.02,
     "wake": 0.01,
     "beat": 0.005,
+    "see": 0.01,
 }
 QUEUES: tuple[dict[str, object], ...] = (
     {},

@@ -31,6 +31,7 @@ from tests.proofs.mutants_of_money import (
 from tests.proofs.mutants_of_time import (
     nothing_wakes,
     pending_waker_overlooked,
+    sleep_not_in_the_feed,
     sleep_outlasts_a_message,
     timer_fires_twice,
     timers_fire_early,
@@ -458,6 +459,7 @@ MUTANTS: dict[str, Mutant] = {
         pending_waker_overlooked,
         sleep_outlasts_a_message,
         nothing_wakes,
+        sleep_not_in_the_feed,
         compacted_without_a_view,
         reserve_after_the_call,
         settle_twice,

@@ -52,6 +52,11 @@ def sleep_outlasts_a_message() -> None:
     patch("wakeful.intake.accept:Acceptance._disturb", lambda *_: None)
 
 
+def sleep_not_in_the_feed() -> None:
+    """Fall asleep and wake without a mark of either."""
+    patch("wakeful.sleeps.marks:add", lambda *_: None)
+
+
 def nothing_wakes() -> None:
     """Fall asleep without a timer."""
     keep = original("wakeful.triggers.sleeping:Sleeping._keep")

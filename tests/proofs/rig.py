@@ -102,6 +102,7 @@ class Rig:
             "wake": self._wake,
             "beat": lambda _: runtime.services.heartbeats.ask("main"),
             "quiet": self._quiet,
+            "see": self._see,
             "fork": self._fork,
             "wait": self._wait,
             "rest": self._rest,
@@ -144,6 +145,12 @@ class Rig:
         asleep = await self._runtime.store.read("SELECT session_key FROM sleeps")
         wanted = [command["session"]] if "session" in command else [row[0] for row in asleep]
         return [await self._runtime.services.sleep_acts.wake(key) for key in wanted]
+
+    async def _see(self, command: Command) -> object:
+        """Read what happened so far; return how far people have read, by agent."""
+        await self._runtime.see_activity()
+        rows = await self._runtime.store.read("SELECT agent_id, seen_at FROM activity_seen")
+        return {agent_id: seen_at for agent_id, seen_at in rows}
 
     async def _quiet(self, command: Command) -> object:
         """Keep the first agent quiet for so long, or end that."""

@@ -3,6 +3,7 @@
 from collections import Counter
 
 from wakeful.outbox.outbox import DeliveryState
+from wakeful.testing.checker.activity import feed_is_whole
 from wakeful.testing.checker.finding import InvariantFinding
 from wakeful.testing.checker.history import EventRow, History, grouped, key_of
 from wakeful.testing.ledger import Line
@@ -57,6 +58,7 @@ def events_match_state(history: History, finding: InvariantFinding) -> None:
     _check_turns(history, finding)
     _check_calls(history, finding)
     _check_deliveries(history, finding)
+    feed_is_whole(history, finding)
 
 
 def _check_stimuli(history: History, finding: InvariantFinding) -> None:

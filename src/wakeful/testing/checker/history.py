@@ -12,6 +12,7 @@ from wakeful.broker.lane_rows import LANES, Lane
 from wakeful.broker.stimuli import STIMULI
 from wakeful.gate.budget_rows import BUDGETS, BudgetRow
 from wakeful.outbox.outbox import DELIVERIES, Delivery
+from wakeful.sleeps.marks import SLEEP_MARKS, SleepMark
 from wakeful.sleeps.sleeps import SLEEPS, Sleep
 from wakeful.store.database import Row
 from wakeful.store.opening import open_store
@@ -25,6 +26,7 @@ from wakeful.transcript.sessions import SESSIONS, Session
 from wakeful.turns.asks import Purpose
 from wakeful.turns.tool_calls import CALLS, RecordedCall
 from wakeful.turns.turns import TURNS, Turn
+from wakeful.views.activity import NEWEST, TURNS_OF_ALL
 from wakeful.vocabulary.clock import SystemClock
 from wakeful.vocabulary.entry import Entry
 from wakeful.vocabulary.queueing import Mode
@@ -102,6 +104,9 @@ class Database(Record):
     head: HeadRow
     timers: dict[str, int]  # when each is due
     sleeps: dict[str, Sleep]  # by owner
+    sleep_marks: list[SleepMark]
+    feed: list[str]  # the turns that a reader of the whole feed is shown
+    seen: dict[str, int]  # up to when people have read, by agent
     halts: list[str]
     problems: list[str]  # what the database itself says is wrong with it
 
@@ -246,6 +251,7 @@ def read_sqlite(path: Path) -> Database:
         connection = sqlite3.connect(Path(folder, path.name))
         try:
             rows = {name: connection.execute(sql).fetchall() for name, sql in _SELECTS.items()}
+            rows["feed"] = connection.execute(TURNS_OF_ALL, _WHOLE_FEED).fetchall()
             return _database(rows, _sqlite_problems(connection))
         finally:
             connection.close()
@@ -256,11 +262,13 @@ async def read_postgres(url: str) -> Database:
     store = await open_store(url, clock=SystemClock())
     try:
         rows = {name: await store.read(sql) for name, sql in _SELECTS.items()}
+        rows["feed"] = await store.read(TURNS_OF_ALL, **_WHOLE_FEED)
     finally:
         await store.close()
     return _database(rows, [])
 
 
+_WHOLE_FEED: dict[str, Any] = {"at": NEWEST.at, "id": NEWEST.id, "limit": 2**31 - 1}
 _SELECTS = {
     "stimuli": STIMULI.select("ORDER BY session_key, seq"),
     "turns": TURNS.select("ORDER BY opened_at, id"),
@@ -277,6 +285,8 @@ _SELECTS = {
     "head": _HEAD.select(""),
     "timers": "SELECT id, due_at FROM timers",
     "sleeps": SLEEPS.select(""),
+    "sleep_marks": SLEEP_MARKS.select(""),
+    "seen": "SELECT agent_id, seen_at FROM activity_seen",
     "halts": "SELECT scope FROM halts",
 }
 
@@ -298,6 +308,9 @@ def _database(rows: Mapping[str, Sequence[Row]], problems: list[str]) -> Databas
         head=_HEAD.read(rows["head"][0]),
         timers={row[0]: row[1] for row in rows["timers"]},
         sleeps={row.owner: row for row in map(SLEEPS.read, rows["sleeps"])},
+        sleep_marks=[SLEEP_MARKS.read(row) for row in rows["sleep_marks"]],
+        feed=[row[0] for row in rows["feed"]],
+        seen={row[0]: row[1] for row in rows["seen"]},
         halts=[row[0] for row in rows["halts"]],
         problems=problems,
     )
