@@ -306,15 +306,17 @@ async def test_a_flood_over_http_is_answered_whole_and_delays_no_other_source():
             while not statuses[429]:
                 await clock.sleep(0)
             async with home.client(alarm) as client:
-                rung = clock.monotonic()
+                begun = clock.monotonic()
                 answer = await client.post("/api/inbox", json={"text": "fire", "priority": "now"})
                 await ended(home, answer)
-                return clock.monotonic() - rung
+                return clock.monotonic() - begun
 
-        floods = [flood() for _ in range(8)]
-        *_, took_s = await asyncio.gather(*floods, ring())
+        async with asyncio.TaskGroup() as group:
+            rung = group.create_task(ring())
+            for _ in range(8):
+                group.create_task(flood())
         stored = await home.runtime.store.read("SELECT COUNT(*) FROM stimuli")
 
     assert statuses[202] + statuses[429] == FLOOD
     assert statuses[202] + 1 == stored[0][0]
-    assert took_s < patience(1)
+    assert rung.result() < patience(1)

@@ -103,6 +103,7 @@ class Database(Record):
     timers: dict[str, int]  # when each is due
     sleeps: dict[str, Sleep]  # by owner
     halts: list[str]
+    inbox_counts: dict[str, int]  # what waits in the inbox, as it was counted
     problems: list[str]  # what the database itself says is wrong with it
 
 
@@ -138,6 +139,7 @@ class History:
         self.begun = [line for line in ledgers.tools if line["what"] == "begun"]
         self.begun_of_turn = grouped(self.begun, lambda line: str(line["turn"]))
         self.discarded = _discarded(database.events)
+        self.compacted = {ask.turn_id for ask in database.asks if ask.purpose is not Purpose.REPLY}
         self.interrupting = _interrupting(ledgers.client)
 
     @property
@@ -278,6 +280,7 @@ _SELECTS = {
     "timers": "SELECT id, due_at FROM timers",
     "sleeps": SLEEPS.select(""),
     "halts": "SELECT scope FROM halts",
+    "inbox_counts": "SELECT source, waiting FROM inbox_counts",
 }
 
 
@@ -299,6 +302,7 @@ def _database(rows: Mapping[str, Sequence[Row]], problems: list[str]) -> Databas
         timers={row[0]: row[1] for row in rows["timers"]},
         sleeps={row.owner: row for row in map(SLEEPS.read, rows["sleeps"])},
         halts=[row[0] for row in rows["halts"]],
+        inbox_counts={row[0]: row[1] for row in rows["inbox_counts"] if row[1]},
         problems=problems,
     )
 
