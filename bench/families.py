@@ -13,6 +13,7 @@ from bench import (
     fan_out,
     history,
     imports,
+    inbox,
     late,
     latency,
     providers,
@@ -39,6 +40,7 @@ class Family:
 
 FAMILIES = (
     Family("admissions", admissions.measure, admissions.load),
+    Family("inbox", inbox.measure, inbox.load),
     Family("http", door.measure, door.load),
     Family("fanout", fan_out.measure, fan_out.load),
     Family("server", server.measure, server.load),
