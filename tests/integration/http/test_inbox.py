@@ -16,7 +16,7 @@ from wakeful.settings.settings import Settings
 from wakeful.testing.kit import ManualClock
 from wakeful.turns.turns import Turn
 from wakeful.vocabulary.clock import SystemClock
-from wakeful.vocabulary.inbox import InboxRules, InboxSource
+from wakeful.vocabulary.inbox import InboxRules, InboxSource, PriorityName
 from wakeful.vocabulary.stimulus import Receipt, StormOverrides
 
 ACTIVITY = "agent:main:activity"
@@ -134,7 +134,7 @@ async def test_a_token_of_several_sources_says_which():
 
 
 async def test_a_source_is_never_more_urgent_than_it_may_be():
-    settings = with_sources(backup=InboxSource(priority_cap="later"))
+    settings = with_sources(backup=InboxSource(priority_cap=PriorityName.LATER))
     async with house(settings=settings) as home:
         answer = await post(home, await home.token("inbox:backup"), text="x", priority="now")
         (item,) = await home.runtime.inbox()
