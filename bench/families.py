@@ -14,6 +14,7 @@ from bench import (
     feed,
     history,
     imports,
+    inbox,
     late,
     latency,
     providers,
@@ -40,6 +41,7 @@ class Family:
 
 FAMILIES = (
     Family("admissions", admissions.measure, admissions.load),
+    Family("inbox", inbox.measure, inbox.load),
     Family("http", door.measure, door.load),
     Family("fanout", fan_out.measure, fan_out.load),
     Family("server", server.measure, server.load),

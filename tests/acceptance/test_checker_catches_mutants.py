@@ -170,6 +170,19 @@ async def misled(rig: RigProcess, client: Client) -> None:
     await rig.rest()
 
 
+async def read_in_turn(rig: RigProcess, client: Client) -> None:
+    """Two sessions read what was left, one after the other; something is thrown away."""
+    item = {"kind": "inbox", "trust": "external", "source": "feed"}
+    for _ in range(2):
+        await client.say(rig, "activity", **item)
+    unwanted = await client.say(rig, "activity", **item, priority=2)
+    assert unwanted is not None
+    await client.tell(rig, "dismiss", stimulus=unwanted["stimulus_id"])
+    for session in ("a", "b"):
+        await client.say(rig, session, "check,look")
+        await rig.rest()
+
+
 async def crowded(rig: RigProcess, client: Client) -> None:
     """Twenty lanes want the last money, which is enough for five of them."""
     await gather(*(client.say(rig, f"r{number}", "dear+say") for number in range(20)))
@@ -221,6 +234,7 @@ SCENES: dict[str, Scene] = {
     "slept": Scene(play=slept),
     "misled": Scene(play=misled),
     "stormed in two lives": Scene(play=stormed_then_killed, again=stormed),
+    "read in turn": Scene(play=read_in_turn),
 }
 
 CATCHES: dict[str, tuple[str, str]] = {
@@ -265,6 +279,8 @@ CATCHES: dict[str, tuple[str, str]] = {
     "storms_forgotten": ("stormed in two lives", "I14"),
     "taint_lost_on_resume": ("misled", "I21"),
     "strangers_trusted": ("misled", "I21"),
+    "items_read_twice": ("read in turn", "I1"),
+    "counts_never_fall": ("read in turn", "I25"),
 }
 
 

@@ -40,6 +40,9 @@ PLANS = (
     "refuse+say",
     "act,hear&act,put",
     "look&hear,slow+tell",
+    "check,look",
+    "look&check&act,check.later",
+    "slow+check.later,tell",
 )
 # What has found faults before: tools that do not let go, and steps that end the process twice.
 HARD_PLANS = ("act.stubborn,look", "look.stubborn", "put.stubborn&look")
@@ -57,6 +60,8 @@ KINDS = (
     "inbox",
     "webhook",
 )
+# Where what sources leave is held, and the sessions that they may name.
+INBOXES = ("activity", "activity", "agent:other:activity", "main", "s1")
 OUT: dict[str, str] = {"door": "out", "address": "somebody"}
 DOORS = (None, None, "out", "out", "chatty", "narrow")
 SHARES = {
@@ -74,6 +79,7 @@ SHARES = {
     "wake": 0.01,
     "beat": 0.005,
     "see": 0.01,
+    "dismiss": 0.01,
 }
 QUEUES: tuple[dict[str, object], ...] = (
     {},
@@ -208,7 +214,6 @@ class Load:
         self._sessions = ["main", *(f"s{number}" for number in range(1, sessions))]
         self._sessions += [f"agent:other:o{number}" for number in range(sessions // 4)]
         self._shares = {**SHARES, "quiet": QUIET} if has_quiet_hours else SHARES
-        self._has_quiet_hours = has_quiet_hours
 
     async def run(self, rig: RigProcess, count: int, workers: int = 8) -> None:
         """Send `count` messages, several at once; returns early once the process is gone."""
@@ -225,7 +230,7 @@ class Load:
 
     async def _one(self, rig: RigProcess, draft: Sent) -> None:
         client, what = self._client, self._what()
-        if what in ("cancel", "abort"):
+        if what in ("cancel", "abort", "dismiss"):
             await self._take_back(rig, draft, what)
         elif what == "repeat":
             await gather(*(client.send(rig, draft) for _ in range(2)))
@@ -243,8 +248,8 @@ class Load:
     async def _take_back(self, rig: RigProcess, draft: Sent, what: str) -> None:
         """Send something and take it back: the stimulus while it waits, or its turn."""
         receipt = await self._client.send(rig, draft)
-        if receipt is not None and what == "cancel":
-            await self._client.tell(rig, "cancel", stimulus=receipt["stimulus_id"])
+        if receipt is not None and what in ("cancel", "dismiss"):
+            await self._client.tell(rig, what, stimulus=receipt["stimulus_id"])
         elif receipt is not None and receipt["turn_id"] is not None:
             await self._client.tell(rig, "abort", turn=receipt["turn_id"])
 
@@ -301,8 +306,7 @@ class Load:
         if self._chance.random() < self.suspects:
             plan = SUSPECT_PLAN
             self.deaths += 2
-        is_for_digest = self._has_quiet_hours and fields["kind"] == "inbox"
-        session = "activity" if is_for_digest else pick(self._sessions)
+        session = pick(INBOXES) if fields["kind"] == "inbox" else pick(self._sessions)
         return self._client.draft(session, plan, mode, **fields)
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from msgspec.structs import asdict, replace
 
+from tests.proofs.mutants_of_inbox import counts_never_fall, items_read_twice
 from tests.proofs.mutants_of_money import (
     broken_call_is_free,
     chain_budget_ignored,
@@ -471,6 +472,8 @@ MUTANTS: dict[str, Mutant] = {
         storms_ignored,
         taint_lost_on_resume,
         strangers_trusted,
+        items_read_twice,
+        counts_never_fall,
     )
 }
 

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 
 from wakeful.prompts import notes
 from wakeful.testing.checker.marks import MARK
-from wakeful.vocabulary.message import AssistantMessage, Message, UserMessage
+from wakeful.vocabulary.message import AssistantMessage, Message, ToolMessage, UserMessage
 from wakeful.vocabulary.record import Record
+
+CHECK = "check_inbox"
 
 
 class Planned(Record):
@@ -70,8 +72,16 @@ def situation(messages: Sequence[Message]) -> Situation:
 
 
 def shown_marks(messages: Sequence[Message]) -> list[str]:
-    """Return the marks of all that people say in a request, whether or not it is still to do."""
-    said = (message.text for message in messages if isinstance(message, UserMessage))
+    """Return the marks of all that people say in a request, whether or not it is still to do.
+
+    What was read of the inbox stands in the result of a call.
+    """
+    said = (
+        message.text
+        for message in messages
+        if isinstance(message, UserMessage)
+        or (isinstance(message, ToolMessage) and message.name == CHECK)
+    )
     return [match[1] for text in said for match in MARK.finditer(text)]
 
 

@@ -93,6 +93,7 @@ class Rig:
             "stop": self._stop,
             "abort": lambda command: runtime.abort(command["turn"]),
             "cancel": lambda command: runtime.cancel(command["stimulus"]),
+            "dismiss": lambda command: runtime.dismiss(command["stimulus"]),
             "halt": lambda _: runtime.halt(),
             "resume": lambda _: runtime.resume(),
             "reset": lambda command: runtime.reset(command["session"]),

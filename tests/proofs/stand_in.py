@@ -39,7 +39,7 @@ TAKES = "STAND_IN_TAKES"  # a variable: so many tokens it really takes, fewer th
 TOKEN = 10_000  # what it takes for each that it writes, in billionths of a dollar
 PAID = Tariff(price=Price(output=Rate(base=10.0)), max_output=2_000)
 
-_TOOLS = {"tell": "send_message", "nap": "sleep"}
+_TOOLS = {"tell": "send_message", "nap": "sleep", "check": "check_inbox"}
 NAP_MS = 60_000
 _DEATHS = {"die": 1, "die-twice": 2, "poison": 1_000}  # how often a manner ends the process
 
@@ -202,4 +202,7 @@ def _call(request: Request, at: int, planned: Planned) -> ToolCall:
         return ToolCall(id=call_id, name=name, arguments={"text": f"told by {call_id}"})
     if name == "sleep":
         return ToolCall(id=call_id, name=name, arguments={"duration_ms": NAP_MS, "reason": "rest"})
+    if name == "check_inbox":
+        floor = {"priority_floor": planned.how} if planned.how else {}
+        return ToolCall(id=call_id, name=name, arguments=floor)
     return ToolCall(id=call_id, name=name, arguments={"how": planned.how})

@@ -240,13 +240,15 @@ def _recompute(tx: Tx, session_keys: Sequence[str]) -> Sequence[None]:
         "AND lanes.debounce_until > stimuli.due_at "
         "THEN lanes.debounce_until ELSE stimuli.due_at END) FROM stimuli "
         "WHERE stimuli.session_key = lanes.session_key "
-        "AND stimuli.state IN ('pending', 'parked') AND stimuli.due_at < :never) END, "
+        "AND stimuli.state IN ('pending', 'parked') "
+        "AND stimuli.priority >= 0 AND stimuli.due_at < :never) END, "
         "is_later = CASE WHEN turn_id IS NOT NULL THEN is_later "
         "WHEN (SELECT MIN(CASE WHEN stimuli.trust = :external "
         f"AND NOT (stimuli.priority = 0 AND stimuli.kind IN ({_HURRYING})) THEN :later "
         "ELSE stimuli.priority END) FROM stimuli "
         "WHERE stimuli.session_key = lanes.session_key "
-        "AND stimuli.state IN ('pending', 'parked') AND stimuli.due_at < :never) = :later "
+        "AND stimuli.state IN ('pending', 'parked') "
+        "AND stimuli.priority >= 0 AND stimuli.due_at < :never) = :later "
         "THEN 1 ELSE 0 END "
         "WHERE session_key IN :keys RETURNING session_key, ready_at, is_later",
         keys=sorted(set(session_keys)),

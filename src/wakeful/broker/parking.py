@@ -9,18 +9,20 @@ from wakeful.vocabulary.stimulus import Stimulus
 
 _PARK_LANE = (
     "UPDATE stimuli SET state = 'parked', state_reason = :reason, due_at = :never "  # noqa: S608
-    "WHERE session_key = :key AND state IN ('pending', 'parked') AND state = 'pending' "
+    "WHERE session_key = :key AND state IN ('pending', 'parked') "
+    "AND priority >= 0 AND state = 'pending' "
     f"AND kind IN ({listed(lambda rule: rule.refused is not Refused.SUPPRESSED)}) RETURNING id"
 )
 # What the gate tells nothing apart in: what it says of one, it says of all.
 _ALIKE = (
-    "session_key = :key AND state IN ('pending', 'parked') AND due_at <= :now "
+    "session_key = :key AND state IN ('pending', 'parked') AND priority >= 0 AND due_at <= :now "
     "AND kind = :kind AND priority = :priority AND trust = :trust AND source = :source "
     "AND ignores_quiet_hours = :ignores AND (root_id = :root_id OR (:is_root = 1 AND root_id = id))"
 )
 # Said twice for the databases: the first part is the condition of the index of what waits.
 _PARKED_IN = (
-    "session_key IN :keys AND state IN ('pending', 'parked') AND state = 'parked' "
+    "session_key IN :keys AND state IN ('pending', 'parked') "
+    "AND priority >= 0 AND state = 'parked' "
     "AND state_reason = :reason"
 )
 # Shown, never decided on: whoever unparks locks these lanes and looks again.

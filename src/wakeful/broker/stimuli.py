@@ -22,27 +22,33 @@ def listed(test: Callable[[KindRule], bool]) -> str:
 _CAPPED = listed(lambda rule: rule.is_capped)
 _SET_AGAIN = listed(lambda rule: rule.refused is Refused.SUPPRESSED)  # by their own trigger
 
+# `priority >= 0` holds for all: by it SQLite takes the index of what waits, which begins with the
+# session and the priority, and not that of all that ever came to the session.
+
 # Statements over some of the kinds; the lists are words of ours.
 _SAID = (
     "SELECT id FROM stimuli WHERE session_key = :key AND state IN ('pending', 'parked') "  # noqa: S608
+    "AND priority >= 0 "
     f"AND seq <= :up_to AND kind IN ({listed(lambda rule: rule.moves_route)}) LIMIT :limit"
 )
 _COUNT_SAID = (
     "SELECT COUNT(*) FROM stimuli WHERE session_key = :key AND state IN ('pending', 'parked') "  # noqa: S608
+    "AND priority >= 0 "
     f"AND kind IN ({listed(lambda rule: rule.moves_route)})"
 )
 _WITH_SAID = (
     "SELECT DISTINCT session_key FROM stimuli "  # noqa: S608
-    "WHERE session_key IN :keys AND state IN ('pending', 'parked') "
+    "WHERE session_key IN :keys AND state IN ('pending', 'parked') AND priority >= 0 "
     f"AND kind IN ({listed(lambda rule: rule.moves_route)})"
 )
 _COUNT_WAITING = (
     f"SELECT session_key, COUNT(*), SUM(CASE WHEN kind IN ({_CAPPED}) THEN 1 ELSE 0 END) "  # noqa: S608
-    "FROM stimuli WHERE session_key IN :keys AND state IN ('pending', 'parked') "
+    "FROM stimuli WHERE session_key IN :keys AND state IN ('pending', 'parked') AND priority >= 0 "
     "GROUP BY session_key"
 )
 _WAKER = (
     "SELECT 1 FROM stimuli WHERE session_key = :key AND state IN ('pending', 'parked') "  # noqa: S608
+    "AND priority >= 0 "
     "AND state = 'pending' AND due_at <= :now "
     f"AND ((kind IN ({listed(lambda rule: rule.asleep is Asleep.WAKES)}) AND priority < 2) "
     f"OR (kind IN ({listed(lambda rule: rule.asleep is Asleep.WAKES_NOW)}) AND priority = 0)) "
@@ -50,12 +56,13 @@ _WAKER = (
 )
 _SELF_WAKING = (
     "SELECT id FROM stimuli WHERE session_key = :key AND state IN ('pending', 'parked') "  # noqa: S608
+    "AND priority >= 0 "
     f"AND state = 'pending' AND kind IN ({_SET_AGAIN})"
 )
 
 _TAKEN_ALONG = listed(lambda rule: rule.joins is Joins.HEARTBEAT)
 _IS_TAKEN_ALONG = (
-    "session_key = :key AND state IN ('pending', 'parked') AND state = 'pending' "
+    "session_key = :key AND state IN ('pending', 'parked') AND priority >= 0 AND state = 'pending' "
     f"AND kind IN ({_TAKEN_ALONG})"
 )
 _RELEASE = (
@@ -64,7 +71,7 @@ _RELEASE = (
 )
 _NEXT_ACKNOWLEDGED = (
     "SELECT MIN(due_at) FROM stimuli WHERE session_key = :key "  # noqa: S608 (words of ours)
-    "AND state IN ('pending', 'parked') AND state = 'pending' AND due_at > :now "
+    "AND state IN ('pending', 'parked') AND priority >= 0 AND state = 'pending' AND due_at > :now "
     f"AND kind IN ({listed(lambda rule: rule.acknowledges)})"
 )
 
@@ -77,7 +84,8 @@ MAY_BECOME: dict[State, list[str]] = {
 
 _WAITING: dict[bool | None, str] = {
     debounced: STIMULI.select(
-        "WHERE session_key = :key AND state IN ('pending', 'parked') AND due_at <= :now "
+        "WHERE session_key = :key AND state IN ('pending', 'parked') "
+        "AND priority >= 0 AND due_at <= :now "
         f"{narrowed}ORDER BY priority, place, seq LIMIT :limit"
     )
     for debounced, narrowed in (
@@ -122,6 +130,7 @@ def head_id(tx: Tx, session_key: str) -> str | None:
     """Return the id of what should run first in a lane, without reading the rest of its row."""
     row = tx.one(
         "SELECT id FROM stimuli WHERE session_key = :key AND state IN ('pending', 'parked') "
+        "AND priority >= 0 "
         "AND due_at <= :now ORDER BY priority, place, seq LIMIT 1",
         key=session_key,
         now=tx.now,
@@ -133,7 +142,8 @@ def unreadable(tx: Tx, session_key: str, limit: int) -> list[str]:
     """Return the ids of what is due in a lane and cannot be read."""
     rows = tx.all(
         STIMULI.select(
-            "WHERE session_key = :key AND state IN ('pending', 'parked') AND due_at <= :now "
+            "WHERE session_key = :key AND state IN ('pending', 'parked') "
+            "AND priority >= 0 AND due_at <= :now "
             "ORDER BY priority, place, seq LIMIT :limit"
         ),
         key=session_key,
@@ -149,6 +159,7 @@ def pending(tx: Tx, session_key: str, limit: int) -> list[Stimulus]:
     rows = tx.all(
         STIMULI.select(
             "WHERE session_key = :key AND state = 'pending' AND state IN ('pending', 'parked') "
+            "AND priority >= 0 "
             "ORDER BY priority, place, seq LIMIT :limit"
         ),
         key=session_key,
@@ -184,6 +195,7 @@ def all_waiting(tx: Tx, session_key: str, limit: int) -> list[str]:
     """Return the ids of whatever waits in a session, also what is held for its agent."""
     rows = tx.all(
         "SELECT id FROM stimuli WHERE session_key = :key AND state IN ('pending', 'parked') "
+        "AND priority >= 0 "
         "UNION ALL SELECT id FROM stimuli WHERE session_key = :key AND state = 'held' LIMIT :limit",
         key=session_key,
         limit=limit,
@@ -204,7 +216,7 @@ def oldest_capped(tx: Tx, session_key: str) -> Stimulus | None:
     """Return the waiting message that the cap would drop first."""
     row = tx.one(
         STIMULI.select(
-            "WHERE session_key = :key AND state IN ('pending', 'parked') "
+            "WHERE session_key = :key AND state IN ('pending', 'parked') AND priority >= 0 "
             f"AND kind IN ({_CAPPED}) AND place > :interrupted ORDER BY seq LIMIT 1"
         ),
         key=session_key,
@@ -287,7 +299,8 @@ def bring_forward(tx: Tx, session_key: str) -> None:
     """Make due what nobody wished for later, though the clock it came by was ahead of ours."""
     tx.run(
         "UPDATE stimuli SET due_at = :now WHERE session_key = :key AND state = 'pending' "
-        "AND state IN ('pending', 'parked') AND due_at > :now AND not_before <= accepted_at",
+        "AND state IN ('pending', 'parked') "
+        "AND priority >= 0 AND due_at > :now AND not_before <= accepted_at",
         key=session_key,
         now=tx.now,
     )

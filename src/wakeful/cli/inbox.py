@@ -38,13 +38,13 @@ HELD = "held"
 def list_(
     context: CliContext,
     source: Source = "",
-    floor: Floor = "later",
+    floor: Floor = PriorityName.LATER,
     state: State = "",
     every: Every = False,
     limit: Limit = 50,
 ) -> None:
     """List what waits in the inbox, the newest first."""
-    query: dict[str, Any] = {"floor": floor, "limit": limit}
+    query: dict[str, Any] = {"floor": floor.value, "limit": limit}
     if source:
         query["source"] = source
     if state or not every:
@@ -81,7 +81,7 @@ def show(context: CliContext, item: ItemId) -> None:
 def add(  # noqa: PLR0913, PLR0917
     context: CliContext,
     text: Text,
-    priority: Urgency = "next",
+    priority: Urgency = PriorityName.NEXT,
     source: Source = "",
     dedup_key: DedupKey = "",
     agent: AgentName = "",
@@ -91,7 +91,7 @@ def add(  # noqa: PLR0913, PLR0917
     """Leave something for an agent; it is on disk when this returns."""
     given = {"source": source, "dedup_key": dedup_key, "agent": agent, "session": session}
     body: dict[str, Any] = {name: value for name, value in given.items() if value}
-    body |= {"text": given_text(text), "priority": priority}
+    body |= {"text": given_text(text), "priority": priority.value}
     if expires:
         body["expires_at"] = coming(expires, "expires", context.clock.now(), context.zone)
     receipt = context.needed_server().post("/api/inbox", body)

@@ -35,7 +35,7 @@ class LaneView:
         lane = LANES.read(rows[0])
         ((count,),) = await self._store.read(
             "SELECT COUNT(*) FROM stimuli WHERE session_key = :key "
-            "AND state IN ('pending', 'parked')",
+            "AND state IN ('pending', 'parked') AND priority >= 0",
             key=session_key,
         )
         state, waits_for = await self._state(lane)

@@ -1,11 +1,17 @@
 """What the settings say of the inbox, and of each source that writes to it."""
 
-from typing import Literal
+from enum import StrEnum
 
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import StormOverrides
 
-PriorityName = Literal["now", "next", "later"]
+
+class PriorityName(StrEnum):
+    """A priority as people write it."""
+
+    NOW = "now"
+    NEXT = "next"
+    LATER = "later"
 
 
 class InboxSource(Record):
@@ -13,7 +19,7 @@ class InboxSource(Record):
 
     agent: str | None = None  # whose inbox it writes to; None: the first agent's
     session_prefix: str | None = None  # of the sessions that it may name; None: of none
-    priority_cap: PriorityName = "now"  # what is more urgent is lowered to this
+    priority_cap: PriorityName = PriorityName.NOW  # what is more urgent is lowered to this
     depth: int = 1000  # items that may wait
     per_minute: int = 0  # posts; 0: any number
     dedup_window_s: int = 300

@@ -1,5 +1,7 @@
 """The inbox over HTTP: who may post as whom, where it lands, and what is refused."""
 
+import asyncio
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -8,14 +10,17 @@ import msgspec
 import pytest
 
 from tests.integration.http.serving import House, house
+from tests.patience import patience
 from wakeful.models.scripted import Scripted, call, says
 from wakeful.settings.settings import Settings
 from wakeful.testing.kit import ManualClock
 from wakeful.turns.turns import Turn
-from wakeful.vocabulary.inbox import InboxRules, InboxSource
+from wakeful.vocabulary.clock import SystemClock
+from wakeful.vocabulary.inbox import InboxRules, InboxSource, PriorityName
 from wakeful.vocabulary.stimulus import Receipt, StormOverrides
 
 ACTIVITY = "agent:main:activity"
+FLOOD = 600
 
 
 def with_sources(max_bytes: int = 65_536, depth: int = 10_000, **sources: InboxSource) -> Settings:
@@ -129,7 +134,7 @@ async def test_a_token_of_several_sources_says_which():
 
 
 async def test_a_source_is_never_more_urgent_than_it_may_be():
-    settings = with_sources(backup=InboxSource(priority_cap="later"))
+    settings = with_sources(backup=InboxSource(priority_cap=PriorityName.LATER))
     async with house(settings=settings) as home:
         answer = await post(home, await home.token("inbox:backup"), text="x", priority="now")
         (item,) = await home.runtime.inbox()
@@ -278,3 +283,40 @@ async def test_the_agent_reads_its_inbox_over_http_and_the_item_says_so():
 
     assert sent.json()["turn"]["reply"] == "I have read it"
     assert item["delivered_turn_id"] == sent.json()["turn"]["id"]
+
+
+async def test_a_flood_over_http_is_answered_whole_and_delays_no_other_source():
+    """T11: 429 says when to come again; another source's `now` starts within a second."""
+    settings = with_sources(loud=InboxSource(depth=100))
+    async with house(settings=settings) as home:
+        loud, alarm = await home.token("inbox:loud"), await home.token("inbox:alarm")
+        statuses: Counter[int] = Counter()
+        numbers = iter(range(FLOOD))
+        clock = SystemClock()
+
+        async def flood() -> None:
+            async with home.client(loud) as client:
+                for number in numbers:
+                    body = {"text": f"{number}", "priority": "now"}
+                    answer = await client.post("/api/inbox", json=body)
+                    statuses[answer.status_code] += 1
+                    assert answer.status_code == 202 or int(answer.headers["Retry-After"]) > 0
+
+        async def ring() -> float:
+            while not statuses[429]:
+                await clock.sleep(0)
+            async with home.client(alarm) as client:
+                begun = clock.monotonic()
+                answer = await client.post("/api/inbox", json={"text": "fire", "priority": "now"})
+                await ended(home, answer)
+                return clock.monotonic() - begun
+
+        async with asyncio.TaskGroup() as group:
+            rung = group.create_task(ring())
+            for _ in range(8):
+                group.create_task(flood())
+        stored = await home.runtime.store.read("SELECT COUNT(*) FROM stimuli")
+
+    assert statuses[202] + statuses[429] == FLOOD
+    assert statuses[202] + 1 == stored[0][0]
+    assert rung.result() < patience(1)

@@ -63,7 +63,7 @@ class InboxQuery(PageQuery):
     """Which items; `floor` is the least urgent priority that is shown."""
 
     source: str | None = None
-    floor: PriorityName = "later"
+    floor: PriorityName = PriorityName.LATER
     state: State | None = None
     agent: str | None = None
 

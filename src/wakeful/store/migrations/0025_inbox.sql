@@ -6,8 +6,8 @@ ALTER TABLE stimuli ADD COLUMN in_inbox INTEGER NOT NULL DEFAULT 0;
 
 UPDATE stimuli SET in_inbox = 1 WHERE kind = 'inbox' OR state = 'held';
 
-CREATE INDEX inbox_items ON stimuli (id) WHERE in_inbox = 1;
-CREATE INDEX inbox_of_source ON stimuli (source, id) WHERE in_inbox = 1;
+-- With the source: whoever looks for those of one reads nothing else of the others.
+CREATE INDEX inbox_items ON stimuli (id, source) WHERE in_inbox = 1;
 -- In the order in which a turn is given what is held in its session.
 DROP INDEX stimuli_held;
 CREATE INDEX stimuli_held ON stimuli (session_key, priority, seq, expires_at) WHERE state = 'held';

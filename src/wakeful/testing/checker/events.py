@@ -137,8 +137,23 @@ def _check_deliveries(history: History, finding: InvariantFinding) -> None:
     finding.expect(not seen, f"events tell of deliveries that are not there: {list(seen)[:3]!r}")
 
 
+def _check_inbox_counts(history: History, finding: InvariantFinding) -> None:
+    real: Counter[str] = Counter()
+    for stimulus in history.db.stimuli.values():
+        if stimulus.in_inbox and stimulus.state not in TERMINAL:
+            real.update(("", f"{stimulus.kind.value}:{stimulus.source}"))
+    finding.expect(
+        dict(real) == history.db.inbox_counts,
+        f"the inbox has {dict(real)!r}, counted were {history.db.inbox_counts!r}",
+    )
+
+
 def counters_are_honest(history: History, finding: InvariantFinding) -> None:
-    """I25: at every sample, what a life had counted is what it had committed."""
+    """I25: at every sample, what a life had counted is what it had committed.
+
+    What waits in the inbox is what was counted there.
+    """
+    _check_inbox_counts(history, finding)
     starts = {
         line["life"]: line["position"] for line in history.ledgers.lives if line["what"] == "start"
     }

@@ -108,6 +108,7 @@ class Database(Record):
     feed: list[str]  # the turns that a reader of the whole feed is shown
     seen: dict[str, int]  # up to when people have read, by agent
     halts: list[str]
+    inbox_counts: dict[str, int]  # what waits in the inbox, as it was counted
     problems: list[str]  # what the database itself says is wrong with it
 
 
@@ -143,6 +144,7 @@ class History:
         self.begun = [line for line in ledgers.tools if line["what"] == "begun"]
         self.begun_of_turn = grouped(self.begun, lambda line: str(line["turn"]))
         self.discarded = _discarded(database.events)
+        self.compacted = {ask.turn_id for ask in database.asks if ask.purpose is not Purpose.REPLY}
         self.interrupting = _interrupting(ledgers.client)
 
     @property
@@ -288,6 +290,7 @@ _SELECTS = {
     "sleep_marks": SLEEP_MARKS.select(""),
     "seen": "SELECT agent_id, seen_at FROM activity_seen",
     "halts": "SELECT scope FROM halts",
+    "inbox_counts": "SELECT source, waiting FROM inbox_counts",
 }
 
 
@@ -312,6 +315,7 @@ def _database(rows: Mapping[str, Sequence[Row]], problems: list[str]) -> Databas
         feed=[row[0] for row in rows["feed"]],
         seen={row[0]: row[1] for row in rows["seen"]},
         halts=[row[0] for row in rows["halts"]],
+        inbox_counts={row[0]: row[1] for row in rows["inbox_counts"] if row[1]},
         problems=problems,
     )
 

@@ -1,5 +1,7 @@
 """I1 one end, I2 durable ack, I23 order."""
 
+from collections import Counter
+
 from wakeful.testing.checker.finding import InvariantFinding
 from wakeful.testing.checker.history import EventRow, History, grouped
 from wakeful.testing.checker.marks import marks_in
@@ -7,6 +9,9 @@ from wakeful.testing.ledger import Line
 from wakeful.turns.turns import Turn, TurnState
 from wakeful.vocabulary.queueing import Mode
 from wakeful.vocabulary.stimulus import TERMINAL, Place, State, Stimulus
+
+READ = '"name":"check_inbox"'  # in the entry of a result
+LATE_MS = 60_000  # by which what has a latest time may outlive it
 
 # How a stimulus may have ended when the turn that had it ended so.
 _ENDS: dict[TurnState, frozenset[State]] = {
@@ -21,10 +26,15 @@ _ENDS: dict[TurnState, frozenset[State]] = {
 def one_end(history: History, finding: InvariantFinding) -> None:
     """I1: every accepted stimulus has exactly one end, and what ended well was really read."""
     shown = _turns_that_showed(history)
+    given = _times_given(history)
     for stimulus in history.db.stimuli.values():
         events = history.events_of_stimulus[stimulus.id]
         ends = [event.kind for event in events if event.kind.removeprefix("stimulus.") in TERMINAL]
-        problem = _end_problem(history, stimulus, ends) or _unread(history, stimulus, shown)
+        problem = (
+            _end_problem(history, stimulus, ends)
+            or _unread(history, stimulus, shown)
+            or _given_twice(stimulus, given)
+        )
         finding.saw()
         if problem is not None:
             finding.report(f"{stimulus.id}: {problem}", history.story(stimulus.id))
@@ -64,7 +74,7 @@ def _unrest_problem(history: History, stimulus: Stimulus, ends: list[str]) -> st
     if ends:
         return f"is {stimulus.state.value} after it had ended: {ends!r}"
     if stimulus.state is State.HELD:
-        return None
+        return _overdue(history, stimulus)
     if stimulus.state is State.PARKED and stimulus.state_reason == "no-agent":
         agent_id = stimulus.session_key.split(":")[1]
         is_there = agent_id in history.agents
@@ -72,6 +82,29 @@ def _unrest_problem(history: History, stimulus: Stimulus, ends: list[str]) -> st
     if stimulus.state is State.PARKED and (stimulus.state_reason != "halted" or history.db.halts):
         return None
     return f"is {stimulus.state.value} at rest"
+
+
+def _overdue(history: History, stimulus: Stimulus) -> str | None:
+    """Say what is wrong if something is held whose time is over."""
+    now = history.db.events[-1].at
+    if stimulus.expires_at is None or stimulus.expires_at > now - LATE_MS:
+        return None
+    return f"is held at {now}, though its time was over at {stimulus.expires_at}"
+
+
+def _times_given(history: History) -> Counter[str]:
+    """Return how often each mark stands in what a turn was given of the inbox."""
+    results = (entry.body for entry in history.db.entries if READ in entry.body)
+    return Counter(mark for body in results for mark in set(marks_in(body)))
+
+
+def _given_twice(stimulus: Stimulus, given: Counter[str]) -> str | None:
+    if not stimulus.in_inbox:
+        return None
+    for mark in marks_in(stimulus.text):
+        if given[mark] > 1:
+            return f"stands in {given[mark]} results of check_inbox"
+    return None
 
 
 def _turns_that_showed(history: History) -> dict[str, set[str]]:
@@ -88,6 +121,8 @@ def _unread(history: History, stimulus: Stimulus, shown: dict[str, set[str]]) ->
         return None
     if _was_held(history, stimulus) and not _ended_well(history, stimulus):
         return _lost(history, stimulus)
+    if _was_held(history, stimulus) and stimulus.turn_id in history.compacted:
+        return _lost(history, stimulus)  # it may have been read only for a summary
     for mark in marks_in(stimulus.text):
         turns = shown.get(mark, set[str]())
         if not turns:
@@ -100,7 +135,7 @@ def _unread(history: History, stimulus: Stimulus, shown: dict[str, set[str]]) ->
 def _was_held(history: History, stimulus: Stimulus) -> bool:
     """Tell whether something lay in the inbox until a turn was given it."""
     return any(
-        event.kind == "stimulus.claimed" and event.data.get("how") == "shown"
+        event.kind == "stimulus.claimed" and event.data.get("how") in ("shown", "read")
         for event in history.events_of_stimulus[stimulus.id]
     )
 
@@ -116,6 +151,9 @@ def _lost(history: History, stimulus: Stimulus) -> str | None:
         return None
     kept = history.entries_of_turn[stimulus.turn_id]
     if any(entry.stimulus_id == stimulus.id for entry in kept):
+        return None
+    read = [set(marks_in(entry.body)) for entry in kept if READ in entry.body]
+    if any(read_marks.issuperset(marks_in(stimulus.text)) for read_marks in read):
         return None
     return f"was given to {stimulus.turn_id}, which broke off and kept no word of it"
 
