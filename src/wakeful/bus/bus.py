@@ -22,6 +22,26 @@ QUEUE_LIMIT = 1024  # events a slow reader may have waiting; beyond that it re-r
 _encode = msgspec.json.Encoder().encode
 
 
+class LiveWords:
+    """The words so far of answers that are being written here, for whoever joins in the middle."""
+
+    def __init__(self) -> None:
+        self._pieces: dict[str, Sequence[str]] = {}
+
+    @contextmanager
+    def written(self, turn_id: str, pieces: Sequence[str]) -> Generator[None]:
+        """Know the pieces of a turn's answer, as they are added, for as long as the block lasts."""
+        self._pieces[turn_id] = pieces
+        try:
+            yield
+        finally:
+            self._pieces.pop(turn_id, None)
+
+    def of(self, turn_id: str) -> str | None:
+        pieces = self._pieces.get(turn_id)
+        return None if pieces is None else "".join(pieces)
+
+
 class Bus:
     """The events of one store, numbered in commit order."""
 
@@ -34,6 +54,7 @@ class Bus:
         self._by_session: dict[str, set[_Reader]] = {}
         self._last_seq = 0
         self._replays = Replays(store)
+        self.words = LiveWords()
 
     async def start(self) -> None:
         """Learn where the ledger stands; must run before the first reader comes."""

@@ -83,7 +83,8 @@ class ModelAsker:
                 attempt.partial.clear()
                 self._show(attempt, "", restarted=piece.model, failure=piece.failure)
 
-        return await self.answer(attempt, request, show, grant)
+        with self._bus.words.written(turn.id, attempt.partial):
+            return await self.answer(attempt, request, show, grant)
 
     async def _shown(self, attempt: TurnAttempt) -> tuple[Sequence[Message], Mapping[str, str]]:
         """Return the conversation as the model is shown it, with what is attached to it."""

@@ -54,6 +54,10 @@ class TurnView:
             raise NotFound("turn_id", f"no turn {turn_id!r}")
         return TURNS.read(rows[0])
 
+    def words_so_far(self, turn_id: str) -> str | None:
+        """Return what a turn's model has said of an answer that it is giving here."""
+        return self._bus.words.of(turn_id)
+
     async def page(
         self, viewer: str, wanted: TurnFilter, after: str | None, limit: int
     ) -> TurnPage:

@@ -251,3 +251,24 @@ async def looked(runtime: Runtime) -> None:
     for _ in range(50):
         await runtime.store.read("SELECT 1")
         await runtime.store.transact(lambda _: None)
+
+
+async def test_where_sleeps_began_and_ended_is_kept_as_long_as_turns_are(
+    settings_for: SettingsFor,
+):
+    clock = ManualClock()
+    async with in_memory(Scripted(lambda _: "ok"), settings=settings_for(), clock=clock) as runtime:
+        await runtime.ask("hello")
+        await runtime.sleep("main", 600, "first")
+        await runtime.sleep("main", 600, "second")
+        sweeper = await janitor(runtime, clock)
+        await sweeper.sweep()
+        early = await count(runtime, "sleep_marks")
+        clock.jump_to(clock.now() + 91 * DAY_MS)
+        await runtime.sleep("main", 600, "third")
+        await sweeper.sweep()
+        late = [row.trigger for row in (await runtime.activity()).rows]
+
+    assert early == 3
+    assert late[0] == "third"
+    assert "first" not in late

@@ -181,7 +181,9 @@ async def test_what_runs_is_counted_while_it_runs():
         await pause.reached.wait()
         counts = (await client.get("/api/counts")).json()
         (turn,) = (await client.get("/api/turns")).json()["items"]
+        one = (await client.get(f"/api/turns/{turn['id']}")).json()
         pause.go_on.set()
+        ended = (await client.get(f"/api/turns/{turn['id']}/wait")).json()
 
     assert (counts["turns"], counts["stimuli"]["claimed"], counts["stimuli"]["pending"]) == (
         1,
@@ -189,6 +191,8 @@ async def test_what_runs_is_counted_while_it_runs():
         0,
     )
     assert (turn["state"], turn["trust"], turn["priority"]) == ("open", "operator", "next")
+    assert (turn["partial"], one["partial"], ended["partial"]) == ("busy", "busy", None)
+    assert ended["reply"] == "busy"
 
 
 async def test_turns_are_listed_by_session_origin_and_day_page_by_page():

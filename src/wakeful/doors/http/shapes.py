@@ -121,6 +121,7 @@ class TurnShape(Record):
     started_at: datetime
     ended_at: datetime | None
     attempts: int
+    partial: str | None  # the words so far of the answer that is being given
 
 
 class EntryShape(Record):
@@ -185,12 +186,13 @@ def stimulus_shape(stimulus: Stimulus) -> StimulusShape:
     )
 
 
-def turn_shape(turn: Turn, stimuli: Sequence[str]) -> TurnShape:
+def turn_shape(turn: Turn, stimuli: Sequence[str], partial: str | None = None) -> TurnShape:
     kind, message = turn.error_kind, turn.error or ""
     return shaped(
         TurnShape,
         turn,
         stimuli=stimuli,
+        partial=partial,
         priority=turn.priority.name.lower(),
         steps=turn.step,
         usage=UsageShape(input=turn.input_tokens, output=turn.output_tokens),

@@ -142,7 +142,10 @@ class Turns:
         wanted = TurnFilter(session_key=key, origin=query.origin, day=query.day)
         page = await self._views.turns.page(call.principal.viewer, wanted, query.after, query.limit)
         stimuli = await self._views.ledger.ids_of_turns([turn.id for turn in page.turns])
-        items = [turn_shape(turn, stimuli.get(turn.id, ())) for turn in page.turns]
+        items = [
+            turn_shape(turn, stimuli.get(turn.id, ()), self._views.turns.words_so_far(turn.id))
+            for turn in page.turns
+        ]
         return Page(items=items, next=page.next)
 
     async def get(self, call: Call[Nothing, Nothing]) -> TurnShape:
@@ -195,7 +198,8 @@ class Aborts:
 
 
 async def _shape(views: Views, turn: Turn) -> TurnShape:
-    return turn_shape(turn, (await views.ledger.ids_of_turns([turn.id])).get(turn.id, ()))
+    stimuli = await views.ledger.ids_of_turns([turn.id])
+    return turn_shape(turn, stimuli.get(turn.id, ()), views.turns.words_so_far(turn.id))
 
 
 def _link_shape(link: ChainLink) -> LinkShape:
