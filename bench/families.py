@@ -26,6 +26,7 @@ from bench import (
     transfers,
     turns,
     waking,
+    webhooks,
 )
 from bench.figures import Figure
 
@@ -43,6 +44,7 @@ FAMILIES = (
     Family("admissions", admissions.measure, admissions.load),
     Family("inbox", inbox.measure, inbox.load),
     Family("http", door.measure, door.load),
+    Family("webhooks", webhooks.measure, webhooks.load),
     Family("fanout", fan_out.measure, fan_out.load),
     Family("server", server.measure, server.load),
     Family("turns", turns.measure, turns.load),

@@ -21,6 +21,7 @@ TOKEN = "bench-0123456789abcdef0123456789abcdef"
 STOP_S = 30
 START_S = 60
 LOOK_S = 0.002  # between two questions whether a server is ready
+NO_MORE: Mapping[str, object] = {}
 CPU_CLOCK = 2  # of the kernel's clocks of a process: the time it ran
 
 
@@ -42,11 +43,13 @@ class Server:
 
 
 @contextmanager
-def wakeful(home: Path, *, queue: QueueOverrides = NO_OVERRIDES) -> Generator[Server]:
+def wakeful(
+    home: Path, *, queue: QueueOverrides = NO_OVERRIDES, more: Mapping[str, object] = NO_MORE
+) -> Generator[Server]:
     """Run the product on a home, with demo, as its command line does."""
     chosen = {name: value for name, value in asdict(queue).items() if value is not None}
     home.mkdir(parents=True, exist_ok=True)
-    (home / "wakeful.yaml").write_text(json.dumps({"queue": chosen}), encoding="utf-8")
+    (home / "wakeful.yaml").write_text(json.dumps({"queue": chosen, **more}), encoding="utf-8")
     environ = {"WAKEFUL_HOME": str(home), "WAKEFUL_TOKEN": TOKEN, "WAKEFUL_PORT": "0"}
     with _running(["-m", "wakeful", "up", "--json"], environ, home.parent, "/readyz") as server:
         yield server

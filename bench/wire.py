@@ -4,13 +4,14 @@ import asyncio
 import re
 import time
 from asyncio import BaseTransport, Transport
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from bench.served import TOKEN
 
 _LENGTH = re.compile(rb"content-length: (\d+)")
 _HEADS = "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n"
+_NO_HEADERS: Mapping[str, str] = {}
 _EVENT = b"\ndata: "  # once in each
 
 
@@ -18,8 +19,9 @@ def get(path: str) -> bytes:
     return f"{_HEADS.format(method='GET', path=path, token=TOKEN)}\r\n".encode()
 
 
-def post(path: str, body: bytes) -> bytes:
+def post(path: str, body: bytes, headers: Mapping[str, str] = _NO_HEADERS) -> bytes:
     head = _HEADS.format(method="POST", path=path, token=TOKEN)
+    head += "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     rest = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     return (head + rest).encode() + body
 

@@ -27,7 +27,7 @@ from wakeful.webhooks.payload import UnreadableBody
 from wakeful.webhooks.verification import Scheme
 
 AT_ONCE = 128  # deliveries whose body is read or filed; each may be a mebibyte
-AT_ONCE_EACH = 32  # of one address: who sends slowly keeps nobody else out
+AT_ONCE_EACH = 64  # of one address: who sends slowly keeps nobody else out
 
 
 class HookShape(Record):
