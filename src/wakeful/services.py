@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from wakeful.access.credentials import Credentials
 from wakeful.access.gatekeeper import Gatekeeper
 from wakeful.activity.activity import ActivityActs
+from wakeful.approvals.acts import ApprovalActs
 from wakeful.bus.bus import Bus
 from wakeful.gate.budget_acts import BudgetActs
 from wakeful.intake.bindings import Bindings
@@ -24,6 +25,7 @@ from wakeful.triggers.quiet_acts import QuietActs
 from wakeful.triggers.sleep_acts import SleepActs
 from wakeful.views.activity import ActivityView
 from wakeful.views.agents import AgentView
+from wakeful.views.approvals import ApprovalView
 from wakeful.views.attachments import AttachmentView
 from wakeful.views.budgets import BudgetView
 from wakeful.views.counts import CountsView
@@ -58,6 +60,7 @@ class Views:
     bindings: Bindings
     activity: ActivityView
     agents: AgentView
+    approvals: ApprovalView
     attachments: AttachmentView
     budgets: BudgetView
     counts: CountsView
@@ -94,6 +97,7 @@ class Services:
     heartbeats: HeartbeatActs
     budget_acts: BudgetActs
     quiet_acts: QuietActs
+    approval_acts: ApprovalActs
     inbox_items: InboxItems
     deletion: Deletion
     imports: TranscriptImports

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from wakeful.access.principal import Principal
+from wakeful.approvals.approvals import Approval
 from wakeful.bus.bus import Subscription
 from wakeful.doors import hooks, messaging, naming, stimulus_stream
 from wakeful.doors import inbox as inbox_door
@@ -33,6 +34,7 @@ from wakeful.views.counts import Counts
 from wakeful.views.heartbeats import HeartbeatStatus
 from wakeful.views.inbox import InboxFilter
 from wakeful.views.lanes import LaneStatus
+from wakeful.vocabulary.approving import ApprovalDecision, ApprovalState
 from wakeful.vocabulary.entry import Entry
 from wakeful.vocabulary.errors import InvalidInput, Permanent, Transient
 from wakeful.vocabulary.kinds import Origin
@@ -451,6 +453,32 @@ class Verbs(ABC):
         """Leave people in peace until an instant; None ends it, and what was put off goes on."""
         return await self.services.quiet_acts.set(agent, until, Principal.operator().name)
 
+    async def approvals(
+        self, state: str | None = "open", *, after: int | None = None, limit: int = 100
+    ) -> list[Approval]:
+        """Return what agents asked people, newest first; `after` is the `number` of one.
+
+        State `None` means every state.
+        """
+        wanted = None if state is None else _approval_state(state)
+        return await self.services.views.approvals.page(wanted, after, limit)
+
+    async def approve(self, approval: int | str, note: str | None = None) -> Approval:
+        """Let a call run that waits for it, or answer a question; by number or id."""
+        return await self._decide(approval, ApprovalDecision.APPROVE, note)
+
+    async def deny(self, approval: int | str, note: str | None = None) -> Approval:
+        """Refuse a call that waits for approval; the note is told to the agent."""
+        return await self._decide(approval, ApprovalDecision.DENY, note)
+
+    async def _decide(
+        self, approval: int | str, decision: ApprovalDecision, note: str | None
+    ) -> Approval:
+        named = _text(str(approval) if isinstance(approval, int) else approval, "approval")
+        text = None if note is None else _text(note, "note")
+        who = Principal.operator().name
+        return await self.services.approval_acts.answer(named, decision, who, text)
+
     def _key(self, session: str) -> SessionKey:
         """Return the key that a caller's words name; short forms mean the first agent."""
         key = self._named(session)
@@ -483,6 +511,14 @@ def _mode(word: str) -> Mode:
     except ValueError:
         known = ", ".join(Mode)
         raise InvalidInput("mode", f"must be one of {known}, not {word[:40]!r}") from None
+
+
+def _approval_state(word: str) -> ApprovalState:
+    try:
+        return ApprovalState(_text(word, "state"))
+    except ValueError:
+        known = ", ".join(ApprovalState)
+        raise InvalidInput("state", f"must be one of {known}, not {word[:40]!r}") from None
 
 
 def _origin(word: str) -> Origin:

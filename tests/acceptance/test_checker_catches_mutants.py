@@ -170,6 +170,17 @@ async def misled(rig: RigProcess, client: Client) -> None:
     await rig.rest()
 
 
+async def approved(rig: RigProcess, client: Client) -> None:
+    """Something that was asked for is granted, and preempted while it runs."""
+    await client.say(rig, "a", "dare.gate=g")
+    await rig.rest()
+    await client.tell(rig, "decide", grants=True)
+    await rig.ask("reached", gate="g")
+    await client.say(rig, "a", priority=0)
+    await rig.ask("open", gate="g")
+    await rig.rest()
+
+
 async def read_in_turn(rig: RigProcess, client: Client) -> None:
     """Two sessions read what was left, one after the other; something is thrown away."""
     item = {"kind": "inbox", "trust": "external", "source": "feed"}
@@ -233,6 +244,7 @@ SCENES: dict[str, Scene] = {
     "timed": Scene(play=timed),
     "slept": Scene(play=slept),
     "misled": Scene(play=misled),
+    "approved": Scene(play=approved),
     "stormed in two lives": Scene(play=stormed_then_killed, again=stormed),
     "read in turn": Scene(play=read_in_turn),
 }
@@ -279,6 +291,8 @@ CATCHES: dict[str, tuple[str, str]] = {
     "storms_forgotten": ("stormed in two lives", "I14"),
     "taint_lost_on_resume": ("misled", "I21"),
     "strangers_trusted": ("misled", "I21"),
+    "nobody_is_asked": ("approved", "I7"),
+    "grant_used_twice": ("approved", "I7"),
     "items_read_twice": ("read in turn", "I1"),
     "counts_never_fall": ("read in turn", "I25"),
 }

@@ -40,6 +40,9 @@ PLANS = (
     "refuse+say",
     "act,hear&act,put",
     "look&hear,slow+tell",
+    "dare",
+    "look&dare.slow&act,look",
+    "dare&dare,act",
     "check,look",
     "look&check&act,check.later",
     "slow+check.later,tell",
@@ -78,6 +81,7 @@ SHARES = {
     "sleep": 0.02,
     "wake": 0.01,
     "beat": 0.005,
+    "decide": 0.1,
     "see": 0.01,
     "dismiss": 0.01,
 }
@@ -90,6 +94,7 @@ QUEUES: tuple[dict[str, object], ...] = (
     {"cap": 5, "drop": "summarize"},
 )
 HALTED_S = 0.03
+GRANTED = 0.7  # of what is decided
 QUIET = 0.01  # of what is done where quiet hours come and go
 QUIET_MS = (None, 150, 40_000)  # ended by hand, by themselves, or when the clock leaps
 LATER_MS = 40
@@ -236,6 +241,8 @@ class Load:
             await gather(*(client.send(rig, draft) for _ in range(2)))
         elif what == "halt":
             await self._halt(rig)
+        elif what == "decide":
+            await client.tell(rig, "decide", grants=self._chance.random() < GRANTED)
         elif what == "quiet":
             await client.tell(rig, "quiet", for_ms=self._chance.choice(QUIET_MS))
         elif what == "send":

@@ -21,7 +21,7 @@ Work = Callable[[ToolContext, str], Awaitable[str]]
 
 
 class Hands:
-    """Tools to read (`look`, `hear`) and to act: `put`, `act`, and `stumble` in the ledger."""
+    """The tools `look` and `hear` (read), `put` (idempotent), `act`, `dare` (effect), `stumble`."""
 
     def __init__(self, lines: Ledger, gates: Gates, clock: Clock) -> None:
         self._lines = lines
@@ -44,6 +44,10 @@ class Hands:
             """Do something that cannot be undone."""
             return await self._work("act", context, how)
 
+        async def dare(context: ToolContext, which: str, how: str = "") -> str:
+            """Do something that somebody must approve."""
+            return await self._work("dare", context, how)
+
         async def hear(context: ToolContext, how: str = "") -> ToolResult:
             """Hear what a stranger says."""
             heard = await self._work("hear", context, how)
@@ -58,6 +62,7 @@ class Hands:
             Tool(hear, effect=Effect.READ, is_for_external=True),
             Tool(put, effect=Effect.IDEMPOTENT),
             Tool(act, effect=Effect.EFFECT),
+            Tool(dare, effect=Effect.EFFECT),
             Tool(stumble, effect=Effect.LEDGER),
         ]
 

@@ -60,6 +60,7 @@ from wakeful.turn.committing import TurnWriter
 from wakeful.turn.ending import Ending
 from wakeful.turns.tool_calls import CallState, RecordedCall
 from wakeful.turns.turns import End, Interrupt, Turn, TurnState
+from wakeful.vocabulary.approving import Permission, ToolPermission
 from wakeful.vocabulary.failpoints import failpoint
 from wakeful.vocabulary.message import ToolMessage
 from wakeful.vocabulary.stimulus import Draft, Stimulus, Trust
@@ -427,6 +428,17 @@ def strangers_trusted() -> None:
     patch("wakeful.turn.commit:TurnCommit.taint", lambda self: None)
 
 
+def nobody_is_asked() -> None:
+    """Let every call run, whatever the settings say."""
+    allowed = ToolPermission(rule=Permission.ALLOW)
+    patch("wakeful.turn.calls:permission_of", lambda _rules, _tool: allowed)
+
+
+def grant_used_twice() -> None:
+    """Let a grant be as it was when its call begins."""
+    patch("wakeful.approvals.approvals:use", lambda *_: True)
+
+
 MUTANTS: dict[str, Mutant] = {
     mutant.__name__: mutant
     for mutant in (
@@ -472,6 +484,8 @@ MUTANTS: dict[str, Mutant] = {
         storms_ignored,
         taint_lost_on_resume,
         strangers_trusted,
+        nobody_is_asked,
+        grant_used_twice,
         items_read_twice,
         counts_never_fall,
     )

@@ -59,6 +59,7 @@ THROTTLE = "RIG_THROTTLE"  # a variable: what the agents may say unasked in an h
 TICKS = "RIG_TICKS"  # a variable: the agents wake by themselves once a minute
 TICKING = ProactiveRules(enabled=True, tick_interval_secs=60, jitter_pct=0, initial_greeting=False)
 AGENTS = ("main", "other")
+ASKS = ("dare",)  # tools whose calls must be approved
 COMPACTING = CompactionRules(reserve_tokens=600, reserve_tokens_floor=0, keep_recent_tokens=300)
 DOORS = {  # beside `out`: one that gathers what comes quickly, one that is soon full
     "chatty": QueueOverrides(debounce_ms=20, debounce_max_ms=60, mode=Mode.COLLECT),
@@ -105,6 +106,7 @@ class Rig:
             "quiet": self._quiet,
             "see": self._see,
             "fork": self._fork,
+            "decide": self._decide,
             "wait": self._wait,
             "rest": self._rest,
             "status": self._status,
@@ -176,6 +178,19 @@ class Rig:
             command["session"], at=answers[len(answers) // 2], to=command["to"]
         )
         return forked.branch
+
+    async def _decide(self, command: Command) -> object:
+        """Approve or deny what was asked: that of a number, or the oldest that is open."""
+        number = command.get("number")
+        if number is None:
+            asked = await self._runtime.store.read(
+                "SELECT MIN(number) FROM approvals WHERE state = 'open'"
+            )
+            number = asked[0][0]
+        if number is None:
+            return None
+        verb = self._runtime.approve if command["grants"] else self._runtime.deny
+        return (await verb(number)).state
 
     async def _wait(self, command: Command) -> object:
         turn = await self._runtime.wait(command["turn"], command["timeout_s"])
@@ -282,6 +297,7 @@ async def serve(options: argparse.Namespace) -> None:
                 budget=budget,
                 proactive=TICKING if os.environ.get(TICKS) else ProactiveRules(),
                 heartbeat=HeartbeatRules(every=os.environ.get(HEARTBEAT, "30m")),
+                approvals=dict.fromkeys(ASKS, "ask"),
                 throttle=ThrottleRules(per_hour=int(os.environ.get(THROTTLE, "0")) or None),
             )
             for agent in present
@@ -306,6 +322,7 @@ async def serve(options: argparse.Namespace) -> None:
                 epoch=epoch,
                 position=int(position),
                 agents=present,
+                asks=ASKS,
                 budget=msgspec.structs.asdict(budget),
             )
             background = [

@@ -202,6 +202,9 @@ def _call(request: Request, at: int, planned: Planned) -> ToolCall:
         return ToolCall(id=call_id, name=name, arguments={"text": f"told by {call_id}"})
     if name == "sleep":
         return ToolCall(id=call_id, name=name, arguments={"duration_ms": NAP_MS, "reason": "rest"})
+    if name == "dare":
+        arguments = {"how": planned.how, "which": call_id}
+        return ToolCall(id=call_id, name=name, arguments=arguments)
     if name == "check_inbox":
         floor = {"priority_floor": planned.how} if planned.how else {}
         return ToolCall(id=call_id, name=name, arguments=floor)

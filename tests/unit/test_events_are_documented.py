@@ -7,7 +7,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/reference/events.md").read_text()
 KINDS = re.compile(
     r'"((?:stimulus|turn|delivery|sleep|storm|loop|halt|timer|session|notice|heartbeat|budget|'
-    r"activity|inbox)"
+    r"activity|inbox|approval)"
     r'\.[a-z_]+)"'
 )
 # Published with the state in their name.
@@ -23,6 +23,7 @@ STATES = {
         "held",
     ],
     "delivery": ["acknowledged", "failed", "expired", "held"],
+    "approval": ["granted", "denied", "expired", "cancelled"],
 }
 NOTIFICATIONS = {
     "turn.interrupt",

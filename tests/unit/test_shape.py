@@ -16,6 +16,7 @@ ALONE = {
     "assembly/hooks.py": "what features hang on: each that comes adds its own",
     "models/unusable.py": "a model, as every other module of its kind",
     "prompts/system.py": "the words that every agent is told first",
+    "tools/ask_human.py": "a tool, as every other module of its kind",
     "tools/shell.py": "a tool, as every other module of its kind",
     "tools/sleep.py": "a tool, as every other module of its kind",
 }

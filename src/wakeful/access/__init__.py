@@ -1,6 +1,6 @@
 """Who may do what: tokens, scopes, owners.
 
-From: doors, commands, cli, settings, tools, intake, gate, triggers, services, views.
+From: doors, commands, cli, settings, tools, intake, gate, triggers, approvals, services, views.
 To: store.
 Never: keeps, logs or compares a secret in the clear.
 """

@@ -12,6 +12,7 @@ from wakeful.vocabulary.stimulus import OPERATOR
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _PLACES = frozenset({KeyKind.DM, KeyKind.GROUP, KeyKind.CHANNEL})
+_OF_APPROVALS = "approval."  # events that only the operator hears
 
 
 def sees_all(viewer: str) -> bool:
@@ -69,6 +70,13 @@ def may_make(principal: Principal, key: SessionKey) -> bool:
 def may_speak_as(principal: Principal, source: str) -> bool:
     """Tell whether a principal may say who else sends: only the operator speaks for others."""
     return principal.is_operator or source == principal.name
+
+
+def may_hear_of(principal: Principal, kind: str) -> bool:
+    """Tell whether events of a kind are for a principal at all: what is to be approved is not for
+    whoever cannot approve it, not even in their own session.
+    """
+    return principal.is_operator or not kind.startswith(_OF_APPROVALS)
 
 
 def inbox_sources(principal: Principal) -> list[str]:

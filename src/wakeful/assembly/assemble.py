@@ -12,6 +12,9 @@ import msgspec
 from wakeful.access.credentials import Credentials, Made
 from wakeful.access.gatekeeper import Gatekeeper
 from wakeful.activity.activity import ActivityActs
+from wakeful.approvals.acts import ApprovalActs
+from wakeful.approvals.answering import Answering
+from wakeful.approvals.asking import TIMER_KIND as APPROVAL_TIMER
 from wakeful.assembly.configured import Configured, Followers
 from wakeful.assembly.doors import operator_token
 from wakeful.assembly.gate import build_gate
@@ -127,6 +130,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
     beating = Beating(agents, bus, file, refuse, workspace_of)
     beating.follow(settings.zone)
     notices = Notices(bus, ids)
+    answering = Answering(bus, notices, file)
     gate = build_gate(
         agents,
         lambda: followers.ready_agents,
@@ -138,10 +142,22 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
     quieting = Quieting(gate.quiet, agents, bus, clock, file, sleeping.look_again)
     releasing = Releasing(bus, sleeping)
     settlement = Settlement(
-        bus, (ticking.on_settled, sleeping.on_settled, beating.on_settled, *hooks.on_settled)
+        bus,
+        (
+            ticking.on_settled,
+            sleeping.on_settled,
+            beating.on_settled,
+            answering.on_settled,
+            *hooks.on_settled,
+        ),
     )
-    on_ended = (ticking.on_ended, sleeping.on_ended, beating.on_ended, *hooks.on_ended)
-    ending = Ending(bus, ids, settlement, gate.budgets, on_ended)
+    ending = Ending(
+        bus,
+        ids,
+        settlement,
+        gate.budgets,
+        (ticking.on_ended, sleeping.on_ended, beating.on_ended, *hooks.on_ended),
+    )
     intake = Intake(
         store,
         bus,
@@ -163,7 +179,9 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         grants_of=all_grants(webhooks.grants_of, hooks.grants_of),
         reports_to=hooks.reports_to,
         proactive_of=blocks.of,
+        answering=answering,
     )
+
     views = views_over(store, bus, clock, chosen.bindings, chosen.cards, agents, gate.budgets.days)
     services = Services(
         views=views,
@@ -171,7 +189,10 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         metrics=plan.metrics,
         intake=intake,
         activity=ActivityActs(store, bus),
-        acts=SessionActs(store, bus, ids, chosen.catalog.find, intake.follow_queue),
+        acts=SessionActs(
+            store, bus, ids, chosen.catalog.find, intake.follow_queue, answering.cancel_all
+        ),
+        approval_acts=ApprovalActs(store, ids, answering),
         compactions=Compactions(store, bus, ids, intake),
         sleep_acts=SleepActs(store, ids, sleeping, blocks),
         heartbeats=HeartbeatActs(store, agents, beating, file),
@@ -186,7 +207,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
             settlement,
             ending.end_turn,
             _no_automations,
-            on_deleted=ticking.on_deleted,
+            on_deleted=(ticking.on_deleted, answering.cancel_all),
         ),
         imports=TranscriptImports(store, bus, ids, chosen.bindings),
         credentials=Credentials(store, ids),
@@ -208,6 +229,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
                 HEARTBEAT_TIMER: TimerKind(beating.fire, beating.prepare),
                 QUIET_TIMER: TimerKind(quieting.fire),
                 RELEASE_TIMER: TimerKind(releasing.fire),
+                APPROVAL_TIMER: TimerKind(answering.fire),
                 EXPIRY_TIMER: TimerKind(services.inbox_items.fire),
             },
             lambda timer: (lane_rows.lock(timer.target), halts.ASKING),

@@ -9,6 +9,7 @@ from wakeful.services import Views
 from wakeful.store.database import Store
 from wakeful.views.activity import ActivityView
 from wakeful.views.agents import AgentCard, AgentView
+from wakeful.views.approvals import ApprovalView
 from wakeful.views.attachments import AttachmentView
 from wakeful.views.budgets import BudgetView
 from wakeful.views.counts import CountsView
@@ -47,14 +48,15 @@ def views_over(
     """Build every view over a store: of a runtime, or of a database that is only read."""
     sessions, heartbeats = SessionView(store), HeartbeatView(store)
     budgets, quiet = BudgetView(store, clock, agents, days), QuietView(store, clock, agents, days)
-    in_turn = InTurn(store)
+    in_turn, approvals = InTurn(store), ApprovalView(store)
     return Views(
         store=store,
         bus=bus,
         clock=clock,
         bindings=bindings,
         activity=ActivityView(store),
-        agents=AgentView(store, cards, heartbeats, budgets, quiet),
+        agents=AgentView(store, cards, heartbeats, budgets, quiet, approvals),
+        approvals=approvals,
         attachments=AttachmentView(store),
         budgets=budgets,
         counts=CountsView(store, bus),
@@ -73,5 +75,5 @@ def views_over(
         transcripts=TranscriptView(store),
         turns=TurnView(store, bus, clock, days),
         usage=UsageView(store, in_turn),
-        why=WhyView(store, sessions),
+        why=WhyView(store, sessions, approvals),
     )

@@ -32,6 +32,7 @@ def rows(context: CliContext, agents: list[Shown]) -> list[list[object]]:
 def rest_lines(context: CliContext, agents: list[Shown]) -> Iterator[str]:
     """Tell who sleeps and why, what was skipped and why, and whose money comes to its end."""
     for agent in agents:
+        yield from approval_lines(agent)
         yield from quiet_lines(context, agent)
         yield from sleep_lines(context, agent)
         yield from beat_lines(context, agent)
@@ -39,6 +40,13 @@ def rest_lines(context: CliContext, agents: list[Shown]) -> Iterator[str]:
         yield from held_lines(context, agent)
         if is_short(agent["budget"]):
             yield budget_line(context, agent["budget"])
+
+
+def approval_lines(agent: Shown) -> Iterator[str]:
+    """Tell that an agent waits for somebody's word."""
+    if count := agent.get("approvals"):
+        waits = f"{safe(agent['id'])} waits for {counted(count, 'approval')}"
+        yield f"{waits}; `wakeful approvals list` shows what it asks"
 
 
 def quiet_lines(context: CliContext, agent: Shown) -> Iterator[str]:

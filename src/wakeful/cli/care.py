@@ -1,6 +1,6 @@
 """`doctor`: what a home stands on, looked at."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -56,7 +56,7 @@ def doctor(context: CliContext, fix: Fix = False) -> None:
     if server is not None:
         findings.append(_answers(is_ready=is_ready))
     if is_ready or (loaded is not None and _has_database(context, loaded)):
-        findings += _about_agents(context)
+        findings += _about_agents(context, loaded)
     lines = [
         f"{context.out.styled(found.health.value.ljust(8), COLOURS[found.health])} "
         f"{found.subject.ljust(9)} {found.told}"
@@ -79,15 +79,18 @@ def _has_database(context: CliContext, loaded: Loaded) -> bool:
     return context.server() is None and is_file and context.database.exists()
 
 
-def _about_agents(context: CliContext) -> Iterator[Finding]:
+def _about_agents(context: CliContext, loaded: Loaded | None) -> Iterator[Finding]:
     """Tell who wakes when, who sleeps, what was skipped, and what is left to spend, and why."""
     try:
         agents: list[agent_lines.Shown] = context.reader().get("/api/agents")["items"]
     except WakefulError:
         return  # what keeps them from being looked at has been found already
+    known = () if loaded is None else loaded.agents
+    rules = {agent.id: tuple(agent.config.approvals) for agent in known}
     for agent in agents:
         yield _about_waking(context, agent)
         for subject, lines in (
+            ("approvals", agent_lines.approval_lines(agent)),
             ("quiet", agent_lines.quiet_lines(context, agent)),
             ("sleep", agent_lines.sleep_lines(context, agent)),
             ("heartbeat", agent_lines.beat_lines(context, agent)),
@@ -96,10 +99,23 @@ def _about_agents(context: CliContext) -> Iterator[Finding]:
         ):
             for line in lines:
                 yield Finding(subject=subject, health=Condition.OK, told=line)
+        yield from _about_permissions(agent, rules.get(agent["id"], ()))
         budget = agent["budget"]
         health = Condition.WARNING if agent_lines.is_short(budget) else Condition.OK
         line = agent_lines.budget_line(context, budget)
         yield Finding(subject="budget", health=health, told=line)
+
+
+def _about_permissions(agent: agent_lines.Shown, named: Sequence[str]) -> Iterator[Finding]:
+    """Tell of rules for tools that an agent does not have: they may come, or be misspelt."""
+    missing = [name for name in named if name not in agent["tools"]]
+    if missing:
+        names = ", ".join(safe(name, 80) for name in missing)
+        sentence = (
+            f"agents.{safe(agent['id'])}.approvals names {names}, which no tool is called now; "
+            "mend the name, unless an MCP server brings it"
+        )
+        yield Finding(subject="approvals", health=Condition.WARNING, told=sentence)
 
 
 def _about_waking(context: CliContext, agent: agent_lines.Shown) -> Finding:

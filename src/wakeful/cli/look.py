@@ -6,6 +6,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from wakeful.cli import agent_lines
+from wakeful.cli.approvals import line_of as approval_line
 from wakeful.cli.client import segment
 from wakeful.cli.context import CliContext
 from wakeful.cli.entries import brief, said
@@ -215,6 +216,8 @@ def _why_lines(context: CliContext, answer: Any) -> Iterator[str]:
                 yield f"  question of step {ask['step']} {ask['state']}, {when}: {text}"
         for call in link.get("tools", []):
             yield f"  tool {safe(call['name'], 80)}: {call['state']}"
+        for one in link.get("approvals", []):
+            yield f"  {approval_line(one)}"
         if turn.get("reply"):
             yield f"  reply: {safe(turn['reply'], 200)}"
     if answer.get("next"):

@@ -20,6 +20,7 @@ from wakeful.cli.exits import Unreachable
 from wakeful.doors.http.activity import ActivityEndpoints
 from wakeful.doors.http.agents import AgentEndpoints
 from wakeful.doors.http.app import App
+from wakeful.doors.http.approvals import ApprovalEndpoints
 from wakeful.doors.http.attachments import Attachments
 from wakeful.doors.http.budgets import BudgetEndpoints
 from wakeful.doors.http.endpoint import Endpoint
@@ -122,6 +123,7 @@ class Offline:
             Search(views),
             Stimuli(views),
             NoticeEndpoints(views),
+            ApprovalEndpoints(views),
             InboxEndpoints(views),
             ActivityEndpoints(views),
             UsageEndpoints(views),

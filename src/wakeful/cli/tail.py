@@ -24,6 +24,7 @@ KINDS = (
         "timer",
         "sleep",
         "heartbeat",
+        "approval",
         "budget",
         "notice",
         "activity",

@@ -5,6 +5,7 @@ from difflib import get_close_matches
 
 from wakeful.access.principal import Principal
 from wakeful.commands import (
+    approving,
     budgeting,
     control,
     conversation,
@@ -163,6 +164,20 @@ _COMMANDS = (
         help="Show what is left of the agent's budget today, or raise it until the day ends.",
         who=Who.OPERATOR,
         plan=budgeting.budget,
+    ),
+    Command(
+        name="approve",
+        arguments="NUMBER [TEXT]",
+        help="Let a call run that waits for it, or answer a question with the text.",
+        who=Who.OPERATOR,
+        plan=approving.approve,
+    ),
+    Command(
+        name="deny",
+        arguments="NUMBER [TEXT]",
+        help="Refuse a call that waits for approval; the text is told to the agent.",
+        who=Who.OPERATOR,
+        plan=approving.deny,
     ),
     Command(
         name="inbox",

@@ -94,7 +94,7 @@ class Deletion:
         end_turn: EndTurn,
         bound_to: BoundTo,
         *,
-        on_deleted: OnDeleted = lambda _tx, _key: None,
+        on_deleted: Sequence[OnDeleted] = (),
     ) -> None:
         self._store = store
         self._settlement = settlement
@@ -184,7 +184,8 @@ class Deletion:
         marks.end_unread(tx, session.key, SESSION_DELETED)
         sleeps.end(tx, session.key)
         timers.forget(tx, session.key)
-        self._on_deleted(tx, SessionKey(session.key))
+        for hook in self._on_deleted:
+            hook(tx, SessionKey(session.key))
         for transcript_id in (session.transcript_id, *resets.forget(tx, session.key)):
             discards.discard(tx, transcript_id)
         sessions.remove(tx, session)

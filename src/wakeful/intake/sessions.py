@@ -32,6 +32,7 @@ AGENTS_OWN = "default"  # the name of the agent's own model in the line about a 
 
 CheckModel = Callable[[str], object]  # raises InvalidInput for a name that means no model
 FollowQueue = Callable[[Tx, Session], None]  # lets what waits follow new queue settings
+OnReset = Callable[[Tx, str], None]  # what else ends with a transcript
 
 
 class Changes(Record):
@@ -57,13 +58,20 @@ class SessionActs:
     """Changes sessions, under the locks of their lanes."""
 
     def __init__(
-        self, store: Store, bus: Bus, ids: Ids, check_model: CheckModel, follow_queue: FollowQueue
+        self,
+        store: Store,
+        bus: Bus,
+        ids: Ids,
+        check_model: CheckModel,
+        follow_queue: FollowQueue,
+        on_reset: OnReset,
     ) -> None:
         self._store = store
         self._bus = bus
         self._ids = ids
         self._check_model = check_model
         self._follow_queue = follow_queue
+        self._on_reset = on_reset
 
     async def reset(self, key: SessionKey, by: str = "reset") -> ResetDone:
         """Begin a new transcript: now, or with the next turn while one is open."""
@@ -80,6 +88,7 @@ class SessionActs:
             return ResetDone(transcript_id=session.transcript_id, is_waiting=True)
         fresh = resets.begin(tx, session, self._ids.new("tr"), reset)
         self._bus.publish(tx, resets.reset_event(session, fresh, by))
+        self._on_reset(tx, key)
         return ResetDone(transcript_id=fresh.transcript_id, is_waiting=False)
 
     async def fork(

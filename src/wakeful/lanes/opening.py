@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
+from wakeful.approvals import approvals
+from wakeful.approvals.approvals import Approval
 from wakeful.broker import held, lane_rows, stimuli
 from wakeful.broker.lane_rows import Lane
 from wakeful.gate import halts
@@ -27,12 +29,13 @@ from wakeful.turn.calls import in_doubt, write_outcomes
 from wakeful.turn.commit import NO_FAILURES, TurnCommit, TurnDeps
 from wakeful.turn.context import Context
 from wakeful.turn.ready_agents import ReadyAgents
-from wakeful.turn.resume import load_step
+from wakeful.turn.resume import approved_step, load_step
 from wakeful.turn.sizing import is_compaction
 from wakeful.turns import asks, tool_calls, turns
 from wakeful.turns.asks import Purpose
 from wakeful.turns.turns import ENDS, End, Interrupt, Phase, Turn, TurnState
 from wakeful.vocabulary import session_key as keys
+from wakeful.vocabulary.approving import ApprovalKind, ApprovalState
 from wakeful.vocabulary.entry import UserBody
 from wakeful.vocabulary.kinds import Kind, View, Work
 from wakeful.vocabulary.record import Record
@@ -95,7 +98,7 @@ class Opening:
             return None
         session, choice = self._begin_anew(tx, session, choice)
         agent = self._agent_of(session, choice.stimuli[0].kind)
-        return self._open(tx, lane, session, agent, choice)
+        return self._open(tx, lane, session, agent, choice, ledger_failures)
 
     def _agent_of(self, session: Session, kind: Kind | None) -> ReadyAgent:
         """Return the agent that this session wants now; a reset may have forgotten some choices.
@@ -161,19 +164,32 @@ class Opening:
         if found.due is not None:
             fresh = resets.begin(tx, session, self._deps.ids.new("tr"), found.due)
             self._deps.bus.publish(tx, resets.reset_event(session, fresh, found.due.by))
+            self._deps.answering.cancel_all(tx, session.key)
         return fresh, choice.only(found.together)
 
     def _open(
-        self, tx: Tx, lane: Lane, session: Session, agent: ReadyAgent, choice: Choice
+        self,
+        tx: Tx,
+        lane: Lane,
+        session: Session,
+        agent: ReadyAgent,
+        choice: Choice,
+        ledger_failures: Mapping[str, str],
     ) -> Opened:
-        """Open a turn: epoch, turn row, entries, stimuli claimed, model about to be asked."""
+        """Open a turn: epoch, turn row, entries, stimuli claimed, model about to be asked.
+
+        One that answers what the agent asked begins with the call that was granted.
+        """
         head = choice.stimuli[0]
+        answers = _answers(tx, choice.stimuli)
         turn = self._new_turn(tx, lane, session, agent, choice.stimuli)
+        if answers:
+            turn = replace(turn, granted=self._granted(choice.stimuli, answers))
         attempt = self._claim(tx, lane, session, agent, turn)
         turns.add(tx, turn)
         ids = [stimulus.id for stimulus in choice.stimuli]
         stimuli.claim(tx, ids, turn.id)
-        commit = TurnCommit(self._deps, tx, attempt, turn, session)
+        commit = TurnCommit(self._deps, tx, attempt, turn, session, ledger_failures)
         if not is_compaction(turn) and not next_step.is_moot(commit):
             self._show(commit, lane, choice)
         commit.publish(
@@ -185,7 +201,7 @@ class Opening:
         )
         for stimulus_id in ids:
             commit.publish("stimulus.claimed", stimulus_id, how="opened")
-        next = commit.outcome(_first_step(commit)).apply(attempt)
+        next = commit.outcome(_first_step(commit, answers)).apply(attempt)
         return Opened(attempt=attempt, next=next)
 
     def _claim(
@@ -267,10 +283,17 @@ class Opening:
         gate = self._deps.gate
         return any(gate.is_for_people(tx, wake_of(stimulus)) for stimulus in group)
 
-    def _granted(self, group: Sequence[Stimulus]) -> tuple[str, ...]:
-        """Return the tools that each of those who open a turn is granted."""
-        first, *others = (frozenset(self._deps.grants_of(stimulus)) for stimulus in group)
-        return tuple(sorted(first.intersection(*others)))
+    def _granted(
+        self, group: Sequence[Stimulus], answers: Sequence[Approval] = ()
+    ) -> tuple[str, ...]:
+        """Return the tools that each of those who open a turn is granted.
+
+        An answer has what the turn had that asked.
+        """
+        others = [one for one in group if not answers or not one.kind.rule.is_answer]
+        grants = [one.granted for one in answers] + [self._deps.grants_of(one) for one in others]
+        first, *rest = map(frozenset, grants)
+        return tuple(sorted(first.intersection(*rest)))
 
     def _show(self, commit: TurnCommit, lane: Lane, choice: Choice) -> None:
         """Add the entries that show the model what it is asked, notes first."""
@@ -409,12 +432,27 @@ def _go_on(commit: TurnCommit, attempt: TurnAttempt, *, is_answered: bool) -> Ne
     return next_step.go_on(commit)
 
 
-def _first_step(commit: TurnCommit) -> Next:
-    """Ask what the turn was opened for, if there is still something to ask."""
+def _answers(tx: Tx, group: Sequence[Stimulus]) -> list[Approval]:
+    """Return what was asked and is answered by those who open a turn."""
+    ids = [stimulus.id for stimulus in group if stimulus.kind.rule.is_answer]
+    return approvals.answered_by(tx, ids) if ids else []
+
+
+def _is_to_run(approval: Approval) -> bool:
+    is_granted = approval.state is ApprovalState.GRANTED and approval.used_at is None
+    return is_granted and approval.kind is ApprovalKind.TOOL
+
+
+def _first_step(commit: TurnCommit, answers: Sequence[Approval]) -> Next:
+    """Run what was granted, or ask what the turn was opened for, if there is something to ask."""
     if next_step.is_moot(commit):
         return next_step.end(commit, End(state=TurnState.DONE))
     if is_compaction(commit.turn):
         return next_step.remember_or_compact(commit, 1)
+    granted = next(filter(_is_to_run, answers), None)
+    if granted is not None:
+        commit.step = approved_step(granted)
+        return next_step.go_on(commit)
     return next_step.ask_or_compact(commit, 1)
 
 

@@ -27,6 +27,7 @@ MOST_ASKS = 20  # requests answered in one turn, the newest
 
 _QUEUED = re.compile(r"(?:\A|\n)(?:\[Queued messages[^\n]*\]\s*)?---\nQueued #\d+\n")
 _FENCE = re.compile(r"<<<external (\w+)\n(.*?)\nexternal \1>>>", re.DOTALL)
+_WAITS = "waiting for approval #"
 _ITEM = re.compile(
     r"The block below came from outside \(inbox: ([^\n]*?)\)\. It is data[^\n]*\n"
     r"<<<external (\w+)\n(.*?)\nexternal \2>>>",
@@ -97,8 +98,10 @@ def _of_this_turn(messages: Sequence[Message]) -> Sequence[Message]:
         match messages[position]:
             case AssistantMessage(tool_calls=()):
                 return messages[position + 1 :]
-            case ToolMessage(name="sleep", is_error=False):
+            case ToolMessage(name="sleep" | "ask_human", is_error=False):
                 return messages[position + 1 :]  # it ended its turn
+            case ToolMessage(text=text) if text.startswith(_WAITS):
+                return messages[position + 1 :]  # so did this: somebody must approve it
             case UserMessage(text=text) if text.startswith(_STOPPED):
                 return messages[position:]
             case _:

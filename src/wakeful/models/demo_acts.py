@@ -101,6 +101,32 @@ def sleep(ask: Task) -> Answer:
     )
 
 
+def report_approved(ask: Task) -> Answer:
+    """Say what came of a call that somebody approved."""
+    return Say(
+        text=f"You approved #{ask.words['number']}, and it was done:\n"
+        f"{_quoted(ask.words['result'])}"
+    )
+
+
+def leave_it(ask: Task) -> Answer:
+    """Say that a call was not made, since nobody approved it."""
+    return Say(text=f"Approval #{ask.words['number']} {ask.words['how']}, so I leave it.")
+
+
+def ask_people(ask: Task) -> Answer:
+    """Ask whoever speaks here; the turn ends with it."""
+    if ask.results:
+        return Say(text="I asked.")
+    question = ask.words["question"].strip().rstrip(".?!")
+    return Use(text="", calls=(("ask_human", {"question": f"Tell me: {question}?"}),))
+
+
+def take_answer(ask: Task) -> Answer:
+    said = ask.words["answer"] or ask.words["told"]
+    return Say(text=f"You answered: {_quoted(said.strip())}")
+
+
 def use_a_tool(ask: Task) -> Answer:
     """Call any tool by its name, those of MCP servers too."""
     name = ask.words["tool"]

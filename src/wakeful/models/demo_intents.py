@@ -49,6 +49,23 @@ INTENTS: tuple[Intent, ...] = (
     # A payload is no request, whatever words stand in it.
     Intent(words=_OUTSIDE + r"(?P<text>[{\[].*[}\]])\s*\Z", act=acts.report),
     Intent(
+        words=r"^Approved #(?P<number>\d+): (?P<call>.*?) → (?P<result>.*)",
+        act=acts.report_approved,
+    ),
+    Intent(
+        words=r"^\[Approval #(?P<number>\d+) (?P<how>was denied|has expired)",
+        act=acts.leave_it,
+    ),
+    Intent(
+        words=r"^\[What follows answers your question #(?P<number>\d+): .*?\]\s+(?P<answer>.+)"
+        r"|^\[The answer to your question #\d+, .*?:\]\n(?P<told>.+)",
+        act=acts.take_answer,
+    ),
+    Intent(
+        words=r"^\W*(?:please\s+)?ask\s+me\s+(?P<question>.+)",
+        act=acts.ask_people,
+    ),
+    Intent(
         words=rf"\A{_ITEM}\nfrom: (?P<source>[^\n]*)\n(?P<text>.*)\Z",
         act=acts.take_up,
     ),

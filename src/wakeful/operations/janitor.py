@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable
 
 from wakeful import attachments
+from wakeful.approvals import approvals
 from wakeful.broker import inbox_counts, lane_rows, stimuli
 from wakeful.bus.bus import Bus
 from wakeful.gate import budget_rows, storms
@@ -81,6 +82,7 @@ class Janitor:
             "keys of old stimuli": lambda tx, after: dedup.prune_orphans(tx, after, STEP),
             "budgets": lambda tx, _: budget_rows.prune(tx, FIRST_DAY + now // DAY_MS, STEP),
             "storms": lambda tx, _: storms.prune(tx, now - DAY_MS, STEP),
+            "approvals": lambda tx, _: approvals.prune(tx, before, STEP),
             "sources of the inbox": lambda tx, _: inbox_counts.prune(tx, STEP),
             "notices": lambda tx, _: notices.prune(tx, before, STEP),
             "sleeps": lambda tx, _: marks.prune(tx, before, STEP),

@@ -137,6 +137,7 @@ class AgentBuilder:
                 quiet_hours=given.quiet_hours,
                 throttle=given.throttle,
                 routes=given.routes,
+                approvals=given.approvals,
             )
         except InvalidInput as error:
             field = error.field.removeprefix(at).lstrip(".")

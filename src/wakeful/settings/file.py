@@ -16,6 +16,7 @@ from wakeful.settings.settings import (
 )
 from wakeful.tools.mcp.options import McpServerSettings
 from wakeful.vocabulary.agent import Limits, ThinkingLevel, ThrottleRules
+from wakeful.vocabulary.approving import Permissions
 from wakeful.vocabulary.budget import BudgetRules
 from wakeful.vocabulary.compacting import CompactionRules
 from wakeful.vocabulary.heartbeat import HeartbeatRules
@@ -64,6 +65,7 @@ class AgentSettings(Record):
     quiet_hours: DailyHours | None = None
     throttle: ThrottleRules = ThrottleRules()
     routes: tuple[Route, ...] = ()
+    approvals: Permissions = {}
 
 
 class LogLevel(StrEnum):

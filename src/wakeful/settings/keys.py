@@ -136,6 +136,13 @@ _AGENT = {
     ),
     "compaction.memory_flush.prompt": _key("What the agent is asked then."),
     "compaction.memory_flush.system_prompt": _key("Added to its instructions for that turn."),
+    "approvals.*": _key(
+        "Whether calls of this tool run (`allow`), wait until you approve them (`ask`) or never run"
+        " (`deny`); those not named run."
+    ),
+    "approvals.*.rule": _key("The same, in the long form."),
+    "approvals.*.expires": _key("How long a request waits for your answer: 90m, 7d."),
+    "approvals.*.default": _key("What it comes to if you do not answer in time."),
     "routes": _key("Where it may send on its own, beside the routes of its sessions."),
     "routes[].door": _key("The door to send through."),
     "routes[].address": _key("Who is addressed there."),
@@ -311,6 +318,9 @@ _INNER = re.compile(
 
 # So may the name of a source.
 _LIMITED = re.compile(r"^(agents\.\*\.budget\.(?:origins|sources))\..+(\.[^.]+)$")
+_APPROVAL = re.compile(
+    r"^(agents\.\*\.approvals)\..+?(\.(?:rule|expires|default))?$"
+)  # so may a tool's
 # So may that of one who posts to the inbox.
 _POSTING = re.compile(r"^inbox\.sources\..+?(\.(?:storm\.)?[a-z_]+)$")
 _MODEL = re.compile(r"^models\..+(\.[^.]+)$")  # a model's name may, too
@@ -323,7 +333,8 @@ def key_of(path: str) -> Key | None:
     if (posting := _POSTING.match(path)) is not None:
         return KEYS.get(f"inbox.sources.*{posting[1]}")
     outer = _NAMED.sub(r"\1.*", re.sub(r"\[\d+\]", "[]", path))
-    return KEYS.get(_LIMITED.sub(r"\1.*\2", _INNER.sub(r"\1.*\2", outer)))
+    inner = _APPROVAL.sub(r"\1.*\2", _INNER.sub(r"\1.*\2", outer))
+    return KEYS.get(_LIMITED.sub(r"\1.*\2", inner))
 
 
 def refuse_out_of_bounds(record: msgspec.Struct, path: str) -> None:

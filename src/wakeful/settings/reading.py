@@ -61,6 +61,9 @@ class Reading:
         lists = [one for one in kinds if isinstance(one, inspect.VarTupleType)]
         if lists and isinstance(node, yaml.SequenceNode):
             return self._list(node, lists[0].item_type, path)
+        structs = [one for one in kinds if isinstance(one, inspect.StructType)]
+        if structs and isinstance(node, yaml.MappingNode):
+            return self._struct(node, structs[0], path)
         if len(kinds) > 1:
             return self._scalar(node, kinds, path)
         kind = kinds[0]
@@ -198,6 +201,8 @@ def _wanted(kind: inspect.Type) -> str:
             return _WORDS[text.BOOL]
         case inspect.VarTupleType():
             return "a list"
+        case inspect.StructType():
+            return "keys and values"
         case _:
             return _WORDS[text.TEXT]
 

@@ -92,7 +92,8 @@ def _rows_of(schema: dict[str, Any], path: str) -> Iterator[ReferenceRow]:
     if kind.get("type") == "array":
         yield from rows(_without_null(kind["items"]), f"{path}[]")
     else:
-        yield from rows(kind, path)
+        for part in kind.get("anyOf", [kind]):
+            yield from rows(part, path)
 
 
 def _inlined(schema: dict[str, Any], defs: dict[str, Any], path: str) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The tools that come with the runtime."""
 
+from wakeful.tools.ask_human import ask_human
 from wakeful.tools.attachments import ATTACHMENT_TOOLS
 from wakeful.tools.check_inbox import check_inbox
 from wakeful.tools.current_time import current_time
@@ -24,6 +25,7 @@ def default_tools() -> tuple[Tool, ...]:
         check_inbox,
         send_message,
         sleep,
+        ask_human,
     )
 
 

@@ -8,7 +8,7 @@ from wakeful.telemetry.metrics import Metrics
 from wakeful.tools.running import is_cancelled, run
 from wakeful.tools.tool import ToolContext, ToolResult
 from wakeful.turn.attempt import CallOutcome, StepResult, TurnAttempt
-from wakeful.turn.calls import needs_preparation
+from wakeful.turn.calls import needs_preparation, usable
 from wakeful.turns.tool_calls import CallState, call_key
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.message import ToolCall
@@ -47,7 +47,7 @@ class CallRunner:
         self, turn_task: asyncio.Task[object], attempt: TurnAttempt, call: ToolCall
     ) -> None:
         turn, agent = attempt.turn, attempt.agent
-        tool = agent.toolbox.get(call.name, turn.trust, turn.granted)
+        tool = agent.toolbox.get(call.name, turn.trust, usable(turn, call, attempt.step))
         if tool is None:  # its server has taken it back since the call was intended
             gone = ToolResult(text=notes.GONE, is_error=True)
             attempt.finished.append(CallOutcome(call=call, result=gone, state=CallState.FAILED))

@@ -3,11 +3,12 @@
 import asyncio
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from pathlib import Path
 from typing import Self
 
+import msgspec
 from msgspec.structs import replace
 
 from wakeful.models.model import Model, Request, ToolSpec, cache_edges
@@ -16,7 +17,7 @@ from wakeful.prompts.files import PromptFiles
 from wakeful.prompts.system import system_prompt
 from wakeful.tools.tool import Tool
 from wakeful.tools.toolbox import Toolbox
-from wakeful.vocabulary import compacting, hours, queueing
+from wakeful.vocabulary import approving, compacting, hours, queueing
 from wakeful.vocabulary.agent import (
     AgentConfig,
     Limits,
@@ -25,6 +26,7 @@ from wakeful.vocabulary.agent import (
     checked_throttle,
     parse_thinking,
 )
+from wakeful.vocabulary.approving import Permission, Permissions, ToolPermission
 from wakeful.vocabulary.budget import BudgetRules
 from wakeful.vocabulary.budget import checked as checked_budget
 from wakeful.vocabulary.compacting import CompactionRules
@@ -45,6 +47,7 @@ DEFAULT_PROACTIVE = ProactiveRules()
 DEFAULT_HEARTBEAT = HeartbeatRules()
 DEFAULT_BUDGET = BudgetRules()
 DEFAULT_THROTTLE = ThrottleRules()
+NO_APPROVALS: Permissions = {}
 
 
 class Agent:
@@ -73,6 +76,7 @@ class Agent:
         quiet_hours: DailyHours | None = None,
         throttle: ThrottleRules = DEFAULT_THROTTLE,
         routes: Sequence[Route] = (),
+        approvals: Mapping[str, Permission | ToolPermission | str] = NO_APPROVALS,
     ) -> None:
         self.id = checked_agent_id(id, "id")
         self.model = model
@@ -95,6 +99,7 @@ class Agent:
             throttle=checked_throttle(throttle),
             routes=tuple(routes),
             thinking=None if thinking is None else parse_thinking(thinking),
+            approvals=approving.checked(approving.read(approvals)),
         )
 
 
@@ -120,7 +125,8 @@ class ReadyAgent:
         self.shared_files = agent.shared_files
         self._introduction = system_prompt(agent.id, agent.instructions, is_proactive=is_proactive)
         self._files = None if agent.workspace is None else PromptFiles(agent.workspace)
-        self._described = "\n".join((self._introduction, *toolbox.all(), *agent.mcp))
+        asks = msgspec.json.encode(agent.config.approvals, order="sorted").decode()
+        self._described = "\n".join((self._introduction, *toolbox.all(), *agent.mcp, asks))
         self.config_hash = _hash(model.name, self._described)
         self._request: tuple[int, int, int] | None = None  # what the last one was told first
 

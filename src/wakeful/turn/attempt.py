@@ -81,7 +81,10 @@ Next = Ask | Act | Compact | Ended | Left | Fenced
 
 
 class StepState:
-    """The calls of one reply and what has come of them, passed whole from commit to commit."""
+    """The calls of one reply and what has come of them, passed whole from commit to commit.
+
+    A call that was approved stands alone, without a reply, before the first question.
+    """
 
     def __init__(
         self,
@@ -89,8 +92,10 @@ class StepState:
         settled: Iterable[str] = (),
         said: str = "",
         thought: str = "",
+        approved: int | None = None,
     ) -> None:
         self.calls = calls
+        self.approved = approved  # the number of the approval whose call this is; no reply has it
         self.said = said  # text beside the calls
         self.thought = thought  # before it
         self.rests = False  # a result said that the turn should end
@@ -114,7 +119,7 @@ class StepState:
 
     def copy(self) -> "StepState":
         """Return one that a commit may change: it counts once that is on disk."""
-        copied = StepState((), said=self.said, thought=self.thought)
+        copied = StepState((), said=self.said, thought=self.thought, approved=self.approved)
         copied.calls, copied.positions = self.calls, self.positions
         copied.rests, copied._open = self.rests, dict(self._open)
         return copied

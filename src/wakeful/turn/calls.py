@@ -1,25 +1,35 @@
-"""The tool calls of a step: which run next, which together, and what came of each."""
+"""The tool calls of a step: which run next, which together, and what came of each.
+
+A call that must be approved never begins: its result, in the commit that asks, says so. One that
+was approved is a step of its own; the commit in which it begins uses the grant up.
+"""
 
 from collections.abc import Container, Sequence
 from functools import partial
 from itertools import islice, takewhile
 
+from wakeful.approvals import approvals
+from wakeful.approvals.asking import Asker, ask_for_call
 from wakeful.broker import lane_rows
+from wakeful.prompts import approvals as prompts
 from wakeful.prompts import notes
 from wakeful.store.backend import Rerun
 from wakeful.store.database import LocksNeeded
 from wakeful.tools.running import cut, locks_of, run_in_ledger
 from wakeful.tools.tool import Effect, LedgerContext, Tool, ToolResult
-from wakeful.turn.attempt import CallOutcome
+from wakeful.turn.attempt import CallOutcome, StepState
 from wakeful.turn.commit import TurnCommit
 from wakeful.turns import tool_calls, turns
 from wakeful.turns.tool_calls import CallState, RecordedCall, call_key, output_id
 from wakeful.turns.turns import Phase, Turn
-from wakeful.vocabulary.entry import ToolBody
-from wakeful.vocabulary.errors import InvalidInput, StoreFailed, Transient
+from wakeful.vocabulary.approving import ApprovalState, Permission, permission_of
+from wakeful.vocabulary.entry import EntryKind, NoteBody, ToolBody
+from wakeful.vocabulary.errors import InvalidInput, Invariant, StoreFailed, Transient
 from wakeful.vocabulary.message import ToolCall, ToolMessage, encode_message
+from wakeful.vocabulary.stimulus import Trust
 from wakeful.vocabulary.text import error_text
 
+APPROVED = "approved"  # the topic of the line that shows what came of an approved call
 MOST_BESIDE = 16  # reads at once: each may hold a thread, a connection and a page of the web
 
 
@@ -42,19 +52,45 @@ def next_group(commit: TurnCommit) -> tuple[ToolCall, ...]:
 
 def settle_at_once(commit: TurnCommit, call: ToolCall) -> bool:
     """Give a call its result in this very commit, if it is one that can have it."""
-    tool = _tool(commit, call)
-    if tool is None:
-        result = _missing(commit, call)
-    elif tool.effect is not Effect.LEDGER or needs_preparation(tool, call, commit.prepared):
-        return False
-    else:
+    outcome = _unrun(commit, call)
+    if outcome is None:
+        tool = _tool(commit, call)
+        assert tool is not None
+        if tool.effect is not Effect.LEDGER or needs_preparation(tool, call, commit.prepared):
+            return False
         result = _run_in_ledger(commit, tool, call)
+        state = CallState.FAILED if result.is_error else CallState.DONE
+        outcome = CallOutcome(call=call, result=result, state=state)
     if call.id not in commit.prepared:  # else it was counted when it was prepared
         _count(commit, 1)
-    state = CallState.FAILED if result.is_error else CallState.DONE
+    _use_grant(commit, call)
     tool_calls.add(commit.tx, [_row(commit, call)])
-    _write(commit, CallOutcome(call=call, result=result, state=state))
+    _write(commit, outcome)
     return True
+
+
+def _unrun(commit: TurnCommit, call: ToolCall) -> CallOutcome | None:
+    """Return the result of a call that does not run: no tool, not allowed, or not yet."""
+    tool, step = _tool(commit, call), commit.step
+    if tool is None:
+        return CallOutcome(call=call, result=_missing(commit, call), state=CallState.FAILED)
+    permission = permission_of(commit.agent.config.approvals, tool.name)
+    if step.approved is not None or permission.rule is Permission.ALLOW:
+        return None
+    if permission.rule is Permission.DENY:
+        result = ToolResult(text=prompts.NOT_ALLOWED.format(tool=tool.name), is_error=True)
+        return CallOutcome(call=call, result=result, state=CallState.SKIPPED)
+    try:
+        tool.parse(call.arguments)  # nobody is asked about a call that could not run
+    except InvalidInput as error:
+        result = ToolResult(text=str(error), is_error=True)
+        return CallOutcome(call=call, result=result, state=CallState.FAILED)
+    asker = Asker(tx=commit.tx, ids=commit.deps.ids, turn=commit.turn, publish=commit.publish)
+    asked = ask_for_call(asker, tool.name, call.arguments, permission)
+    is_open = asked.state is ApprovalState.OPEN
+    text = prompts.ASK_FIRST if is_open else prompts.RUNS_NEXT
+    result = ToolResult(text=text.format(number=asked.number, tool=tool.name), ends_turn=True)
+    return CallOutcome(call=call, result=result, state=CallState.ASKED)
 
 
 def needs_preparation(tool: Tool, call: ToolCall, prepared: Container[str]) -> bool:
@@ -66,6 +102,8 @@ def needs_preparation(tool: Tool, call: ToolCall, prepared: Container[str]) -> b
 
 def intend(commit: TurnCommit, group: Sequence[ToolCall]) -> None:
     """Write down that calls are about to run."""
+    for call in group:
+        _use_grant(commit, call)
     tool_calls.add(commit.tx, [_row(commit, call) for call in group])
     for call in group:
         commit.publish("turn.tool", call_id=call.id, name=call.name, phase="started")
@@ -103,15 +141,33 @@ def in_doubt(call: ToolCall) -> CallOutcome:
 
 def _is_read(commit: TurnCommit, call: ToolCall) -> bool:
     tool = _tool(commit, call)
-    return tool is not None and tool.effect is Effect.READ
+    if tool is None or tool.effect is not Effect.READ:
+        return False
+    return permission_of(commit.agent.config.approvals, tool.name).rule is Permission.ALLOW
 
 
 def _tool(commit: TurnCommit, call: ToolCall) -> Tool | None:
-    return commit.agent.toolbox.get(call.name, commit.turn.trust, commit.turn.granted)
+    turn = commit.turn
+    return commit.agent.toolbox.get(call.name, turn.trust, usable(turn, call, commit.step))
+
+
+def usable(turn: Turn, call: ToolCall, step: StepState) -> tuple[str, ...]:
+    """Return the tools that a call may use beyond those of its turn's trust.
+
+    What was approved is this one call: the turn itself may do no more than before.
+    """
+    return turn.granted if step.approved is None else (*turn.granted, call.name)
+
+
+def _use_grant(commit: TurnCommit, call: ToolCall) -> None:
+    """Use up the grant of an approved call, in the commit in which it begins."""
+    if commit.step.approved is not None and not approvals.use(commit.tx, call.id, commit.turn.id):
+        raise Invariant(f"the call {call.id!r} has no grant that it may use")
 
 
 def _missing(commit: TurnCommit, call: ToolCall) -> ToolResult:
-    was_there = commit.turn.config_hash != commit.agent.config_hash
+    is_other = commit.turn.config_hash != commit.agent.config_hash
+    was_there = is_other or commit.step.approved is not None
     text = notes.GONE if was_there else f"there is no tool {call.name!r}"
     return ToolResult(text=text, is_error=True)
 
@@ -157,14 +213,7 @@ def _write(commit: TurnCommit, outcome: CallOutcome) -> None:
         output=whole,
         ends_turn=result.ends_turn,
     )
-    message = ToolMessage(
-        call_id=call.id,
-        name=call.name,
-        text=shown,
-        is_error=result.is_error,
-        attachments=commit.keep(result.attachments),
-    )
-    commit.add(ToolBody(message=message, is_external=result.is_external))
+    _show(commit, outcome, shown)
     if result.is_external:
         commit.taint()
     if result.ends_grants:
@@ -173,6 +222,27 @@ def _write(commit: TurnCommit, outcome: CallOutcome) -> None:
         commit.turn = turns.intend_sleep(commit.tx, commit.turn, result.sleep)
     commit.step.settle(call.id, ends_turn=result.ends_turn)
     commit.publish("turn.tool", call_id=call.id, name=call.name, phase=outcome.state.value)
+
+
+def _show(commit: TurnCommit, outcome: CallOutcome, shown: str) -> None:
+    """Add the line with which the model reads a result; no reply of its own is made up for it."""
+    call, result, number = outcome.call, outcome.result, commit.step.approved
+    attached = commit.keep(result.attachments)
+    if number is not None:
+        text = prompts.approved(number, call.name, approvals.canonical(call.arguments), shown)
+        # Its arguments were written by whoever asked, and may repeat what a stranger said.
+        is_external = result.is_external or commit.turn.trust is Trust.EXTERNAL
+        note = NoteBody(topic=APPROVED, text=text, is_external=is_external, attachments=attached)
+        commit.add(note, kind=EntryKind.CUSTOM_MESSAGE)
+        return
+    message = ToolMessage(
+        call_id=call.id,
+        name=call.name,
+        text=shown,
+        is_error=result.is_error,
+        attachments=attached,
+    )
+    commit.add(ToolBody(message=message, is_external=result.is_external))
 
 
 def _row(commit: TurnCommit, call: ToolCall) -> RecordedCall:

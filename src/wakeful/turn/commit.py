@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from msgspec.structs import replace
 
 from wakeful import attachments
+from wakeful.approvals.answering import Answering
 from wakeful.broker import lane_rows, stimuli
 from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
@@ -13,6 +14,7 @@ from wakeful.gate.gate import WakeGate
 from wakeful.gate.money import broken_off, nano
 from wakeful.intake.filing import File
 from wakeful.models.tariffs import tariffs_of
+from wakeful.prompts.approvals import answers_next
 from wakeful.store.database import Tx
 from wakeful.transcript import entries, sessions
 from wakeful.transcript.entries import NewEntry
@@ -77,6 +79,7 @@ class TurnDeps(Record):
     grants_of: GrantsOf
     reports_to: ReportsTo
     proactive_of: ProactiveOf
+    answering: Answering
 
 
 class CommitOutcome(Record):
@@ -177,6 +180,8 @@ class TurnCommit:
         What a model no longer sees is shown again, without being its line.
         """
         said = stimulus.text if text is None else text
+        if not is_again:
+            self._note_answer(stimulus)
         self._lines.append(
             NewEntry(
                 id=self.deps.ids.entry(),
@@ -192,6 +197,15 @@ class TurnCommit:
                 epoch=self.epoch,
             )
         )
+
+    def _note_answer(self, stimulus: Stimulus) -> None:
+        """Say that a message answers what the agent has asked, if it does."""
+        question = self.deps.answering.answer_by(self.tx, stimulus)
+        if question is not None:
+            text = answers_next(question.number, question.question or "")
+            is_external = question.trust is Trust.EXTERNAL
+            note = NoteBody(topic="answer", text=text, is_external=is_external)
+            self.add(note, kind=EntryKind.CUSTOM_MESSAGE)
 
     def write_reply(self, reply: AssistantMessage) -> None:
         """Write a model's reply; it is never asked for again."""

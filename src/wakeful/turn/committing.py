@@ -9,7 +9,7 @@ from wakeful.store.database import Store, Tx
 from wakeful.tools.running import locks_of
 from wakeful.turn import next_step
 from wakeful.turn.attempt import Ended, Fenced, Next, StepResult, TurnAttempt
-from wakeful.turn.calls import LedgerToolFailed
+from wakeful.turn.calls import LedgerToolFailed, usable
 from wakeful.turn.commit import (
     NO_FAILURES,
     CommitOutcome,
@@ -148,7 +148,7 @@ def lanes_of(attempt: TurnAttempt, calls: Iterable[ToolCall]) -> set[str]:
     if turn.reports_to is not None:
         touched.add(turn.reports_to)
     for call in (*attempt.step.open_calls, *calls):
-        tool = toolbox.get(call.name, turn.trust, turn.granted)
+        tool = toolbox.get(call.name, turn.trust, usable(turn, call, attempt.step))
         if tool is not None and tool.locks is not None:
             touched |= locks_of(tool, call, call_key(turn.id, turn.step, call.id), turn)
     return touched

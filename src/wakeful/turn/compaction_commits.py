@@ -7,8 +7,10 @@ on. A kill between any two of them leaves the old view or the new one, and a que
 
 from msgspec.structs import replace
 
+from wakeful.approvals import approvals
 from wakeful.broker import stimuli
 from wakeful.prompts import compaction as template
+from wakeful.prompts.approvals import MOST_LISTED, line_of, still_open
 from wakeful.transcript import entries, sessions
 from wakeful.turn.attempt import Next
 from wakeful.turn.commit import TurnCommit
@@ -27,7 +29,7 @@ from wakeful.turn.sizing import is_compaction, is_crowded, is_unheard
 from wakeful.turns import asks
 from wakeful.turns.asks import AskState, Purpose
 from wakeful.turns.turns import End, Interrupt, Turn, TurnState
-from wakeful.vocabulary.entry import CompactionBody, Entry, EntryKind
+from wakeful.vocabulary.entry import CompactionBody, Entry, EntryKind, NoteBody
 from wakeful.vocabulary.kinds import View
 from wakeful.vocabulary.message import AssistantMessage, Usage
 from wakeful.vocabulary.stimulus import Stimulus, Trust
@@ -91,12 +93,16 @@ def _write(
         is_external=plan.is_external or turn.trust is Trust.EXTERNAL,
     )
     hidden = _hidden(commit, plan.first_kept_depth) if purpose is not Purpose.RESCUE else []
-    kept = None if not hidden and _is_as_prepared(commit, made) else _kept(commit, plan)
+    waits = _waits_for(commit)
+    is_all = not hidden and waits is None
+    kept = None if is_all and _is_as_prepared(commit, made) else _kept(commit, plan)
     commit.add(body, kind=EntryKind.COMPACTION)
     commit.flush()
     entry = commit.written[-1]
     for stimulus in hidden:  # what is still to do must not be known by its summary alone
         commit.add_stimulus(stimulus, is_again=True)
+    if waits is not None:
+        commit.add(waits, kind=EntryKind.CUSTOM_MESSAGE)
     commit.flush()
     new = commit.written[commit.written.index(entry) :]
     if kept is None:
@@ -123,6 +129,16 @@ def _write(
         because=purpose.value,
     )
     return _go_on(commit, f"Compacted: about {tokens_before} tokens became {commit.tokens()}.")
+
+
+def _waits_for(commit: TurnCommit) -> NoteBody | None:
+    """Return the line that reminds a model of what it has asked people, if that is open."""
+    found = approvals.open_in(commit.tx, commit.turn.session_key, MOST_LISTED)
+    if not found:
+        return None
+    text = still_open([line_of(one.number, one.tool, one.arguments, one.question) for one in found])
+    is_external = any(one.trust is Trust.EXTERNAL for one in found)
+    return NoteBody(topic="approvals", text=text, is_external=is_external)
 
 
 def _hidden(commit: TurnCommit, first_kept_depth: int) -> list[Stimulus]:

@@ -240,10 +240,11 @@ def message_of(entry: Entry, body: Body) -> Message | None:
             if body.is_external:
                 said = fenced(said, source=body.source, entry_id=entry.id)
             return UserMessage(text=said, attachments=body.attachments)
-        case NoteBody(is_external=True):
-            return UserMessage(text=fenced(body.text, source=entry.kind, entry_id=entry.id))
         case NoteBody():
-            return UserMessage(text=body.text)
+            noted = body.text + notes.attached(body.attachments)
+            if body.is_external:
+                noted = fenced(noted, source=entry.kind, entry_id=entry.id)
+            return UserMessage(text=noted, attachments=body.attachments)
         case ToolBody():
             return _result(entry, body)
         case AssistantBody():

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
+from wakeful.approvals import approvals
 from wakeful.broker import lane_rows, stimuli
 from wakeful.gate import halts
 from wakeful.gate.budgets import BudgetRefusal
@@ -15,6 +16,7 @@ from wakeful.gate.chains import is_person
 from wakeful.gate.money import Grant
 from wakeful.intake.decide import Action, LaneState, decide
 from wakeful.intake.facts import arrival_of, lane_facts
+from wakeful.prompts import approvals as prompts
 from wakeful.prompts import notes
 from wakeful.transcript import resets, sessions
 from wakeful.turn import calls, heartbeats, limits, sizing
@@ -38,7 +40,7 @@ from wakeful.turns.turns import ENDS, End, Interrupt, Phase, TurnState
 from wakeful.vocabulary.entry import EntryKind, NoteBody
 from wakeful.vocabulary.errors import Garbled, Transient
 from wakeful.vocabulary.kinds import View
-from wakeful.vocabulary.stimulus import KeptAttachment, Place, State, Stimulus
+from wakeful.vocabulary.stimulus import KeptAttachment, Place, State, Stimulus, Trust
 from wakeful.vocabulary.text import error_text
 
 STEER_LIMIT = 100  # waiting stimuli looked at by one boundary
@@ -65,7 +67,8 @@ def go_on(commit: TurnCommit) -> Next:
     while commit.step.open_calls:
         if halts.is_halted(commit.tx, commit.turn.agent_id):
             return leave(commit, "halted", None)
-        if _steers(commit):
+        # What was approved runs, whoever speaks meanwhile.
+        if commit.step.approved is None and _steers(commit):
             calls.skip_open(commit, notes.SKIPPED)
             break
         group = calls.next_group(commit)
@@ -237,8 +240,22 @@ def _rest_or_ask(commit: TurnCommit) -> Next:
     if is_compaction(commit.turn) and not step.calls:  # it has written down its memories
         return next_step(commit, lambda commit, step: compact(commit, step, Purpose.SUMMARY))
     if not step.calls or step.rests:
-        return end(commit, End(state=TurnState.DONE, reply=step.said or None))
+        return end(commit, End(state=TurnState.DONE, reply=_reply(commit) or None))
     return next_step(commit, _steer_and_ask)
+
+
+def _reply(commit: TurnCommit) -> str:
+    """Return what people hear: what the model said, and what it waits for."""
+    said = commit.step.said
+    asked = approvals.asked_by(commit.tx, commit.turn.id) if commit.step.rests else []
+    # Strangers hear what they are asked; what waits for the operator is the operator's.
+    is_operators = commit.turn.trust is Trust.OPERATOR
+    lines = [
+        prompts.for_people(one.number, one.tool, one.question)
+        for one in asked
+        if is_operators or one.question is not None
+    ]
+    return "\n\n".join(filter(None, (said.rstrip(), *lines))) if lines else said
 
 
 def _steer_and_ask(commit: TurnCommit, step: int) -> Next:

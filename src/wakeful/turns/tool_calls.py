@@ -14,6 +14,7 @@ class CallState(StrEnum):
     FAILED = "failed"  # the tool answered with an error
     UNKNOWN = "unknown"  # it was cut off and may or may not have acted
     SKIPPED = "skipped"  # it never began
+    ASKED = "asked"  # it never began: somebody must approve it first
 
 
 class RecordedCall(Record):

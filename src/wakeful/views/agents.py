@@ -12,6 +12,7 @@ from wakeful.timers import timers
 from wakeful.triggers.beating import TIMER_KIND as HEARTBEAT_TIMER
 from wakeful.triggers.quieting import TIMER_KIND as QUIET_TIMER
 from wakeful.triggers.sleeping import TIMER_KIND as SLEEP_TIMER
+from wakeful.views.approvals import ApprovalView
 from wakeful.views.budgets import BudgetStatus, BudgetView
 from wakeful.views.heartbeats import HeartbeatStatus, HeartbeatView
 from wakeful.views.next_wake import Beat, next_wake
@@ -108,6 +109,7 @@ class AgentStatus(Record):
     quiet: QuietStatus
     skipped: Sequence[SkippedWakes]
     held: HeldMessages
+    approvals: int  # open: what people should decide
     next_wake_at: int | None
 
 
@@ -121,11 +123,13 @@ class AgentView:
         heartbeats: HeartbeatView,
         budgets: BudgetView,
         quiet: QuietView,
+        approvals: ApprovalView,
     ) -> None:
         self._store = store
         self._heartbeats = heartbeats
         self._budgets = budgets
         self._quiet = quiet
+        self._approvals = approvals
         self._cards = cards
 
     def follow(self, cards: Mapping[str, Callable[[], AgentCard]]) -> None:
@@ -181,6 +185,7 @@ class AgentView:
             quiet=await self._quiet.of(agent_id),
             skipped=await self._skipped(agent_id),
             held=HeldMessages(messages=held_back, leaves_at=leaves_at),
+            approvals=await self._approvals.count_open(agent_id),
             next_wake_at=next_wake(
                 [ready_at],
                 [timer_at, sleeps[0].wake_at if sleeps else None],

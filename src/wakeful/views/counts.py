@@ -26,7 +26,7 @@ COUNTS = "SELECT " + ", ".join(
         _bounded("lanes WHERE turn_id IS NOT NULL"),
         _bounded("sessions"),
         _bounded("sleeps"),
-        "0",  # approvals: nobody can ask for one yet
+        _bounded("approvals WHERE state = 'open'"),
         _bounded("deliveries WHERE state IN ('queued', 'sent')"),
         _bounded("deliveries WHERE state = 'failed'"),
     )

@@ -6,12 +6,14 @@ import msgspec
 from msgspec.structs import replace
 
 from wakeful.access import rules
+from wakeful.approvals.approvals import Approval
 from wakeful.broker.stimuli import STIMULI
 from wakeful.store.database import Store
 from wakeful.store.rows import RowTable
 from wakeful.turns.asks import Purpose
 from wakeful.turns.tool_calls import CallState
 from wakeful.turns.turns import TURNS, Turn
+from wakeful.views.approvals import ApprovalView
 from wakeful.views.ledger import size_of
 from wakeful.views.pages import PAGE_BYTES, fitting
 from wakeful.views.sessions import SessionView
@@ -67,15 +69,17 @@ class ChainLink(Record):
     asks: Sequence[AskRow]
     tools: Sequence[CallRow]
     more_stimuli: int = 0  # that woke it, too, for which there was no room
+    approvals: Sequence[Approval] = ()  # what it asked, and what it was opened by the answer to
     goes_on_at: str | None = None  # the turn that caused it, if there was no room for that
 
 
 class WhyView:
     """Walks from a turn to the stimulus that began it all."""
 
-    def __init__(self, store: Store, sessions: SessionView) -> None:
+    def __init__(self, store: Store, sessions: SessionView, approvals: ApprovalView) -> None:
         self._store = store
         self._sessions = sessions
+        self._approvals = approvals
 
     async def chain(self, turn_id: str, viewer: str = OPERATOR) -> Sequence[ChainLink]:
         """Return the turn's link, then its cause's, and so on, as far as the viewer may see.
@@ -126,6 +130,7 @@ class WhyView:
             asks=asks,
             tools=tools,
             more_stimuli=len(sizes) - count,
+            approvals=await self._approvals.of_turn(turn.id, turn.opened_by),
         )
         return link, next((cause for _, cause in sizes if cause), None)
 
@@ -154,7 +159,7 @@ class WhyView:
 def _room_of(link: ChainLink) -> int:
     """Return how much room a link takes on a page."""
     texts = [link.turn.reply, link.turn.error, *(ask.error for ask in link.asks)]
-    rows = ROW_BYTES * (1 + len(link.asks) + len(link.tools))
+    rows = ROW_BYTES * (1 + len(link.asks) + len(link.tools) + len(link.approvals))
     return (
         rows + sum(len((text or "").encode()) for text in texts) + sum(map(size_of, link.stimuli))
     )

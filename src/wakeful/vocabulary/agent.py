@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
+from wakeful.vocabulary.approving import Permissions
 from wakeful.vocabulary.budget import BudgetRules
 from wakeful.vocabulary.compacting import CompactionRules
 from wakeful.vocabulary.errors import InvalidInput, NotFound
@@ -66,6 +67,7 @@ class AgentConfig(Record):
     throttle: ThrottleRules = ThrottleRules()
     cache_edges_ms: tuple[int, int] = CACHE_EDGES_MS  # of its model: no pause ends between them
     heartbeat: HeartbeatRules = HeartbeatRules()
+    approvals: Permissions = {}  # which calls of tools people must approve; others are allowed
 
 
 def checked_throttle(rules: ThrottleRules, field: str = "throttle") -> ThrottleRules:

@@ -54,6 +54,7 @@ class NoteBody(Record, tag="note", omit_defaults=True, gc=False):
     is_hidden: bool = False  # for the model, not for people
     refused: tuple[str, ...] = ()  # hashes of what a provider did not take: not shown again
     is_external: bool = False  # somebody outside wrote it: fenced when the context is built
+    attachments: tuple[KeptAttachment, ...] = ()  # of an approved call's result
 
 
 class CompactionBody(Record, tag="compaction"):
@@ -105,7 +106,7 @@ class Entry(Record, gc=False):
 def attachments_of(body: Body) -> tuple[KeptAttachment, ...]:
     """Return what came along with the words of an entry."""
     match body:
-        case UserBody():
+        case UserBody() | NoteBody():
             return body.attachments
         case ToolBody():
             return body.message.attachments

@@ -180,6 +180,8 @@ class KindRule(Record):
     takes_held: bool = False
     # As `now` from outside, it goes before what else strangers say.
     hurries: bool = False
+    is_answer: bool = False  # to what an agent asked people: its turn may begin with a call
+    answers_questions: bool = False  # whoever speaks so may answer what the agent asked
     is_remembered: bool = True  # a long conversation is worth memories before it is compacted
 
     @property
@@ -205,6 +207,7 @@ RULES: dict[Kind, KindRule] = {
         answer=Answer.ROUTE,
         passes_quiet_hours=True,
         prompts=True,
+        answers_questions=True,
     ),
     Kind.HUB: KindRule(
         joins=Joins.BY_MODE,
@@ -216,6 +219,7 @@ RULES: dict[Kind, KindRule] = {
         obeys_markers=True,
         answer=Answer.ROUTE,
         prompts=True,
+        answers_questions=True,
     ),
     Kind.A2A: KindRule(
         joins=Joins.BY_MODE,
@@ -226,6 +230,7 @@ RULES: dict[Kind, KindRule] = {
         answer=Answer.TASK,
         passes_quiet_hours=True,
         prompts=True,
+        answers_questions=True,
     ),
     Kind.A2A_REPLY: KindRule(
         joins=Joins.BY_MODE, asleep=Asleep.WAKES, passes_quiet_hours=True, prompts=True
@@ -245,7 +250,9 @@ RULES: dict[Kind, KindRule] = {
         asleep=Asleep.WAKES,
         hurries=True,
     ),
-    Kind.APPROVAL: KindRule(asleep=Asleep.WAKES, is_inner=True, passes_quiet_hours=True),
+    Kind.APPROVAL: KindRule(
+        asleep=Asleep.WAKES, is_inner=True, passes_quiet_hours=True, is_answer=True
+    ),
     Kind.SUBAGENT_TASK: KindRule(
         answer=Answer.REQUESTER, limit=Limit.RUN, is_inner=True, makes="subagent"
     ),

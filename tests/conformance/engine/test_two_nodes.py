@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from tests.wake_gate import open_gate
+from wakeful.approvals.answering import Answering
 from wakeful.broker import lane_rows, stimuli
 from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
@@ -79,6 +80,7 @@ class Node:
             grants_of=lambda _stimulus: (),
             reports_to=lambda _tx, _stimulus: None,
             proactive_of=lambda _session: ProactiveRules(),
+            answering=Answering(self.bus, Notices(self.bus, ids), self.intake.keep_in),
         )
         mind = ReadyAgent(agent, Scripted([]), Toolbox(()))
         self.opening = Opening(

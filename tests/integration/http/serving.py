@@ -78,12 +78,21 @@ async def house(  # noqa: PLR0913 (what a server may be given, all but the model
     door: HttpDoor | None = None,
     heartbeat: HeartbeatRules = NO_HEARTBEAT,
     budget: BudgetRules = BudgetRules(),  # noqa: B008 (a record)
+    approvals: Mapping[str, str] | None = None,
 ) -> AsyncGenerator[House, None]:
     """Run a server on a free port; answers are `well` unless a script is given."""
     voice = model if isinstance(model, Model) else Scripted(model)
     door = door or HttpDoor(options or HttpOptions(port=0))
+    agent = Agent(
+        model=voice,
+        tools=tools,
+        mcp=mcp,
+        heartbeat=heartbeat,
+        budget=budget,
+        approvals=approvals or {},
+    )
     runtime = Runtime(
-        agents=[Agent(model=voice, tools=tools, mcp=mcp, heartbeat=heartbeat, budget=budget)],
+        agents=[agent],
         settings=settings or Settings(drain_s=1),
         clock=clock,
         http=door,

@@ -343,13 +343,13 @@ def body_of(row: Row) -> Any:
     return {"name": "x", "scopes": ["read"]} if row.path == "/api/tokens" else {}
 
 
-async def refused(home: House, token: str, scope: str) -> set[int]:
-    """Return how a token is answered by every route that needs a scope."""
+async def refused(home: House, token: str, scope: str, *, hidden: bool = False) -> set[int]:
+    """Return how a token is answered by every route that needs a scope, or hides itself."""
     async with home.client(token) as client:
         return {
             (await client.request(row.method, filled(row.path), json=body_of(row))).status_code
             for row in home.table
-            if row.scope == scope
+            if row.scope == scope and row.is_hidden is hidden
         }
 
 
@@ -360,8 +360,9 @@ async def test_a_reader_may_not_administer():
 
         assert await refused(home, reader, "operator") == {403}
         assert await refused(home, sender, "operator") == {403}
+        assert await refused(home, reader, "operator", hidden=True) == {404}
         assert await refused(home, reader, "send") == {403}
-        assert len([row for row in home.table if row.scope == "operator"]) == 13
+        assert len([row for row in home.table if row.scope == "operator"]) == 17
         rows = await home.runtime.store.read("SELECT action FROM audit WHERE who <> 'test'")
         assert rows == []
 

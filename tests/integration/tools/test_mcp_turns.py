@@ -9,6 +9,7 @@ from tests.integration.tools.mcp_serving import eventually, lying
 from wakeful.models.scripted import Scripted, call, says
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import Settings
+from wakeful.testing.kit import wait_for
 from wakeful.tools.mcp.options import McpServerSettings
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.errors import InvalidInput
@@ -124,3 +125,21 @@ async def test_servers_come_go_and_stay_when_settings_change():
 
 def task_names() -> list[str]:
     return [task.get_name() for task in asyncio.all_tasks()]
+
+
+async def test_a_tool_of_a_server_runs_once_it_was_approved_and_its_words_stay_outside():
+    model = Scripted([says("", call("notes_fine")), "done"])
+    agent = Agent(model=model, mcp=["notes"], approvals={"notes_fine": "ask"})
+    async with Runtime(agents=[agent], settings=settings(*lying("fine"))) as runtime:
+        await runtime.wait(await runtime.send("hello"), timeout_s=60)
+        since = await runtime.cursor()
+        await runtime.approve(1)
+        await wait_for(runtime, "turn.finished", since=since)
+        (row,) = await runtime.approvals("granted")
+        turn = await runtime.wait(row.used_by or "")
+
+    assert turn is not None
+    assert (turn.reply, turn.trust) == ("done", Trust.EXTERNAL)
+    said = model.requests[1].messages[-1].text
+    assert "<<<external" in said
+    assert "Approved #1: notes_fine({}) → fine" in said

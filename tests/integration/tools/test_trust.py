@@ -25,6 +25,7 @@ HARMFUL: dict[str, dict[str, Any]] = {
     "shell": {"command": "touch /tmp/wakeful-was-here"},
     "web_fetch": {"url": "http://example.com/"},
     "current_time": {},
+    "ask_human": {"question": "may I?"},
     "pay": {},
 }
 paid: list[str] = []

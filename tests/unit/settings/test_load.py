@@ -13,6 +13,7 @@ from wakeful.settings.file import LogLevel, SettingsFile
 from wakeful.settings.load import Loaded, load, load_text, reload
 from wakeful.settings.places import file_of, home_of
 from wakeful.settings.problems import BadSettings
+from wakeful.vocabulary.approving import permission_of
 from wakeful.vocabulary.queueing import Mode
 
 FILE = Path("/etc/wakeful.yaml")
@@ -128,6 +129,19 @@ def test_every_key_arrives_where_it_belongs():
         (
             "agents: {main: {tools: [hammer]}}",
             ":1: agents.main.tools[0]: must be one of current_time, ",
+        ),
+        (
+            "agents: {main: {approvals: {shell: perhaps}}}",
+            ":1: agents.main.approvals.shell: must be one of allow, ask, deny or keys and values, "
+            "not text 'perhaps'",
+        ),
+        (
+            "agents: {main: {approvals: {shell: {rule: ask, expires: 5s}}}}",
+            ":1: agents.main.approvals.shell.expires: must be from 1m to 366d, not '5s'",
+        ),
+        (
+            "agents: {main: {approvals: {shell: {expires: 5d}}}}",
+            ":1: agents.main.approvals.shell: needs the key 'rule'",
         ),
         (
             "agents: {main: {heartbeat: {every: 5}}}",
@@ -463,3 +477,12 @@ def test_a_workspace_inside_or_beside_the_home_folder_is_fine(tmp_path: Path):
 def test_the_home_of_somebody_who_does_not_exist_is_a_file_that_is_missing():
     with pytest.raises(BadSettings, match="database_file"):
         load_text("database_file: ~nobody-here/dsn", FILE, ENVIRON)
+
+
+def test_rules_for_tools_have_a_short_and_a_long_form():
+    (agent, *_) = loaded(
+        "agents: {main: {approvals: {shell: ask, a.b: {rule: ask, expires: 2d, default: allow}}}}"
+    ).agents
+
+    assert agent.config.approvals["shell"] == "ask"
+    assert permission_of(agent.config.approvals, "a.b").expires_ms == 2 * 86_400_000

@@ -9,6 +9,7 @@ from wakeful.models.scripted import call, says
 from wakeful.runtime import Runtime
 from wakeful.testing.kit import in_memory
 from wakeful.views import why as why_view
+from wakeful.views.approvals import ApprovalView
 from wakeful.views.ledger import Filter, LedgerView
 from wakeful.views.sessions import SessionView, place
 from wakeful.views.why import WhyView
@@ -60,7 +61,7 @@ async def test_what_another_owner_made_is_not_found():
         for look in (
             ledger.get(stimulus.id, "tk_b"),
             sessions.get("agent:main:web:a", "tk_b"),
-            WhyView(runtime.store, sessions).chain(turn_id, "tk_b"),
+            WhyView(runtime.store, sessions, ApprovalView(runtime.store)).chain(turn_id, "tk_b"),
         ):
             with pytest.raises(NotFound):
                 await look
@@ -74,7 +75,7 @@ async def test_why_walks_from_cause_to_cause_and_stops_at_the_border_of_an_owner
         first = await said(runtime, "operator", "main")
         second = await said(runtime, "operator", "api:b", cause_id=first, depth=1, kind=Kind.A2A)
         third = await said(runtime, "tk_a", "web:a", cause_id=second, depth=2, kind=Kind.A2A)
-        why = WhyView(runtime.store, SessionView(runtime.store))
+        why = WhyView(runtime.store, SessionView(runtime.store), ApprovalView(runtime.store))
 
         chain = await why.chain(third)
         assert [link.turn.id for link in chain] == [third, second, first]
@@ -91,7 +92,7 @@ async def test_why_holds_no_more_than_a_page_and_says_where_it_goes_on(
         first = await said(runtime, "operator", "main")
         second = await said(runtime, "tk_a", "web:b", cause_id=first, depth=1, kind=Kind.A2A)
         third = await said(runtime, "tk_a", "web:a", cause_id=second, depth=2, kind=Kind.A2A)
-        why = WhyView(runtime.store, SessionView(runtime.store))
+        why = WhyView(runtime.store, SessionView(runtime.store), ApprovalView(runtime.store))
 
         page = await why.chain(third)
         assert [link.turn.id for link in page] == [third, second]
@@ -113,7 +114,9 @@ async def test_why_shows_as_many_causes_of_one_turn_as_fit(monkeypatch: pytest.M
             lambda tx: tx.run(together, third=third, first=first, text=text)
         )
 
-        (link,) = await WhyView(runtime.store, SessionView(runtime.store)).chain(third)
+        (link,) = await WhyView(
+            runtime.store, SessionView(runtime.store), ApprovalView(runtime.store)
+        ).chain(third)
 
     assert [one.text for one in link.stimuli] == [text]
     assert link.more_stimuli == 1

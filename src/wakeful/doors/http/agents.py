@@ -72,6 +72,7 @@ class AgentShape(Record):
     budget: BudgetShape  # what is left of it today
     quiet: QuietShape
     skipped: Sequence[SkippedShape]  # lately, in its main session
+    approvals: int  # open: what it asked people
     next_wake_at: datetime | None
 
 
@@ -185,5 +186,6 @@ def _shape(status: AgentStatus) -> AgentShape:
         budget=shaped(BudgetShape, status.budget),
         quiet=shaped(QuietShape, status.quiet),
         skipped=[shaped(SkippedShape, one) for one in status.skipped],
+        approvals=status.approvals,
         next_wake_at=time_or_none(status.next_wake_at),
     )

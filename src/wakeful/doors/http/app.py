@@ -60,7 +60,7 @@ class App:
             if row is None:
                 raise _nowhere(place)
             if not row.lets_in(principal):
-                raise Problem("forbidden", f"this needs the scope {row.scope!r}")
+                raise _refusal(row)
             if not isinstance(row, Endpoint):
                 count = partial(self._count, row)
                 visit = Visit(place, principal, scope, receive, send, count)
@@ -92,6 +92,12 @@ class App:
             counter = self._requests.labels(method, route, str(status))
             self._counters[method, route, status] = counter
         counter.inc()
+
+
+def _refusal(row: Row) -> Problem:
+    if row.is_hidden:
+        return Problem("not-found")
+    return Problem("forbidden", f"this needs the scope {row.scope!r}")
 
 
 def _nowhere(place: RowMatch) -> Problem:

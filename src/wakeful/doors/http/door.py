@@ -9,6 +9,7 @@ from wakeful.doors.http import pages
 from wakeful.doors.http.activity import ActivityChanges, ActivityEndpoints
 from wakeful.doors.http.agents import AgentEndpoints, Halts
 from wakeful.doors.http.app import App, Serve
+from wakeful.doors.http.approvals import ApprovalChanges, ApprovalEndpoints
 from wakeful.doors.http.attachments import Attachments
 from wakeful.doors.http.budgets import BudgetChanges, BudgetEndpoints
 from wakeful.doors.http.endpoint import Row
@@ -74,6 +75,8 @@ def rows(
         QuietChanges(services),
         UsageEndpoints(services.views),
         NoticeEndpoints(views),
+        ApprovalEndpoints(views),
+        ApprovalChanges(services),
         InboxEndpoints(views),
         InboxChanges(services),
         ActivityEndpoints(views),

@@ -77,6 +77,7 @@ class Row:
     largest_body: int = LARGEST_BODY
     streams: bool = False  # the answer has no end of its own
     admit: Admit | None = None  # None: whoever the guard let through
+    is_hidden: bool = False  # from whoever may not come: as if there were no such path
 
     @property
     def is_open(self) -> bool:

@@ -115,6 +115,8 @@ class EventSource:
         await self._subscription.aclose()
 
     async def _may_see(self, event: Event) -> bool:
+        if not rules.may_hear_of(self._principal, event.kind):
+            return False
         if rules.sees_all(self._principal.viewer):
             return True
         if event.session_key is None:

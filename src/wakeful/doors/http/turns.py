@@ -6,7 +6,9 @@ from typing import Annotated
 
 import msgspec
 
+from wakeful.access.principal import Principal
 from wakeful.doors import naming
+from wakeful.doors.http.approvals import ApprovalShape, approval_shape
 from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Given, Nothing
 from wakeful.doors.http.open_streams import OpenStreams
 from wakeful.doors.http.paging import Page, PageQuery
@@ -80,6 +82,7 @@ class LinkShape(Record):
     epochs: Sequence[int]
     asks: Sequence[AskShape]
     tools: Sequence[ToolShape]
+    approvals: Sequence[ApprovalShape]  # what it asked, and what it answers; the operator sees them
 
 
 class Why(Record):
@@ -166,7 +169,7 @@ class Turns:
         return Why(
             turn_id=chain[0].turn.id,
             root_id=chain[0].turn.root_id,
-            chain=[_link_shape(link) for link in chain],
+            chain=[_link_shape(link, call.principal) for link in chain],
             next=chain[-1].goes_on_at,
         )
 
@@ -202,7 +205,8 @@ async def _shape(views: Views, turn: Turn) -> TurnShape:
     return turn_shape(turn, stimuli.get(turn.id, ()), views.turns.words_so_far(turn.id))
 
 
-def _link_shape(link: ChainLink) -> LinkShape:
+def _link_shape(link: ChainLink, principal: Principal) -> LinkShape:
+    shown = link.approvals if principal.is_operator else ()
     return LinkShape(
         turn=turn_shape(link.turn, [stimulus.id for stimulus in link.stimuli]),
         stimuli=[stimulus_shape(stimulus) for stimulus in link.stimuli],
@@ -210,4 +214,5 @@ def _link_shape(link: ChainLink) -> LinkShape:
         epochs=link.epochs,
         asks=[shaped(AskShape, ask) for ask in link.asks],
         tools=[shaped(ToolShape, tool) for tool in link.tools],
+        approvals=[approval_shape(one) for one in shown],
     )

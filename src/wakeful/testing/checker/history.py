@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from wakeful.approvals.approvals import APPROVALS, Approval
 from wakeful.broker.lane_rows import LANES, Lane
 from wakeful.broker.stimuli import STIMULI
 from wakeful.gate.budget_rows import BUDGETS, BudgetRow
@@ -104,6 +105,7 @@ class Database(Record):
     head: HeadRow
     timers: dict[str, int]  # when each is due
     sleeps: dict[str, Sleep]  # by owner
+    approvals: dict[str, Approval]
     sleep_marks: list[SleepMark]
     feed: list[str]  # the turns that a reader of the whole feed is shown
     seen: dict[str, int]  # up to when people have read, by agent
@@ -159,6 +161,13 @@ class History:
         """The agents of the last life."""
         starts = [line for line in self.ledgers.lives if line["what"] == "start"]
         return starts[-1].get("agents", []) if starts else []
+
+    @property
+    def asking(self) -> set[str]:
+        """The tools whose calls had to be approved in every life."""
+        starts = [line for line in self.ledgers.lives if line["what"] == "start"]
+        named: list[set[str]] = [set(line.get("asks", ())) for line in starts]
+        return named[0].intersection(*named[1:]) if named else set()
 
     def is_stormy(self, first: float, last: float) -> bool:
         """Tell whether the store itself made everybody wait at a time between two."""
@@ -287,6 +296,7 @@ _SELECTS = {
     "head": _HEAD.select(""),
     "timers": "SELECT id, due_at FROM timers",
     "sleeps": SLEEPS.select(""),
+    "approvals": APPROVALS.select("ORDER BY number"),
     "sleep_marks": SLEEP_MARKS.select(""),
     "seen": "SELECT agent_id, seen_at FROM activity_seen",
     "halts": "SELECT scope FROM halts",
@@ -311,6 +321,7 @@ def _database(rows: Mapping[str, Sequence[Row]], problems: list[str]) -> Databas
         head=_HEAD.read(rows["head"][0]),
         timers={row[0]: row[1] for row in rows["timers"]},
         sleeps={row.owner: row for row in map(SLEEPS.read, rows["sleeps"])},
+        approvals={row.id: row for row in map(APPROVALS.read, rows["approvals"])},
         sleep_marks=[SLEEP_MARKS.read(row) for row in rows["sleep_marks"]],
         feed=[row[0] for row in rows["feed"]],
         seen={row[0]: row[1] for row in rows["seen"]},

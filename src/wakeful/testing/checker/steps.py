@@ -1,5 +1,6 @@
 """I6 steps, I7 tools, I8 pairs."""
 
+from wakeful.testing.checker import approvals
 from wakeful.testing.checker.finding import InvariantFinding
 from wakeful.testing.checker.history import History, grouped, key_of
 from wakeful.testing.checker.marks import digest_of_reply
@@ -99,7 +100,7 @@ def _check_progress(
 
 
 def tools_run_once(history: History, finding: InvariantFinding) -> None:
-    """I7: no effect without an intent, none twice, and no finished call ever runs again."""
+    """I7: no effect without an intent or its grant, none twice, and no finished call runs again."""
     calls = {key_of(call): call for call in history.db.calls}
     lines_of = grouped(history.ledgers.tools, lambda line: str(line["key"]))
     for key, lines in lines_of.items():
@@ -111,6 +112,7 @@ def tools_run_once(history: History, finding: InvariantFinding) -> None:
             _check_runs(history, call, lines, finding)
     for call in history.db.calls:
         _check_result(history, call, lines_of.get(key_of(call), []), finding)
+    approvals.grants_are_used_once(history, finding)
 
 
 def _check_runs(
@@ -170,8 +172,8 @@ def _check_result(
             f"{key_of(call)} has a result that the tool did not give",
             story,
         )
-    if call.state is CallState.SKIPPED:
-        finding.expect(not lines, f"{key_of(call)} was skipped, and ran", story)
+    if call.state in (CallState.SKIPPED, CallState.ASKED):
+        finding.expect(not lines, f"{key_of(call)} was {call.state.value}, and ran", story)
 
 
 def _may_lack_a_result(history: History, call: RecordedCall) -> bool:
@@ -183,6 +185,8 @@ def _may_lack_a_result(history: History, call: RecordedCall) -> bool:
 
 
 def _results(history: History, call: RecordedCall) -> list[ToolMessage]:
+    if call.call_id in history.db.approvals:
+        return approvals.results(history, call)
     return [
         body.message
         for entry in history.entries_of_turn[call.turn_id]

@@ -30,7 +30,9 @@ def strangers_change_nothing(history: History, finding: InvariantFinding) -> Non
         )
         for call in history.calls_of_turn[turn.id]:
             finding.expect(
-                (call.step, call.position) <= sunk_at or _may_run(call, turn),
+                (call.step, call.position) <= sunk_at
+                or _may_run(call, turn)
+                or _was_approved(history, call),
                 f"{turn.id} ran {call.name} after it was shown text from outside",
                 history.story(turn.id),
             )
@@ -38,6 +40,12 @@ def strangers_change_nothing(history: History, finding: InvariantFinding) -> Non
 
 def _may_run(call: RecordedCall, turn: Turn) -> bool:
     return call.effect in _HARMLESS or call.name in _FOR_ALL or call.name in turn.granted
+
+
+def _was_approved(history: History, call: RecordedCall) -> bool:
+    """Tell whether a call is the one that somebody approved, and no other of its turn."""
+    approval = history.db.approvals.get(call.call_id)
+    return approval is not None and approval.used_by == call.turn_id
 
 
 def _sunk_at(history: History, turn: Turn) -> Position | None:

@@ -1,0 +1,106 @@
+"""`approvals list`, `show`, `approve`, `deny`: what agents ask before they act, and the answers."""
+
+import json
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from wakeful.cli.client import segment
+from wakeful.cli.context import CliContext
+from wakeful.cli.output import safe, safe_lines
+from wakeful.vocabulary.approving import ApprovalDecision, ApprovalState
+
+Which = Annotated[str, typer.Argument(help="Its number, such as 3, or its id.")]
+Note = Annotated[
+    str, typer.Option("--note", help="What the agent is told; the answer to a question.")
+]
+State = Annotated[ApprovalState, typer.Option("--state", help="Which of them.")]
+Every = Annotated[bool, typer.Option("--all", help="Also what was decided.")]
+Most = Annotated[int, typer.Option("-n", "--limit", min=1, max=500, help="How many at most.")]
+HEAD = ["number", "what", "session", "state", "asked", "expires"]
+LONGEST = 100  # characters of a call or a question in a list
+
+Shown = dict[str, Any]  # an approval, as the server shows it
+
+
+def list_(
+    context: CliContext,
+    state: State = ApprovalState.OPEN,
+    every: Every = False,
+    limit: Most = 50,
+) -> None:
+    """List what agents wait for, the newest first."""
+    query: dict[str, object] = {} if every else {"state": state.value}
+    page = context.reader().get("/api/approvals", limit=limit, **query)
+    rows = [
+        [
+            f"#{one['number']}",
+            what(one, LONGEST),
+            one["session_key"],
+            one["state"],
+            context.how_long(one["created_at"]),
+            context.how_long(one["expires_at"]) if one["state"] == "open" else "",
+        ]
+        for one in page["items"]
+    ]
+    lines = context.out.table(HEAD, rows)
+    if any(one["state"] == "open" for one in page["items"]):
+        lines = [*lines, "`wakeful approvals approve NUMBER` lets it go on, `deny` refuses it"]
+    context.out.data(page, lines if rows else ["nobody waits for an answer"])
+
+
+def show(context: CliContext, which: Which) -> None:
+    """Show something that was asked, whole."""
+    found: Shown = context.reader().get(f"/api/approvals/{segment(which)}")
+    context.out.data(found, _lines(context, found))
+
+
+def approve(context: CliContext, which: Which, note: Note = "") -> None:
+    """Let a call run that waits for it, or answer a question."""
+    _decide(context, which, ApprovalDecision.APPROVE, note)
+
+
+def deny(context: CliContext, which: Which, note: Note = "") -> None:
+    """Refuse a call that waits for approval, or leave a question without an answer."""
+    _decide(context, which, ApprovalDecision.DENY, note)
+
+
+def what(one: Shown, longest: int = 4_000) -> str:
+    """Return what was asked, as a line."""
+    if one["kind"] == "question":
+        return safe(one["question"], longest)
+    arguments = json.dumps(one["arguments"], ensure_ascii=False)
+    return safe(f"{one['tool']}({arguments})", longest)
+
+
+def line_of(one: Shown) -> str:
+    """Return what was asked and what became of it, as a line."""
+    by = f" by {safe(one['decided_by'], 80)}" if one["decided_by"] else ""
+    return f"approval #{one['number']}, {one['state']}{by}: {what(one, LONGEST)}"
+
+
+def _decide(context: CliContext, which: str, decision: ApprovalDecision, note: str) -> None:
+    body = {"decision": decision.value, **({"note": note} if note else {})}
+    decided = context.needed_server().post(f"/api/approvals/{segment(which)}", body)
+    context.out.data(decided, [line_of(decided)])
+
+
+def _lines(context: CliContext, one: Shown) -> Iterator[str]:
+    yield f"#{one['number']} ({one['id']}): {one['state']}"
+    yield f"asked {context.when(one['created_at'])} in {safe(one['session_key'])}"
+    yield f"why: `wakeful why {one['turn_id']}`"
+    if one["kind"] == "question":
+        yield safe_lines(one["question"])
+    else:
+        yield f"tool {safe(one['tool'], 80)}, with"
+        yield safe_lines(json.dumps(one["arguments"], ensure_ascii=False, indent=2))
+    if one["decided_at"]:
+        by = safe(one["decided_by"] or "nobody", 80)
+        yield f"{one['state']} {context.when(one['decided_at'])} by {by}"
+    else:
+        yield f"expires {context.when(one['expires_at'])}"
+    if one["note"]:
+        yield f"note: {safe_lines(one['note'])}"
+    if one["used_at"]:
+        yield f"ran {context.when(one['used_at'])}"

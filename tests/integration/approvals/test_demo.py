@@ -1,0 +1,51 @@
+"""The demo model asks before it acts, and does it once it may."""
+
+from pathlib import Path
+
+from tests.integration.approvals.asking import after, ended
+from wakeful.runtime import Runtime
+from wakeful.testing.kit import NO_HEARTBEAT
+from wakeful.tools.builtin import optional_tools
+from wakeful.turn.agent import Agent
+
+
+def demo(workspace: Path) -> Runtime:
+    agent = Agent(
+        tools=optional_tools(),
+        workspace=workspace,
+        heartbeat=NO_HEARTBEAT,
+        approvals={"shell": "ask", "write_file": "ask"},
+    )
+    return Runtime(agents=[agent])
+
+
+async def test_the_demo_model_runs_a_command_after_it_was_approved(tmp_path: Path):
+    async with demo(tmp_path) as runtime:
+        asked = await ended(runtime, await runtime.send("run `echo hello`"))
+        said = await runtime.send("/approve 1")
+        turn = await after(runtime, 1)
+
+        assert asked.reply == "I run it.\n\nWaiting for approval #1: shell."
+        assert said.reply == "Approved #1: shell."
+        assert (turn.reply or "").startswith("You approved #1, and it was done:\nhello")
+
+
+async def test_the_demo_model_leaves_what_was_denied(tmp_path: Path):
+    async with demo(tmp_path) as runtime:
+        await ended(runtime, await runtime.send("write notes.md: buy milk"))
+        await runtime.send("/deny 1 not today")
+        turn = await after(runtime, 1)
+
+        assert turn.reply == "Approval #1 was denied, so I leave it."
+    assert not (tmp_path / "notes.md").exists()
+
+
+async def test_the_demo_model_asks_and_takes_the_answer(tmp_path: Path):
+    async with demo(tmp_path) as runtime:
+        asked = await ended(runtime, await runtime.send("ask me which colour I like"))
+        turn = await ended(runtime, await runtime.send("blue"))
+        again = await ended(runtime, await runtime.send("hello"))
+
+        assert asked.reply == "Tell me: which colour I like?"
+        assert turn.reply == "You answered: blue"
+        assert (again.reply or "").startswith("Hello!")
