@@ -110,30 +110,56 @@ def routes_to(ids: dict[str, str]) -> list[tuple[str, str, Any]]:
     ]
 
 
+LISTS = (
+    *("/api/sessions", "/api/stimuli", f"/api/stimuli?session={SESSION}"),
+    *("/api/turns", f"/api/turns?session={SESSION}"),
+)
+
+
+async def leaks(home: House) -> list[str]:
+    """Return the routes that tell one owner more of what another has made than of nothing."""
+    found: list[str] = []
+    async with (
+        home.client(await home.token("send", name="a")) as a,
+        home.client(await home.token("send", name="b")) as b,
+    ):
+        ids = await owned(home, a)
+        unknown = {name: f"{value[:-3]}000" for name, value in ids.items()} | {
+            "key": "agent:main:unknown"
+        }
+        pairs = zip(routes_to(ids), routes_to(unknown), strict=True)
+        for (method, path, body), (_, other, _) in pairs:
+            foreign = await b.request(method, path, json=body)
+            missing = await b.request(method, other, json=body)
+            is_alike = foreign.status_code == missing.status_code == 404 and (
+                set(foreign.json()) == set(missing.json())
+                and foreign.json()["title"] == missing.json()["title"]
+            )
+            if not is_alike:
+                found.append(f"{method} {path}")
+        for path in LISTS:
+            if (await b.get(path)).json() != {"items": [], "next": None}:
+                found.append(f"GET {path}")
+    return found
+
+
 async def test_every_id_of_one_owner_is_unknown_to_another_on_every_route():
     """T19: forbidden and unknown look alike."""
     async with house(speaks, tools=[tell_all]) as home:
-        async with (
-            home.client(await home.token("send", name="a")) as a,
-            home.client(await home.token("send", name="b")) as b,
-        ):
-            ids = await owned(home, a)
-            unknown = {name: f"{value[:-3]}000" for name, value in ids.items()} | {
-                "key": "agent:main:unknown"
-            }
-            for (method, path, body), (_, other, _) in zip(
-                routes_to(ids), routes_to(unknown), strict=True
-            ):
-                foreign = await b.request(method, path, json=body)
-                missing = await b.request(method, other, json=body)
-                assert foreign.status_code == missing.status_code == 404, path
-                assert set(foreign.json()) == set(missing.json())
-                assert foreign.json()["title"] == missing.json()["title"]
-            for path in ("/api/sessions", "/api/stimuli", f"/api/stimuli?session={SESSION}"):
-                assert (await b.get(path)).json() == {"items": [], "next": None}
+        assert await leaks(home) == []
+        assert len(await home.runtime.store.read("SELECT id FROM stimuli")) == 1
 
-        rows = await home.runtime.store.read("SELECT id FROM stimuli")
-        assert len(rows) == 1
+
+@pytest.mark.parametrize("rule", ["sees", "sees_all", "may_see"])
+async def test_a_build_that_forgets_the_owner_is_caught(rule: str, monkeypatch: pytest.MonkeyPatch):
+    """I21: the walk over all routes is worth what it finds."""
+
+    def always(*_: object) -> bool:
+        return True
+
+    monkeypatch.setattr(f"wakeful.access.rules.{rule}", always)
+    async with house(speaks, tools=[tell_all]) as home:
+        assert await leaks(home)
 
 
 async def test_every_route_that_names_something_is_walked():
@@ -141,7 +167,7 @@ async def test_every_route_that_names_something_is_walked():
         named = {
             (row.method, row.path)
             for row in home.table
-            if "{" in row.path and row.scope not in ("operator", "read", "inbox:*")
+            if "{" in row.path and row.scope not in ("operator", "read", "inbox:*", "signed")
         }
 
         assert len(named) == len(routes_to(dict.fromkeys(NAMES, ""))) - 1
