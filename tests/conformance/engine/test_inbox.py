@@ -13,8 +13,9 @@ from wakeful.turn.agent import Agent
 from wakeful.vocabulary.errors import InvalidInput, TooOften
 from wakeful.vocabulary.heartbeat import HeartbeatRules
 from wakeful.vocabulary.inbox import InboxRules, InboxSource
+from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.message import UserMessage
-from wakeful.vocabulary.stimulus import Outcome, State
+from wakeful.vocabulary.stimulus import OPERATOR, Draft, Outcome, State, Trust
 
 ACTIVITY = "agent:main:activity"
 
@@ -258,3 +259,24 @@ async def test_a_heartbeat_in_activity_begins_with_what_waits_and_leaves_a_trace
     assert "the sun shines" in prompt(model.requests[0])
     assert "the sun shines" in prompt(model.requests[1])
     assert found == {"the sun shines": "merged"}
+
+
+async def test_what_is_refused_as_it_comes_is_no_item_for_anybody(settings_for: SettingsFor):
+    async with in_memory(Scripted([]), settings=settings_for()) as runtime:
+        loop = Draft(
+            session_key=ACTIVITY,
+            trust=Trust.EXTERNAL,
+            owner=OPERATOR,
+            text="again",
+            kind=Kind.INBOX,
+            source="s",
+            depth=17,
+            expires_at=runtime.clock.now() + 60_000,
+        )
+        receipt = await runtime.accept(loop)
+        events = await runtime.store.read("SELECT 1 FROM events WHERE kind = 'inbox.item'")
+        timers = await runtime.store.read("SELECT 1 FROM timers WHERE kind = 'expiry'")
+        counts = await waiting(runtime)
+
+    assert receipt.outcome is Outcome.SUPPRESSED
+    assert (list(events), list(timers), counts) == ([], [], {})
