@@ -7,8 +7,9 @@ import re
 
 from wakeful.access.principal import INBOX, Principal
 from wakeful.vocabulary import session_key as keys
+from wakeful.vocabulary.kinds import Held
 from wakeful.vocabulary.session_key import KeyKind, SessionKey
-from wakeful.vocabulary.stimulus import OPERATOR
+from wakeful.vocabulary.stimulus import OPERATOR, Stimulus
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _PLACES = frozenset({KeyKind.DM, KeyKind.GROUP, KeyKind.CHANNEL})
@@ -87,6 +88,12 @@ def inbox_sources(principal: Principal) -> list[str]:
 def may_post_as(principal: Principal, source: str) -> bool:
     """Tell whether a principal may leave something in the inbox as a source."""
     return principal.is_operator or source in inbox_sources(principal)
+
+
+def may_dismiss(principal: Principal, item: Stimulus) -> bool:
+    """Tell whether a principal may throw an item away: a source only what it left itself."""
+    is_posted = item.kind.rule.held is Held.ALWAYS
+    return principal.is_operator or (is_posted and may_post_as(principal, item.source))
 
 
 def may_choose_agent(principal: Principal, agent_id: str, own: str) -> bool:

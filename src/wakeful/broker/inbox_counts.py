@@ -10,7 +10,6 @@ from wakeful.store.database import Lock, LockSpace, Tx, Verb
 from wakeful.vocabulary.stimulus import WaitingCaps
 from wakeful.vocabulary.text import indexable
 
-SINCE_SCHEMA = 25  # earlier ones count nothing
 ALL = ""  # under which all sources are counted
 _RANK_OF_COUNTS = 40  # after all other writes of a group, before the lanes and the bus
 

@@ -219,7 +219,7 @@ class Acceptance:
         self._announce(tx, stimulus, receipt)
         if in_inbox:
             room.take(_counted_as(draft))
-            self._tell_inbox(tx, stimulus)
+            self._tell_inbox(tx, stimulus, decision)
         return receipt
 
     def _turn_away(self, tx: Tx, draft: Draft, stimulus_id: str) -> Receipt:
@@ -228,7 +228,9 @@ class Acceptance:
             dedup.release(tx, draft, stimulus_id)
         return Receipt(stimulus_id="", session_key=draft.session_key, outcome=Outcome.REFUSED)
 
-    def _tell_inbox(self, tx: Tx, stimulus: Stimulus) -> None:
+    def _tell_inbox(self, tx: Tx, stimulus: Stimulus, decision: Decision) -> None:
+        if decision.action is Action.SUPPRESS:
+            return  # nothing comes of it
         if stimulus.expires_at is not None:
             expire_in_time(tx, stimulus)
         self._bus.publish(

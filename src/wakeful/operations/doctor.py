@@ -47,6 +47,7 @@ SECRET_FILES = (
 )
 
 
+_HAS_INBOX = "SELECT 1 FROM sqlite_master WHERE name = 'inbox_counts'"
 _SESSION_PAGE = SESSIONS.select("WHERE key > :after ORDER BY key LIMIT :limit")
 
 
@@ -218,11 +219,10 @@ def _looked_into(database: Path) -> _Facts:
     with open_read_only(database) as reader:
         newest = reader.read("SELECT at FROM events ORDER BY seq DESC LIMIT 1", {})
         first_due = reader.read(timers.FIRST_DUE, {})
-        schema: int = reader.read("SELECT version FROM schema", {})[0][0]
-        has_inbox = schema >= inbox_counts.SINCE_SCHEMA
+        has_inbox = reader.read(_HAS_INBOX, {})  # an earlier release counted nothing
         return _Facts(
             sqlite=reader.read("SELECT sqlite_version()", {})[0][0],
-            schema=schema,
+            schema=reader.read("SELECT version FROM schema", {})[0][0],
             inbox=reader.read(inbox_counts.TOTAL, {})[0][0] if has_inbox else 0,
             newest_event_at=newest[0][0] if newest else None,
             next_timer_at=first_due[0][0],

@@ -9,6 +9,8 @@ from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import Priority, State, Stimulus
 
 _NEWEST = "~"  # after every id
+_ANY = ("in_inbox = 1", "id < :before", "priority <= :floor")
+_HELD = ("state = 'held'", "id || '' < :before", "priority <= :floor")
 
 
 class InboxFilter(Record):
@@ -31,17 +33,20 @@ class InboxView:
 
         There are fewer than `limit` where they would not fit on a page.
         """
-        conditions = ["in_inbox = 1", "id < :before", "priority <= :floor"]
+        # What is held is found among what is held, in no order, however much was read since.
+        is_held = wanted.state is State.HELD
+        conditions = _HELD if is_held else _ANY
         params: dict[str, object] = {
             "before": _NEWEST if after is None else after,
             "floor": int(wanted.floor),
             "limit": limit,
         }
-        for name in ("source", "state", "agent_id"):
+        for name in ("source", "agent_id") if is_held else ("source", "state", "agent_id"):
             if (value := getattr(wanted, name)) is not None:
-                conditions.append(f"{name} = :{name}")
+                conditions = (*conditions, f"{name} = :{name}")
                 params[name] = str(value)
-        where = f"WHERE {' AND '.join(conditions)} ORDER BY id DESC LIMIT :limit"
+        order = "id || ''" if is_held else "id"
+        where = f"WHERE {' AND '.join(conditions)} ORDER BY {order} DESC LIMIT :limit"
         # The sizes first: what does not go on a page is not even read.
         sizes = await self._store.read(f"SELECT OCTET_LENGTH(text) FROM stimuli {where}", **params)  # noqa: S608
         params["limit"] = fitting(size for (size,) in sizes)

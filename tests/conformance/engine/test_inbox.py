@@ -9,10 +9,13 @@ from tests.conformance.engine.conftest import SettingsFor
 from wakeful.models.model import Request
 from wakeful.runtime import Runtime
 from wakeful.testing.kit import ManualClock, Scripted, in_memory, says, wait_for
+from wakeful.turn.agent import Agent
 from wakeful.vocabulary.errors import InvalidInput, TooOften
+from wakeful.vocabulary.heartbeat import HeartbeatRules
 from wakeful.vocabulary.inbox import InboxRules, InboxSource
+from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.message import UserMessage
-from wakeful.vocabulary.stimulus import Outcome, State
+from wakeful.vocabulary.stimulus import OPERATOR, Draft, Outcome, State, Trust
 
 ACTIVITY = "agent:main:activity"
 
@@ -237,3 +240,43 @@ async def test_a_storm_is_held_and_told_of_once_and_delays_nobody_else(settings_
     assert turn is not None
     assert held <= {"NEXT"}
     assert (len(told), len(started)) == (1, 1)
+
+
+async def test_a_heartbeat_in_activity_begins_with_what_waits_and_leaves_a_trace_of_it(
+    settings_for: SettingsFor,
+):
+    """A silent heartbeat leaves none, but what it has read is shown to nobody again."""
+    model = Scripted([says("HEARTBEAT_OK"), says("I remember")])
+    beats = HeartbeatRules(every="30m", session="system:activity", prompt="look after things")
+    agent = Agent(model=model, heartbeat=beats)
+    async with Runtime(agents=[agent], settings=settings_for()) as runtime:
+        await runtime.post("the sun shines", source="weather")
+        await runtime.wait(await runtime.beat())
+        turn = await runtime.wait(await runtime.send("well?", session="system:activity"))
+        found = await states(runtime)
+
+    assert turn is not None
+    assert "the sun shines" in prompt(model.requests[0])
+    assert "the sun shines" in prompt(model.requests[1])
+    assert found == {"the sun shines": "merged"}
+
+
+async def test_what_is_refused_as_it_comes_is_no_item_for_anybody(settings_for: SettingsFor):
+    async with in_memory(Scripted([]), settings=settings_for()) as runtime:
+        loop = Draft(
+            session_key=ACTIVITY,
+            trust=Trust.EXTERNAL,
+            owner=OPERATOR,
+            text="again",
+            kind=Kind.INBOX,
+            source="s",
+            depth=17,
+            expires_at=runtime.clock.now() + 60_000,
+        )
+        receipt = await runtime.accept(loop)
+        events = await runtime.store.read("SELECT 1 FROM events WHERE kind = 'inbox.item'")
+        timers = await runtime.store.read("SELECT 1 FROM timers WHERE kind = 'expiry'")
+        counts = await waiting(runtime)
+
+    assert receipt.outcome is Outcome.SUPPRESSED
+    assert (list(events), list(timers), counts) == ([], [], {})

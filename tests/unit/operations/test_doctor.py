@@ -128,6 +128,18 @@ async def test_a_dead_timekeeper_is_noticed(home: Path):
     assert found(home, "timers", is_running=True).health is Condition.BROKEN
 
 
+async def test_an_inbox_that_nobody_reads_is_told(home: Path):
+    store = await open_store(home / "wakeful.db", clock=SystemClock())
+    write = "UPDATE inbox_counts SET waiting = 1001 WHERE source = ''"
+    await store.transact(lambda tx: tx.run(write))
+    await store.close()
+
+    told = found(home, "inbox")
+
+    assert told.health is Condition.WARNING
+    assert "1001 items wait; `wakeful inbox list`" in told.told
+
+
 def test_a_taken_port_is_told(home: Path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -170,7 +170,7 @@ class InboxChanges:
 
     async def dismiss(self, call: Call[Nothing, Nothing]) -> ItemShape:
         item = await self._services.inbox_items.dismiss(
-            call.path["id"], lambda item: rules.may_post_as(call.principal, item.source)
+            call.path["id"], lambda item: rules.may_dismiss(call.principal, item)
         )
         if item is None:
             raise Problem("too-late", "this item was read, or has ended")
