@@ -1,5 +1,8 @@
 """A call that must be approved waits for somebody's word, and for nothing else."""
 
+import asyncio
+from base64 import b64encode
+
 import pytest
 
 from tests.integration.approvals.asking import (
@@ -17,12 +20,15 @@ from tests.integration.engine.looking import shown
 from wakeful.approvals.acts import AlreadyDecided
 from wakeful.assembly.hooks import Hooks
 from wakeful.models.scripted import Pause
+from wakeful.runtime import Runtime
 from wakeful.testing.kit import ManualClock, Scripted, call, says, wait_for
 from wakeful.tools.tool import Effect, LedgerContext, ToolResult, tool
+from wakeful.turn.agent import Agent
 from wakeful.turns.turns import TurnState
 from wakeful.vocabulary.approving import ApprovalState, ExpiryDefault, Permission, ToolPermission
 from wakeful.vocabulary.errors import InvalidInput, NotFound
-from wakeful.vocabulary.stimulus import Draft, Trust
+from wakeful.vocabulary.heartbeat import HeartbeatRules
+from wakeful.vocabulary.stimulus import Attachment, Draft, Trust
 
 ACT = says("I act.", call("act", what="x"))
 
@@ -383,3 +389,65 @@ async def test_a_turn_that_was_tainted_after_it_asked_runs_that_one_call_only():
         assert await rows(runtime) == [(1, "granted")]
     assert acts == ["x"]
     assert "there is no tool 'act'" in shown(model.requests[2])[-1]
+
+
+async def test_what_an_approved_call_attaches_is_shown_and_can_be_taken():
+    @tool
+    def draw() -> ToolResult:
+        """Draw."""
+        data = b64encode(b"\x89PNG\r\n\x1a\n" + bytes(16)).decode()
+        drawn = Attachment(name="a.png", media_type="image/png", data=data)
+        return ToolResult(text="drawn", attachments=(drawn,))
+
+    model = Scripted([says("", call("draw")), "there"])
+    async with asking(model, {"draw": "ask"}, tools=[draw]) as runtime:
+        await ended(runtime, await runtime.send("go"))
+        await runtime.approve(1)
+        await after(runtime, 1)
+        held = await runtime.store.read("SELECT COUNT(*) FROM attachment_uses")
+
+    assert "drawn\n[attachment " in shown(model.requests[1])[-1]
+    assert held[0][0] == 1
+
+
+async def test_an_approved_call_that_was_preempted_is_not_begun_again():
+    reached, release = asyncio.Event(), asyncio.Event()
+
+    @tool
+    async def act_slowly() -> str:
+        """Act."""
+        acts.append("begun")
+        reached.set()
+        await release.wait()
+        return "done"
+
+    model = Scripted([says("", call("act_slowly")), "urgent", "the rest"])
+    async with asking(model, {"act_slowly": "ask"}, tools=[act_slowly]) as runtime:
+        await ended(runtime, await runtime.send("go"))
+        await runtime.approve(1)
+        await reached.wait()
+        urgent = await runtime.send("now!", priority="now")
+        assert (await ended(runtime, urgent)).reply == "urgent"
+        last = await after(runtime, 1)
+
+        assert last.reply == "the rest"
+        assert await rows(runtime) == [(1, "granted")]
+        assert await notes(runtime) != []
+    assert acts == ["begun"]
+
+
+async def test_a_heartbeat_asks_too_and_people_hear_of_it():
+    agent = Agent(
+        model=Scripted([ACT, "done"]),
+        tools=[act],
+        heartbeat=HeartbeatRules(prompt="Look around."),
+        approvals={"act": "ask"},
+    )
+    acts.clear()
+    async with Runtime(agents=[agent]) as runtime:
+        turn = await ended(runtime, await runtime.beat())
+        await runtime.approve(1)
+        await after(runtime, 1)
+
+        assert turn.reply == "I act.\n\nWaiting for approval #1: act."
+    assert acts == ["x"]
