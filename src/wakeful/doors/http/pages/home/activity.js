@@ -232,7 +232,7 @@ function watchParts(source) {
   at("add-item").addEventListener("submit", addItem);
   feed = new Part("activity", { load: () => feedPath(null), show: showFeed, kinds: ["turn.finished", "notice.added", "sleep.entered", "sleep.woken", "activity.message", "activity.seen", "session.deleted"] });
   inbox = new Part("inbox", { load: () => "/api/inbox?state=held&limit=50", show: showInbox, kinds: ["inbox.item", "stimulus.held", "stimulus.merged", "stimulus.cancelled", "stimulus.expired"] });
-  approvals = new Part("approvals", { load: () => "/api/approvals?state=open&limit=50", show: showApprovals, kinds: ["asked", "granted", "denied", "expired", "cancelled", "answered"].map((what) => "approval." + what) });
+  approvals = new Part("approvals", { load: () => "/api/approvals?state=open&limit=50", show: showApprovals, kinds: ["asked", "granted", "denied", "expired", "cancelled"].map((what) => "approval." + what) });
   for (const part of [feed, inbox, approvals]) {
     part.look();
     for (const kind of part.kinds) source.addEventListener(kind, () => part.changed());
