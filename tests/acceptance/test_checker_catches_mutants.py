@@ -42,6 +42,12 @@ async def plain(rig: RigProcess, client: Client) -> None:
         await rig.rest()
 
 
+async def hooked(rig: RigProcess, client: Client) -> None:
+    for _ in range(2):
+        await client.send(rig, client.webhook())
+        await rig.rest()
+
+
 async def held_then_killed(rig: RigProcess, client: Client) -> None:
     await client.say(rig, "b", "gate=g+say")
     await rig.ask("reached", gate="g")
@@ -229,6 +235,7 @@ SCENES: dict[str, Scene] = {
     "held, then killed": Scene(play=held_then_killed),
     "usurped": Scene(play=usurped),
     "killed after the ack's commit": Scene(play=plain, fail="accepted:kill:2"),
+    "killed after a webhook's commit": Scene(play=hooked, fail="accepted:kill:2"),
     "killed before a commit": Scene(play=plain, die="before:17"),
     "tool dies": Scene(play=tool_dies),
     "model dies after a tool": Scene(play=model_dies_after_a_tool),
@@ -259,6 +266,7 @@ CATCHES: dict[str, tuple[str, str]] = {
     "acknowledge_before_commit": ("held, then killed", "I2"),
     "no_fencing": ("usurped", "I4"),
     "event_outside_the_transaction": ("killed after the ack's commit", "I10"),
+    "delivery_id_forgotten": ("killed after a webhook's commit", "I2"),
     "dedup_in_memory": ("killed after the ack's commit", "I2"),
     "notify_before_commit": ("killed before a commit", "I9"),
     "intent_after_the_tool": ("tool dies", "I7"),

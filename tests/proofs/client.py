@@ -5,6 +5,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
+from tests.proofs.hooks import ALTERED, FORGED, NAME, SESSION, posted
 from tests.proofs.plans import marked
 from tests.proofs.process import Failed, Gone, Place, Refused, RigProcess
 from wakeful.testing.ledger import Ledger
@@ -135,7 +136,7 @@ class Client:
         """Send a draft; None if it was refused, or if nobody knows what became of it."""
         self._lines.note("request", do="send", draft=draft)
         try:
-            receipt: dict[str, Any] = await rig.ask("send", draft=draft)
+            receipt: dict[str, Any] = await _asked(rig, draft)
         except Refused as refused:
             self._lines.note("answer", do="send", draft=draft, refused=str(refused))
             return None
@@ -149,6 +150,11 @@ class Client:
             if count <= self._accepted:
                 reached.set()
         return receipt
+
+    def webhook(self, plan: str = "") -> Sent:
+        """Return a webhook with a mark that is the id of its delivery, too."""
+        fields = {"kind": "webhook", "trust": "external", "source": NAME}
+        return {**self.draft(SESSION, plan, **fields), "hook": NAME}
 
     async def say(
         self, rig: RigProcess, session: str, plan: str = "", **fields: object
@@ -239,6 +245,8 @@ class Load:
             await self._take_back(rig, draft, what)
         elif what == "repeat":
             await gather(*(client.send(rig, draft) for _ in range(2)))
+            if "hook" in draft:
+                await client.send(rig, {**draft, "hook": ALTERED})
         elif what == "halt":
             await self._halt(rig)
         elif what == "decide":
@@ -248,7 +256,8 @@ class Load:
         elif what == "send":
             await client.send(rig, draft)
         elif what == "refused":
-            await client.send(rig, {**draft, "depth": -1})
+            wrong = {"hook": FORGED} if "hook" in draft else {"depth": -1}
+            await client.send(rig, {**draft, **wrong})
         else:
             await self._change(rig, draft["session_key"], what)
 
@@ -313,8 +322,17 @@ class Load:
         if self._chance.random() < self.suspects:
             plan = SUSPECT_PLAN
             self.deaths += 2
+        if fields["kind"] == "webhook" and fields["source"] == "feed":
+            return self._client.webhook(plan)
         session = pick(INBOXES) if fields["kind"] == "inbox" else pick(self._sessions)
         return self._client.draft(session, plan, mode, **fields)
+
+
+async def _asked(rig: RigProcess, draft: Sent) -> Any:
+    """Send a draft as it is, or as the webhook that it is meant to be."""
+    if "hook" in draft:
+        return await rig.ask("webhook", **posted(draft))
+    return await rig.ask("send", draft=draft)
 
 
 async def gather(*parts: Any) -> Sequence[Any]:

@@ -18,7 +18,11 @@ from typing import Any
 
 from msgspec.structs import asdict, replace
 
-from tests.proofs.mutants_of_inbox import counts_never_fall, items_read_twice
+from tests.proofs.mutants_of_inbox import (
+    counts_never_fall,
+    delivery_id_forgotten,
+    items_read_twice,
+)
 from tests.proofs.mutants_of_money import (
     broken_call_is_free,
     chain_budget_ignored,
@@ -447,6 +451,7 @@ MUTANTS: dict[str, Mutant] = {
         no_fencing,
         event_outside_the_transaction,
         dedup_in_memory,
+        delivery_id_forgotten,
         notify_before_commit,
         intent_after_the_tool,
         result_after_the_next_ask,

@@ -1,4 +1,4 @@
-"""Mutants that break what the inbox promises."""
+"""Mutants that break what the inbox and webhooks promise."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -37,3 +37,12 @@ def counts_never_fall() -> None:
             change(tx, name, by)
 
     patch(CHANGE, only_add)
+
+
+def delivery_id_forgotten() -> None:
+    """Take a webhook for a new one however often it comes."""
+
+    def forget(*_: object) -> None:
+        return None
+
+    patch("wakeful.webhooks.hook:_dedup_key", forget)

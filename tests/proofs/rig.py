@@ -23,6 +23,7 @@ import msgspec
 from tests.proofs import deaths, moved_clock
 from tests.proofs.gates import Gates
 from tests.proofs.hands import Hands
+from tests.proofs.hooks import HOOKS
 from tests.proofs.moved_clock import MovedClock
 from tests.proofs.stand_in import NAP_MS, StandIn
 from tests.proofs.witnesses import Receiver, Sampler, Watcher
@@ -91,6 +92,7 @@ class Rig:
         self._clock = SystemClock()
         self._acts: dict[str, Callable[[Command], Awaitable[object]]] = {
             "send": self._send,
+            "webhook": self._webhook,
             "stop": self._stop,
             "abort": lambda command: runtime.abort(command["turn"]),
             "cancel": lambda command: runtime.cancel(command["stimulus"]),
@@ -136,6 +138,11 @@ class Rig:
         except msgspec.ValidationError as error:
             raise InvalidInput("draft", str(error)) from error
         return await self._runtime.accept(draft)
+
+    async def _webhook(self, command: Command) -> object:
+        return await self._runtime.receive_webhook(
+            command["hook"], command["headers"], command["body"].encode()
+        )
 
     async def _stop(self, command: Command) -> object:
         return await self._runtime.stop(command["session"])
@@ -308,6 +315,7 @@ async def serve(options: argparse.Namespace) -> None:
             drain_s=options.drain_s,
             watchdog_s=options.watchdog_s,
             doors=DOORS,
+            hooks=HOOKS,
         ),
         doors=dict.fromkeys(("out", *DOORS), Receiver(folder / "receiver.jsonl", life)),
         clock=clock,

@@ -7,6 +7,7 @@ from wakeful.testing.checker.history import EventRow, History, grouped
 from wakeful.testing.checker.marks import marks_in
 from wakeful.testing.ledger import Line
 from wakeful.turns.turns import Turn, TurnState
+from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.queueing import Mode
 from wakeful.vocabulary.stimulus import TERMINAL, Place, State, Stimulus
 
@@ -166,6 +167,7 @@ def durable_ack(history: History, finding: InvariantFinding) -> None:
     )
     for mark, found in copies.items():
         finding.expect(len(found) == 1, f"the message {mark!r} was accepted {len(found)} times")
+    _expect_one_of_a_delivery(history, finding)
     accepted: dict[str, str] = {}
     for line in history.accepted:
         receipt, draft = line["ok"], line["draft"]
@@ -194,6 +196,15 @@ def durable_ack(history: History, finding: InvariantFinding) -> None:
                 f"{mark!r} was refused and is there",
                 [str(line)],
             )
+
+
+def _expect_one_of_a_delivery(history: History, finding: InvariantFinding) -> None:
+    """Expect that a hook's delivery was filed once, and so opens at most one turn."""
+    sent = [row for row in history.db.stimuli.values() if row.kind is Kind.WEBHOOK]
+    deliveries = grouped(sent, lambda row: (row.source, row.dedup_key or row.id))
+    for (source, delivery), rows in deliveries.items():
+        found = f"{delivery!r} of {source!r} was filed as {[row.id for row in rows]}"
+        finding.expect(len(rows) == 1, found)
 
 
 def _answers_about(history: History, key: str) -> list[Line]:
