@@ -197,13 +197,13 @@ class Acceptance:
         )
         guarded = self._guard(tx, draft, arrival, work)
         decision = decide(arrival, facts, settings, guarded or gate)
-        if decision.action in _PUT_ASIDE and not _has_room(draft, room):
+        in_inbox = is_inbox_item(arrival) or decision.action is Action.HOLD
+        if in_inbox and decision.action in _PUT_ASIDE and not _has_room(draft, room):
             return self._turn_away(tx, draft, stimulus_id)
         if guarded is not None and decision.action is Action.HOLD:
             draft = replace(draft, priority=Priority.NEXT)
         if decision.drops_oldest:
             self._drop_oldest(tx, work, settings)
-        in_inbox = is_inbox_item(arrival) or decision.action is Action.HOLD
         stimulus = row_of(tx, draft, stimulus_id, work.lane, decision, settings, in_inbox=in_inbox)
         receipt = receipt_of(
             stimulus, decision, work.turn, work.waiting, is_unpriced=gate.is_unpriced
