@@ -12,6 +12,7 @@ from wakeful.intake.dedup import KeyReused
 from wakeful.services import Services
 from wakeful.views.hooks import HookTraffic
 from wakeful.vocabulary.errors import InvalidInput, TooOften
+from wakeful.vocabulary.inbox import EVERY_SOURCE
 from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import OPERATOR, Draft, Outcome, Receipt, WaitingCaps
@@ -151,5 +152,5 @@ def _draft(
         dedup_window_s=hook.dedup_window_s,
         body_hash=hashlib.sha256(body).hexdigest(),
         storm=hook.storm,
-        caps=None if hook.has_session else WaitingCaps(of_source=depth, in_all=depth),
+        caps=WaitingCaps(of_source=EVERY_SOURCE.depth, in_all=depth),
     )

@@ -43,7 +43,7 @@ from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.errors import NotFound
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.inbox import InboxRules
-from wakeful.vocabulary.kinds import Answer, Asleep
+from wakeful.vocabulary.kinds import Answer, Asleep, Held
 from wakeful.vocabulary.queueing import Drop, QueueOverrides, QueueSettings
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import (
@@ -197,13 +197,13 @@ class Acceptance:
         )
         guarded = self._guard(tx, draft, arrival, work)
         decision = decide(arrival, facts, settings, guarded or gate)
-        if decision.action in _PUT_ASIDE and not _has_room(draft, room):
+        in_inbox = is_inbox_item(arrival) or decision.action is Action.HOLD
+        if in_inbox and decision.action in _PUT_ASIDE and not _has_room(draft, room):
             return self._turn_away(tx, draft, stimulus_id)
         if guarded is not None and decision.action is Action.HOLD:
             draft = replace(draft, priority=Priority.NEXT)
         if decision.drops_oldest:
             self._drop_oldest(tx, work, settings)
-        in_inbox = is_inbox_item(arrival) or decision.action is Action.HOLD
         stimulus = row_of(tx, draft, stimulus_id, work.lane, decision, settings, in_inbox=in_inbox)
         receipt = receipt_of(
             stimulus, decision, work.turn, work.waiting, is_unpriced=gate.is_unpriced
@@ -292,7 +292,7 @@ class Acceptance:
             return GateVerdict(verdict=Verdict.LOOP)
         if opens_turn(arrival) and draft.kind.rule.is_guarded:
             limits = draft.storm.over(self._rules.storm)
-            storm = storms.note(tx, draft.source, draft.session_key, limits)
+            storm = storms.note(tx, draft.source, _stormy_place(draft), limits)
             if storm.is_new:
                 self._tell_storm(tx, draft, work.lane.agent_id)
             if storm.is_tripped:
@@ -415,6 +415,16 @@ class Acceptance:
 def _has_room(draft: Draft, room: InboxRoom) -> bool:
     """Tell whether a draft may wait in the inbox, as far as its source is limited."""
     return draft.caps is None or room.is_left(_counted_as(draft), draft.caps)
+
+
+def _stormy_place(draft: Draft) -> str:
+    """Return where the turns of a source are counted.
+
+    Those of the inbox count together: their source may name as many sessions as it likes.
+    """
+    if draft.kind.rule.held is not Held.ALWAYS:
+        return draft.session_key
+    return keys.activity(keys.agent_of(draft.session_key))
 
 
 def _counted_as(draft: Draft) -> str:

@@ -14,9 +14,7 @@ from wakeful.webhooks.hook import Hook
 from wakeful.webhooks.template import Template, parse
 from wakeful.webhooks.verification import Proof, Scheme
 
-SHORTEST_SECRET = (
-    16  # charactersSECRET_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
-)
+SHORTEST_SECRET = 16  # characters
 SECRET_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
 NO_SECRET = "needs the key 'secret' or 'secret_file'"
 

@@ -1,14 +1,13 @@
 """Reading a page of the web, off by default: what comes back was written by anybody."""
 
 import asyncio
-import codecs
 import re
 from typing import TYPE_CHECKING
 
 from wakeful.net.target import parse
 from wakeful.tools.html_text import text_of
 from wakeful.tools.tool import Effect, ToolContext, ToolResult, tool
-from wakeful.vocabulary.text import one_line
+from wakeful.vocabulary.text import charset_of, one_line
 
 if TYPE_CHECKING:
     from wakeful.net.client import Client
@@ -20,8 +19,6 @@ TIMEOUT_S = 40.0  # the client gives up before
 
 _TEXT = re.compile(r"text/|application/(?:[\w.-]+\+)?(?:json|xml|yaml)\b")
 _CHARSET = re.compile(r"charset=[\"']?([\w.:-]{1,40})")
-# Of Python's own making, never of a page's: some of these take for ever over a long text.
-_NO_CHARSETS = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"})
 
 
 @tool(effect=Effect.READ, timeout_s=TIMEOUT_S)
@@ -71,9 +68,4 @@ def _readable(body: bytes, kind: str) -> str:
 
 def _charset(kind: str) -> str:
     found = _CHARSET.search(kind)
-    try:
-        name = codecs.lookup(found[1]).name if found else "utf-8"
-        "".encode(name)  # refuses what is a codec, but not of text
-    except (LookupError, UnicodeError):
-        return "utf-8"
-    return "utf-8" if name.replace("_", "-") in _NO_CHARSETS else name
+    return charset_of(found[1] if found else "")

@@ -1,5 +1,6 @@
 """Text that any database and any model can hold."""
 
+import codecs
 import hashlib
 import re
 from typing import Any, cast
@@ -18,6 +19,10 @@ _LONE = re.compile(
 )
 # What a terminal obeys, or shows in another order, and JSON may hold as it is.
 _STEERING = re.compile("[\x7f-\x9f\u061c\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+# Codecs that nobody writes in: over a long text one takes for ever, others make half characters.
+_NO_CHARSETS = frozenset(
+    {"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7"}
+)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
@@ -31,6 +36,19 @@ def with_whole_surrogates(raw: bytes) -> bytes:
     return _SURROGATES.sub(
         lambda run: run[1] + _LONE.sub(lambda one: one[1] or b"\\ufffd", run[2]), raw
     )
+
+
+def charset_of(name: str) -> str:
+    """Return the codec that a stranger says a text is in, or UTF-8 for one that is not to be used.
+
+    What is decoded may hold replacement characters: its sender may be wrong.
+    """
+    try:
+        known = codecs.lookup(name).name
+        "".encode(known)  # refuses what is a codec, but not of text
+    except (LookupError, ValueError):
+        return "utf-8"
+    return "utf-8" if known.replace("_", "-") in _NO_CHARSETS else known
 
 
 def escaped_json(text: str) -> str:

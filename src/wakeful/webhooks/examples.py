@@ -45,5 +45,7 @@ def example(hook: Hook, delivery_id: str, now: int, payload: Any = None) -> Exam
         **signed(hook.proof, delivery_id, body, now),
     }
     if GITHUB_ID in headers:
-        headers["x-github-event"] = "push" if not is_text and "ref" in said else "ping"
+        headers["x-github-event"] = (
+            "push" if isinstance(said, Mapping) and "ref" in said else "ping"
+        )
     return Example(headers=headers, body=body)

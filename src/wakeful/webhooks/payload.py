@@ -1,6 +1,5 @@
 """Payloads: what a body says, read by its media type once its sender is proved."""
 
-import codecs
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +8,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from wakeful.vocabulary.errors import InvalidInput
-from wakeful.vocabulary.text import with_whole_surrogates
+from wakeful.vocabulary.text import charset_of, clean, with_whole_surrogates
 from wakeful.webhooks.template import PAYLOAD, Delivered
 
 FORM = "application/x-www-form-urlencoded"
@@ -39,11 +38,7 @@ def read(headers: Mapping[str, str], body: bytes, *, has_payload: bool = True) -
 
 
 def _decoded(body: bytes, charset: re.Match[str] | None) -> str:
-    try:
-        known = codecs.lookup(charset[1] if charset else "utf-8")
-        return body.decode(known.name, "replace")
-    except (LookupError, ValueError):  # nobody knows it, or it is no encoding of text
-        return body.decode("utf-8", "replace")
+    return clean(body.decode(charset_of(charset[1] if charset else ""), "replace"))
 
 
 def _json(body: bytes) -> Any:

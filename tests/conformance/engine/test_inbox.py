@@ -280,3 +280,15 @@ async def test_what_is_refused_as_it_comes_is_no_item_for_anybody(settings_for: 
 
     assert receipt.outcome is Outcome.SUPPRESSED
     assert (list(events), list(timers), counts) == ([], [], {})
+
+
+async def test_a_source_that_names_many_sessions_opens_no_more_turns(settings_for: SettingsFor):
+    rules = InboxRules(sources={"loud": InboxSource(session_prefix="api:loud")})
+    settings = replace(settings_for(), inbox=rules)
+    async with in_memory(Scripted(lambda _: "ok"), settings=settings) as runtime:
+        loud = [
+            await runtime.post("x", priority="now", source="loud", session=f"api:loud:{n}")
+            for n in range(10)
+        ]
+
+    assert [one.outcome is Outcome.HELD for one in loud] == [False] * 8 + [True] * 2

@@ -179,6 +179,31 @@ async def test_a_full_inbox_refuses_a_delivery_and_takes_it_once_there_is_room(
     assert (first.outcome, second.outcome) == (Outcome.HELD, Outcome.HELD)
 
 
+async def test_a_storm_in_a_session_of_its_own_fills_no_more_of_the_inbox_than_there_is(
+    settings_for: SettingsFor,
+):
+    stormy = with_hooks(settings_for, session="builds", storm=StormOverrides(turns=1))
+    settings = replace(stormy, inbox=InboxRules(depth=2))
+    async with running(settings, ManualClock()) as runtime:
+        taken = [await post(runtime, "github", b"{}", f"d-{number}") for number in range(3)]
+        with pytest.raises(TooOften):
+            await post(runtime, "github", b"{}", "d-4")
+
+    assert [one.outcome for one in taken[1:]] == [Outcome.HELD, Outcome.HELD]
+
+
+async def test_one_hook_leaves_room_in_the_inbox_for_others():
+    """T11: there is a cap for each source, and one for all."""
+    settings = Settings(drain_s=0, hooks=hooks())
+    async with running(settings, ManualClock()) as runtime:
+        deliveries = [post(runtime, "github", b"{}", f"d-{number}") for number in range(1001)]
+        answers = await asyncio.gather(*deliveries, return_exceptions=True)
+        other = await post(runtime, "standard", b"{}", "d")
+
+    assert [type(one) for one in answers].count(TooOften) == 1
+    assert other.outcome is Outcome.HELD
+
+
 async def test_a_granted_tool_stays_with_the_turn_over_a_restart_and_new_settings(
     lasting: SettingsFor,
 ):

@@ -55,6 +55,22 @@ def test_text_is_read_in_its_encoding_or_in_ours(kind: str, text: str):
     assert read({"content-type": kind}, b"\xe9").body == text
 
 
+@pytest.mark.parametrize(
+    ("charset", "body"),
+    [
+        ("punycode", b"a-" + b"a" * 200_000),  # half a minute
+        ("utf-7", b"+2AA-"),  # half a character, which nothing can store
+        ("unicode_escape", rb"\ud800"),
+    ],
+)
+def test_no_sender_chooses_a_codec_that_takes_for_ever_or_makes_half_characters(
+    charset: str, body: bytes
+):
+    delivered = read({"content-type": f"text/plain; charset={charset}"}, body)
+
+    assert delivered.body == body.decode()
+
+
 @given(st.binary(max_size=200), st.text(max_size=30))
 def test_any_bytes_are_some_text(body: bytes, charset: str):
     headers = {"content-type": f"text/plain; charset={charset}"}
