@@ -54,7 +54,7 @@ def _sunk_at(history: History, turn: Turn) -> Position | None:
     What opened the turn, or joined it, comes before all calls: nobody less trusted joins it later.
     """
     calls = history.calls_of_turn[turn.id]
-    steps = sorted({call.step for call in calls})
+    steps = sorted({call.step for call in calls if call.step > 0})  # no reply has what was approved
     replies = 0  # those with calls, each a step
     for entry in sorted(history.entries_of_turn[turn.id], key=lambda entry: entry.depth):
         body = entry.content()
