@@ -75,11 +75,11 @@ def _unrun(commit: TurnCommit, call: ToolCall) -> CallOutcome | None:
     if tool is None:
         return CallOutcome(call=call, result=_missing(commit, call), state=CallState.FAILED)
     permission = permission_of(commit.agent.config.approvals, tool.name)
-    if step.approved is not None or permission.rule is Permission.ALLOW:
-        return None
-    if permission.rule is Permission.DENY:
+    if permission.rule is Permission.DENY:  # also what was approved before that was the rule
         result = ToolResult(text=prompts.NOT_ALLOWED.format(tool=tool.name), is_error=True)
         return CallOutcome(call=call, result=result, state=CallState.SKIPPED)
+    if step.approved is not None or permission.rule is Permission.ALLOW:
+        return None
     try:
         tool.parse(call.arguments)  # nobody is asked about a call that could not run
     except InvalidInput as error:
