@@ -117,6 +117,21 @@ async def test_an_agent_that_sleeps_wakes_in_time_and_finds_what_came(settings_f
     assert item.kind is Kind.WAKE
 
 
+async def test_what_will_be_held_keeps_nobody_from_falling_asleep(settings_for: SettingsFor):
+    clock, model = ManualClock(), Scripted([says("", call("sleep", duration_ms=3_600_000)), "awake"])
+    async with running(with_hooks(settings_for), clock, model) as runtime:
+        await runtime.halt()
+        await runtime.send("rest", session="system:activity")
+        await post(runtime, "standard", b"{}", "d")
+        await runtime.resume()
+        await wait_for(runtime, "sleep.entered")
+        await wait_for(runtime, "stimulus.held")
+        clock.advance(3600)
+        woken = await wait_for(runtime, "sleep.woken")
+
+    assert woken.data["reason"] == "timer"
+
+
 async def test_who_has_no_secret_files_nothing(settings_for: SettingsFor):
     async with running(with_hooks(settings_for), ManualClock()) as runtime:
         for name in ("standard", "nobody"):
