@@ -133,6 +133,19 @@ def skip_open(commit: TurnCommit, reason: str) -> None:
         _write(commit, CallOutcome(call=call, result=result, state=CallState.SKIPPED))
 
 
+def may_run_again(commit: TurnCommit, call: ToolCall, effect: str) -> bool:
+    """Tell whether a call that began, and was cut off, is run once more.
+
+    A ledger tool acts in the commit of its result: before that, only files were read for it. What
+    repeats with its key must still be allowed: otherwise nobody could tell what came of it.
+    """
+    if effect != Effect.IDEMPOTENT.value:
+        return effect in (Effect.READ.value, Effect.LEDGER.value)
+    rule = permission_of(commit.agent.config.approvals, call.name).rule
+    is_approved = commit.step.approved is not None
+    return rule is Permission.ALLOW or (rule is Permission.ASK and is_approved)
+
+
 def in_doubt(call: ToolCall) -> CallOutcome:
     """Return the result of a call that was cut off and may or may not have acted."""
     result = ToolResult(text=f"{notes.UNKNOWN}: {call.name}", is_error=True)
