@@ -50,6 +50,7 @@ _WAKER = (
     "SELECT 1 FROM stimuli WHERE session_key = :key AND state IN ('pending', 'parked') "  # noqa: S608
     "AND priority >= 0 "
     "AND state = 'pending' AND due_at <= :now "
+    "AND (in_inbox = 0 OR priority = 0) "  # else it will be held, and opens no turn
     f"AND ((kind IN ({listed(lambda rule: rule.asleep is Asleep.WAKES)}) AND priority < 2) "
     f"OR (kind IN ({listed(lambda rule: rule.asleep is Asleep.WAKES_NOW)}) AND priority = 0)) "
     "LIMIT 1"

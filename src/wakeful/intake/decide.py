@@ -140,8 +140,10 @@ def _kept_out(arrival: Arrival, lane: LaneFacts) -> Action | None:
     """Return what a sleep does to what may not disturb it, or None for all the rest.
 
     While a turn runs, only the policies that an agent set for its room hold: the sleep of a
-    session does not outlast what wakes it.
+    session does not outlast what wakes it. What is held anyway disturbs nobody.
     """
+    if not opens_turn(arrival):
+        return None
     if lane.sleep_policy in _MARKED:
         if not arrival.rule.obeys_markers:
             return None
@@ -158,6 +160,8 @@ def _kept_out(arrival: Arrival, lane: LaneFacts) -> Action | None:
 
 
 def _wakes(arrival: Arrival) -> bool:
+    if not opens_turn(arrival):
+        return False  # no turn would come of it, and the wake would be lost
     match arrival.rule.asleep:
         case Asleep.ENDS:
             return True

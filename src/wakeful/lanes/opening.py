@@ -19,13 +19,12 @@ from wakeful.prompts import notes
 from wakeful.prompts.heartbeat import asked_again
 from wakeful.prompts.inbox import items_wait, more_wait
 from wakeful.store.database import Tx
-from wakeful.tools.tool import Effect
 from wakeful.transcript import entries, overheard, resets, sessions
 from wakeful.transcript.sessions import Session
 from wakeful.turn import next_step
 from wakeful.turn.agent import ReadyAgent
 from wakeful.turn.attempt import LaneClaim, Next, TurnAttempt
-from wakeful.turn.calls import in_doubt, write_outcomes
+from wakeful.turn.calls import in_doubt, may_run_again, write_outcomes
 from wakeful.turn.commit import NO_FAILURES, TurnCommit, TurnDeps
 from wakeful.turn.context import Context
 from wakeful.turn.ready_agents import ReadyAgents
@@ -44,9 +43,6 @@ from wakeful.vocabulary.stimulus import Place, State, Stimulus, Trust
 MOST_HELD = 10  # items that one turn begins with
 MOST_HELD_BYTES = 32 * 1024
 MAX_PREEMPTIONS = 3  # then a stimulus runs uninterrupted, except by stop
-
-# A ledger tool acts in the commit of its result: before that, only files were read for it.
-_RERUNS = frozenset({Effect.READ.value, Effect.IDEMPOTENT.value, Effect.LEDGER.value})
 
 
 class Opened(Record):
@@ -426,7 +422,7 @@ def _go_on(commit: TurnCommit, attempt: TurnAttempt, *, is_answered: bool) -> Ne
     doubtful = [
         in_doubt(call)
         for call in attempt.step.open_calls
-        if call.id in begun and begun[call.id].effect not in _RERUNS
+        if call.id in begun and not may_run_again(commit, call, begun[call.id].effect)
     ]
     write_outcomes(commit, doubtful)
     return next_step.go_on(commit)

@@ -75,11 +75,11 @@ def _unrun(commit: TurnCommit, call: ToolCall) -> CallOutcome | None:
     if tool is None:
         return CallOutcome(call=call, result=_missing(commit, call), state=CallState.FAILED)
     permission = permission_of(commit.agent.config.approvals, tool.name)
-    if step.approved is not None or permission.rule is Permission.ALLOW:
-        return None
-    if permission.rule is Permission.DENY:
+    if permission.rule is Permission.DENY:  # also what was approved before that was the rule
         result = ToolResult(text=prompts.NOT_ALLOWED.format(tool=tool.name), is_error=True)
         return CallOutcome(call=call, result=result, state=CallState.SKIPPED)
+    if step.approved is not None or permission.rule is Permission.ALLOW:
+        return None
     try:
         tool.parse(call.arguments)  # nobody is asked about a call that could not run
     except InvalidInput as error:
@@ -131,6 +131,19 @@ def skip_open(commit: TurnCommit, reason: str) -> None:
             continue
         result = ToolResult(text=reason, is_error=True)
         _write(commit, CallOutcome(call=call, result=result, state=CallState.SKIPPED))
+
+
+def may_run_again(commit: TurnCommit, call: ToolCall, effect: str) -> bool:
+    """Tell whether a call that began, and was cut off, is run once more.
+
+    A ledger tool acts in the commit of its result: before that, only files were read for it. What
+    repeats with its key must still be allowed: otherwise nobody could tell what came of it.
+    """
+    if effect != Effect.IDEMPOTENT.value:
+        return effect in (Effect.READ.value, Effect.LEDGER.value)
+    rule = permission_of(commit.agent.config.approvals, call.name).rule
+    is_approved = commit.step.approved is not None
+    return rule is Permission.ALLOW or (rule is Permission.ASK and is_approved)
 
 
 def in_doubt(call: ToolCall) -> CallOutcome:

@@ -32,10 +32,13 @@ def speaks(request: Request) -> Line:
 
 
 def runtime_on(
-    settings: Settings, clock: ManualClock | None = None, tools: Sequence[Tool] = (act,)
+    settings: Settings,
+    clock: ManualClock | None = None,
+    tools: Sequence[Tool] = (act,),
+    rule: str = "ask",
 ) -> Runtime:
     agent = Agent(
-        model=Scripted(speaks), tools=tools, heartbeat=NO_HEARTBEAT, approvals={"act": "ask"}
+        model=Scripted(speaks), tools=tools, heartbeat=NO_HEARTBEAT, approvals={"act": rule}
     )
     return Runtime(agents=[agent], settings=settings, clock=clock)
 
@@ -110,6 +113,22 @@ async def test_a_tool_that_is_gone_when_it_may_run_says_so(lasting: SettingsFor)
 
     assert 'Approved #1: act({"what":"x"}) → tool no longer available' in lines
     assert row.used_at is not None
+    assert acts == []
+
+
+async def test_what_was_approved_does_not_run_once_the_rule_is_deny(lasting: SettingsFor):
+    acts.clear()
+    async with runtime_on(lasting()) as runtime:
+        await runtime.wait(await runtime.send("x"))
+        await runtime.halt()
+        await runtime.approve(1)
+    async with runtime_on(lasting(), rule="deny") as runtime:
+        since = await runtime.cursor()
+        await runtime.resume()
+        await finished(runtime, "main", since)
+        lines = [getattr(entry.content(), "text", "") for entry in await runtime.entries()]
+
+    assert any(line.startswith("Approved #1: act(") and "not allowed" in line for line in lines)
     assert acts == []
 
 

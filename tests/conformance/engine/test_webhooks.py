@@ -16,12 +16,13 @@ from wakeful.models.model import Request
 from wakeful.models.scripted import Line
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import Settings
-from wakeful.testing.kit import NO_HEARTBEAT, ManualClock, Pause, Scripted, call, says
+from wakeful.testing.kit import NO_HEARTBEAT, ManualClock, Pause, Scripted, call, says, wait_for
 from wakeful.tools.check_inbox import check_inbox
 from wakeful.tools.tool import Tool, tool
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.errors import TooOften
 from wakeful.vocabulary.inbox import InboxRules
+from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.message import ToolMessage
 from wakeful.vocabulary.stimulus import Outcome, Receipt, StormOverrides
 
@@ -97,6 +98,38 @@ async def test_two_at_once_of_one_delivery_are_one(settings_for: SettingsFor):
         [(count,)] = await runtime.store.read("SELECT COUNT(*) FROM stimuli")
 
     assert len(set(told)) == count == 1
+
+
+async def test_an_agent_that_sleeps_wakes_in_time_and_finds_what_came(settings_for: SettingsFor):
+    clock = ManualClock()
+    async with running(with_hooks(settings_for), clock) as runtime:
+        await runtime.wait(await runtime.send("begin", session="system:activity"))
+        await runtime.sleep("system:activity", 3600)
+        receipt = await post(runtime, "standard", b"{}", "d")
+        since = await runtime.cursor()
+        clock.advance(3600)
+        woken = await wait_for(runtime, "sleep.woken", since=since)
+        item = await runtime.wait(receipt)
+
+    assert receipt.outcome is Outcome.HELD
+    assert woken.data["reason"] == "timer"
+    assert item is not None
+    assert item.kind is Kind.WAKE
+
+
+async def test_what_will_be_held_keeps_nobody_from_falling_asleep(settings_for: SettingsFor):
+    clock, model = ManualClock(), Scripted([says("", call("sleep", duration_ms=3_600_000)), "awake"])
+    async with running(with_hooks(settings_for), clock, model) as runtime:
+        await runtime.halt()
+        await runtime.send("rest", session="system:activity")
+        await post(runtime, "standard", b"{}", "d")
+        await runtime.resume()
+        await wait_for(runtime, "sleep.entered")
+        await wait_for(runtime, "stimulus.held")
+        clock.advance(3600)
+        woken = await wait_for(runtime, "sleep.woken")
+
+    assert woken.data["reason"] == "timer"
 
 
 async def test_who_has_no_secret_files_nothing(settings_for: SettingsFor):

@@ -28,6 +28,7 @@ from wakeful.vocabulary.errors import (
         (StoreFull(), "full", "30"),
         (StoreFull(retry_after_s=5), "full", "5"),
         (StoreBusy(), "unavailable", "1"),
+        (StoreBusy("no way to secret words", retry_after_s=2), "unavailable", "2"),
         (Overloaded(retry_after_s=7.4), "unavailable", "7"),
         (Transient(), "unavailable", "1"),
         (StoreFailed(), "unavailable", "30"),

@@ -260,6 +260,16 @@ def test_what_comes_in_wakes_a_session_and_what_is_due_leaves_it_asleep(
         assert decision.wakes is (kind in WAKES and priority is not Priority.LATER)
 
 
+@pytest.mark.parametrize("priority", [Priority.NEXT, Priority.LATER])
+@pytest.mark.parametrize("kind", [Kind.INBOX, Kind.WEBHOOK])
+def test_what_is_held_neither_ends_a_sleep_nor_waits_for_its_end(kind: Kind, priority: Priority):
+    item = arrival(kind, priority, has_home=False)
+
+    decision = decide(item, lane(LaneState.ASLEEP), QueueSettings())
+
+    assert decision == Decision(action=Action.HOLD)
+
+
 @pytest.mark.parametrize("state", list(LaneState))
 def test_a_halt_is_no_way_round_the_guards(state: LaneState):
     for verdict, action in ((Verdict.STORM, Action.HOLD), (Verdict.LOOP, Action.SUPPRESS)):

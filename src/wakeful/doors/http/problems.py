@@ -11,6 +11,7 @@ from starlette.responses import Response
 from wakeful.vocabulary.errors import (
     InvalidInput,
     NotFound,
+    StoreBusy,
     StoreFailed,
     StoreFull,
     TooOften,
@@ -139,6 +140,8 @@ def problem_of(error: Exception) -> Problem:
         case UnreadableRow():
             rest = "run the release that wrote it, or delete it; `wakeful doctor` lists all of them"
             return Problem("unreadable", f"{error_text(error)}; {rest}")
+        case StoreBusy():  # its own words may name where the database is
+            return Problem("unavailable", str(StoreBusy()), retry_after_s=error.retry_after_s or 1.0)
         case Transient():
             code, wait_s = _LATER.get(type(error), ("unavailable", 1.0))
             return Problem(code, str(error), retry_after_s=error.retry_after_s or wait_s)

@@ -4,15 +4,17 @@ from wakeful.testing.checker.finding import InvariantFinding
 from wakeful.testing.checker.history import History
 from wakeful.tools.builtin import default_tools
 from wakeful.tools.tool import Effect
+from wakeful.turn.calls import APPROVED
 from wakeful.turns.tool_calls import RecordedCall
 from wakeful.turns.turns import Turn
-from wakeful.vocabulary.entry import AssistantBody, ToolBody, UserBody, is_external
+from wakeful.vocabulary.entry import AssistantBody, NoteBody, ToolBody, UserBody, is_external
 from wakeful.vocabulary.stimulus import Trust
 
 # Where a call stands in its turn: the step, and the place in the reply of that step.
 Position = tuple[int, int]
 
 BEFORE_ALL: Position = (-1, -1)
+APPROVED_CALL: Position = (0, 0)  # which a turn begins with
 _FOR_ALL = frozenset(tool.name for tool in default_tools() if tool.is_for_external)
 _HARMLESS = frozenset({"none", Effect.READ.value})  # there was no such tool, or it only looked
 
@@ -62,6 +64,8 @@ def _sunk_at(history: History, turn: Turn) -> Position | None:
             replies += 1
         elif is_external(body) and isinstance(body, UserBody):
             return BEFORE_ALL
+        elif is_external(body) and isinstance(body, NoteBody) and body.topic == APPROVED:
+            return APPROVED_CALL
         elif is_external(body) and isinstance(body, ToolBody):
             return next(
                 (call.step, call.position)
