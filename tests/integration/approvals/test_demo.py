@@ -25,7 +25,7 @@ async def test_the_demo_model_runs_a_command_after_it_was_approved(tmp_path: Pat
         said = await runtime.send("/approve 1")
         turn = await after(runtime, 1)
 
-        assert asked.reply == "I run it.\n\nWaiting for approval #1: shell."
+        assert asked.reply == "I run it.\n\nWaiting for approval #1: shell (/approve 1 or /deny 1)."
         assert said.reply == "Approved #1: shell."
         assert (turn.reply or "").startswith("You approved #1, and it was done:\nhello")
 
