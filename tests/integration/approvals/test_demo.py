@@ -49,3 +49,12 @@ async def test_the_demo_model_asks_and_takes_the_answer(tmp_path: Path):
         assert asked.reply == "Tell me: which colour I like?"
         assert turn.reply == "You answered: blue"
         assert (again.reply or "").startswith("Hello!")
+
+
+async def test_the_demo_model_goes_on_when_a_question_is_left_without_an_answer(tmp_path: Path):
+    async with demo(tmp_path) as runtime:
+        await ended(runtime, await runtime.send("ask me which colour I like"))
+        await runtime.send("/deny 1 no")
+        turn = await after(runtime, 1)
+
+        assert turn.reply == "Nobody answered my question, so I go on without."

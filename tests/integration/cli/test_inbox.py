@@ -45,6 +45,15 @@ def test_the_demo_model_reads_its_inbox_when_it_is_asked_to(awake: Home):
     assert "nothing waits" in awake.ok("inbox", "list", "--source", "weather")
 
 
+def test_the_demo_model_looks_into_its_inbox_once_where_it_is_told_of_it_twice(awake: Home):
+    awake.ok("inbox", "add", "the moon shines", "--source", "night")
+    asked = ("check your inbox", "--session", "system:activity", "--wait", "20")
+    answer = awake.ok("send", *asked)
+
+    assert answer.count("the moon shines") == 1
+    assert "The inbox is empty." not in answer
+
+
 def test_a_wrong_item_is_told_in_one_sentence(awake: Home):
     missing = awake.run("inbox", "show", "st_nothing")
     wrong = awake.run("inbox", "add", "x", "--priority", "soon")
