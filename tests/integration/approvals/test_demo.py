@@ -58,3 +58,18 @@ async def test_the_demo_model_goes_on_when_a_question_is_left_without_an_answer(
         turn = await after(runtime, 1)
 
         assert turn.reply == "Nobody answered my question, so I go on without."
+
+
+async def test_who_names_no_number_is_shown_what_may_be_named(tmp_path: Path):
+    async with demo(tmp_path) as runtime:
+        before = await runtime.send("/approve")
+        await ended(runtime, await runtime.send("write notes.md: buy milk"))
+        await ended(runtime, await runtime.send("ask me which colour I like"))
+        after_asking = await runtime.send("/deny")
+
+        assert before.reply == "Nobody waits for an answer."
+        assert after_asking.reply == (
+            "#2: Tell me: which colour I like?\n"
+            '#1: write_file({"path":"notes.md","text":"buy milk\\n"})'
+        )
+        assert [one.state for one in await runtime.approvals()] == ["open", "open"]

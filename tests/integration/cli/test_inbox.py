@@ -14,6 +14,7 @@ def test_an_item_is_left_listed_shown_and_thrown_away(awake: Home):
 
     assert receipt["outcome"] == "held"
     assert "held" in again
+    assert "it waits until the agent asks for all that waits" in again
     (item,) = listed["items"]
     assert (item["text"], item["state"]) == ("backup took 3 min", "held")
     assert "of backup, next" in shown
@@ -21,6 +22,21 @@ def test_an_item_is_left_listed_shown_and_thrown_away(awake: Home):
     assert "was thrown away" in gone
     assert receipt["stimulus_id"] not in left
     assert receipt["stimulus_id"] in every
+
+
+def test_a_list_fits_80_columns_and_goes_on_where_a_page_ended(awake: Home):
+    for number in range(3):
+        told = awake.ok("inbox", "add", f"{number} " + "long " * 40, "--source", "a-long-name-here")
+    first = awake.run("inbox", "list", "--source", "a-long-name-here", "-n", "2")
+    after = first.stderr.strip().removeprefix("older: --after ")
+    rest = awake.ok("inbox", "list", "--source", "a-long-name-here", "--after", after)
+    urgent = awake.ok("inbox", "add", "x", "--source", "fire", "--priority", "now")
+
+    assert "it waits until the agent looks into its inbox" in told
+    assert "the agent reads it now, in agent:main:activity" in urgent
+    assert max(map(len, first.stdout.splitlines())) <= 80
+    assert [line[2] for line in first.stdout.splitlines()[1::2]] == ["2", "1"]
+    assert [line[2] for line in rest.splitlines()[1::2]] == ["0"]
 
 
 def test_the_demo_model_takes_up_what_is_urgent_and_says_so(awake: Home):
