@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
+from wakeful.cli.agent_lines import put_off_hint
 from wakeful.cli.client import segment
 from wakeful.cli.context import CliContext
 from wakeful.cli.output import safe, safe_lines
@@ -91,7 +92,7 @@ def add(  # noqa: PLR0913, PLR0917
     if expires:
         body["expires_at"] = coming(expires, "expires", context.clock.now(), context.zone)
     receipt = context.needed_server().post("/api/inbox", body)
-    context.out.data(receipt, [receipt_line(receipt), *_prospect(receipt, priority)])
+    context.out.data(receipt, [receipt_line(receipt), *_prospect(context, receipt, priority)])
 
 
 def dismiss(context: CliContext, item: ItemId) -> None:
@@ -108,8 +109,10 @@ def _paragraph(context: CliContext, one: dict[str, Any]) -> list[str]:
     )
 
 
-def _prospect(receipt: dict[str, Any], priority: PriorityName) -> list[str]:
+def _prospect(context: CliContext, receipt: dict[str, Any], priority: PriorityName) -> list[str]:
     """Tell who leaves something what happens to it next."""
+    if receipt["outcome"] == Outcome.PARKED:
+        return [put_off_hint(context, receipt)]
     if receipt["outcome"] == Outcome.STARTED:
         return [f"the agent reads it now, in {safe(receipt['session_key'])}"]
     if receipt["outcome"] != HELD:

@@ -25,15 +25,21 @@ def test_an_item_is_left_listed_shown_and_thrown_away(awake: Home):
 
 
 def test_a_list_fits_80_columns_and_goes_on_where_a_page_ended(awake: Home):
-    for number in range(3):
-        told = awake.ok("inbox", "add", f"{number} " + "long " * 40, "--source", "a-long-name-here")
+    told = [
+        awake.ok("inbox", "add", f"{number} " + "long " * 40, "--source", "a-long-name-here")
+        for number in range(3)
+    ]
     first = awake.run("inbox", "list", "--source", "a-long-name-here", "-n", "2")
     after = first.stderr.strip().removeprefix("older: --after ")
     rest = awake.ok("inbox", "list", "--source", "a-long-name-here", "--after", after)
     urgent = awake.ok("inbox", "add", "x", "--source", "fire", "--priority", "now")
+    awake.ok("halt")
+    halted = awake.ok("inbox", "add", "y", "--source", "fire", "--priority", "now")
+    awake.ok("resume")
 
-    assert "it waits until the agent looks into its inbox" in told
+    assert "it waits until the agent looks into its inbox" in told[0]
     assert "the agent reads it now, in agent:main:activity" in urgent
+    assert "it is kept, and answered when that is over; `wakeful resume` lifts that" in halted
     assert max(map(len, first.stdout.splitlines())) <= 80
     assert [line[2] for line in first.stdout.splitlines()[1::2]] == ["2", "1"]
     assert [line[2] for line in rest.splitlines()[1::2]] == ["0"]

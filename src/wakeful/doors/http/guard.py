@@ -164,7 +164,7 @@ def _read_headers(scope: Scope) -> dict[str, str]:
     return headers
 
 
-def refused(gatekeeper: Gatekeeper, scope: Scope, detail: str | None = None) -> Problem:
+def refused(gatekeeper: Gatekeeper, scope: Scope, detail: str = "") -> Problem:
     """Count a wrong secret against the address it came from, and say what to answer."""
     client = scope.get("client")
     wait_s = gatekeeper.failed(canonical_address(client[0] if client else "unknown"))
