@@ -9,6 +9,7 @@ from wakeful.models.scripted import Pause, call, says
 from wakeful.vocabulary.errors import Permanent
 
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>"
+WAITS = "Waiting for approval #2: write_file (/approve 2 or /deny 2)."
 
 
 async def link_to(home: House) -> str:
@@ -144,6 +145,28 @@ async def test_what_is_said_elsewhere_and_what_was_stopped_stay_in_the_chat():
     assert elsewhere == ["from a terminal", "far"]
     assert said[2:5] == ["think long", "half an answer\n(it ended here)", "/stop"]
     assert len(said) == 6
+    assert wrong == []
+
+
+async def test_what_an_agent_asked_stays_in_the_chat_when_the_page_is_opened_again():
+    asks = says("", call("ask_human", "1", question=f"Which town? {HOSTILE}"))
+    script = [asks, says("I write.", call("write_file", "2", path="a.md", text="x"))]
+    rules = {"write_file": "ask"}
+    async with house(script, approvals=rules) as home, chromium() as context:
+        page = await signed_in(context, home)
+        wrong = watch(page)
+        for number, text in enumerate(("ask me", "write"), start=1):
+            await page.fill("#text", text)
+            await page.press("#text", "Enter")
+            await page.wait_for_selector(f"#chat li:nth-child({2 * number}):not(.waiting)")
+        said = "\n".join(await page.locator("#chat li").all_inner_texts())
+        await page.reload()
+        await page.wait_for_selector("#chat li:nth-child(5)")
+        recalled = "\n".join(await page.locator("#chat li").all_inner_texts())
+
+    told = ["ask me", f"Which town? {HOSTILE}", "write", "I write.", WAITS]
+    assert said == "\n".join([*told[:4], "", WAITS])
+    assert recalled == "\n".join(told)
     assert wrong == []
 
 

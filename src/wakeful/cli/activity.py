@@ -9,12 +9,11 @@ import typer
 from wakeful.cli.client import ServerClient
 from wakeful.cli.context import CliContext
 from wakeful.cli.exits import Unreachable
-from wakeful.cli.look import Limit
-from wakeful.cli.output import DIM, counted, leave_with_the_reader, safe
+from wakeful.cli.output import DIM, WIDTH, counted, leave_with_the_reader, safe
+from wakeful.cli.paging import After, Limit
 from wakeful.cli.times import moment, money
 from wakeful.vocabulary.errors import InvalidInput
 
-WIDTH = 80  # columns that a line has
 LEAST_WORDS = 24  # of them for what happened
 AGAIN_AFTER_S = 1.0
 # Whatever adds a row to the feed.
@@ -24,7 +23,6 @@ MOST_NEW = 100  # rows that are read at once when something happened
 Action = Annotated[str, typer.Argument(help="seen: note that you have read it; without it, show.")]
 OfOrigin = Annotated[str | None, typer.Option("--origin", help="Such as user, webhook, tick.")]
 OfAgent = Annotated[str | None, typer.Option("--agent", help="What one agent did.")]
-After = Annotated[str | None, typer.Option("--after", help="Older ones: `next` of a page.")]
 Follow = Annotated[bool, typer.Option("--follow", help="Go on with what happens.")]
 
 

@@ -9,6 +9,7 @@ import typer
 from wakeful.cli.client import segment
 from wakeful.cli.context import CliContext
 from wakeful.cli.output import safe, safe_lines
+from wakeful.cli.paging import After, Limit
 from wakeful.vocabulary.approving import ApprovalDecision, ApprovalState
 
 Which = Annotated[str, typer.Argument(help="Its number, such as 3, or its id.")]
@@ -17,8 +18,7 @@ Note = Annotated[
 ]
 State = Annotated[ApprovalState, typer.Option("--state", help="Which of them.")]
 Every = Annotated[bool, typer.Option("--all", help="Also what was decided.")]
-Most = Annotated[int, typer.Option("-n", "--limit", min=1, max=500, help="How many at most.")]
-HEAD = ["number", "what", "session", "state", "asked", "expires"]
+LONGEST_KEY = 30  # characters of a session in a list
 LONGEST = 100  # characters of a call or a question in a list
 
 Shown = dict[str, Any]  # an approval, as the server shows it
@@ -28,26 +28,18 @@ def list_(
     context: CliContext,
     state: State = ApprovalState.OPEN,
     every: Every = False,
-    limit: Most = 50,
+    limit: Limit = 50,
+    after: After = None,
 ) -> None:
     """List what agents wait for, the newest first."""
     query: dict[str, object] = {} if every else {"state": state.value}
-    page = context.reader().get("/api/approvals", limit=limit, **query)
-    rows = [
-        [
-            f"#{one['number']}",
-            what(one, LONGEST),
-            one["session_key"],
-            one["state"],
-            context.how_long(one["created_at"]),
-            context.how_long(one["expires_at"]) if one["state"] == "open" else "",
-        ]
-        for one in page["items"]
-    ]
-    lines = context.out.table(HEAD, rows)
+    page = context.reader().get("/api/approvals", limit=limit, after=after, **query)
+    lines = [line for one in page["items"] for line in _paragraph(context, one)]
     if any(one["state"] == "open" for one in page["items"]):
-        lines = [*lines, "`wakeful approvals approve NUMBER` lets it go on, `deny` refuses it"]
-    context.out.data(page, lines if rows else ["nobody waits for an answer"])
+        lines.append("`wakeful approvals approve NUMBER` lets it go on, `deny` refuses it")
+    context.out.data(page, lines or ["nobody waits for an answer"])
+    if page["next"] is not None:
+        context.out.note(f"older: --after {page['next']}")
 
 
 def show(context: CliContext, which: Which) -> None:
@@ -83,7 +75,19 @@ def line_of(one: Shown) -> str:
 def _decide(context: CliContext, which: str, decision: ApprovalDecision, note: str) -> None:
     body = {"decision": decision.value, **({"note": note} if note else {})}
     decided = context.needed_server().post(f"/api/approvals/{segment(which)}", body)
-    context.out.data(decided, [line_of(decided)])
+    runs = decided["kind"] != "question" and decided["state"] == "granted"
+    session = safe(decided["session_key"])
+    hint = [f"it runs now, in {session}; `wakeful sessions show {session}` tells the end of it"]
+    context.out.data(decided, [line_of(decided), *(hint if runs else [])])
+
+
+def _paragraph(context: CliContext, one: Shown) -> list[str]:
+    is_open = one["state"] == "open"
+    ends = f", expires {context.how_long(one['expires_at'])}" if is_open else f", {one['state']}"
+    asked = f"asked {context.how_long(one['created_at'])}{ends}"
+    return context.out.paragraph(
+        f"#{one['number']} {safe(one['session_key'], LONGEST_KEY)}, {asked}", what(one, LONGEST)
+    )
 
 
 def _lines(context: CliContext, one: Shown) -> Iterator[str]:

@@ -12,6 +12,7 @@ from wakeful.cli.output import safe
 from wakeful.vocabulary.errors import InvalidInput
 
 STREAM = "-"
+LONGEST_TEXT = 300  # characters that are shown of what an agent reads
 
 HookName = Annotated[str, typer.Argument(help="The name of a hook in the settings.")]
 PayloadFile = Annotated[
@@ -29,12 +30,15 @@ def list_(context: CliContext) -> None:
 
 
 def try_(context: CliContext, name: HookName, payload: PayloadFile = "") -> None:
-    """Send a hook a signed example by its own route, and show the receipt."""
+    """Send a hook a signed example by its own route; show the receipt and the agent's text."""
     body = {"payload": _payload(payload)} if payload else {}
-    receipt = context.needed_server().post(f"/api/hooks/{segment(name)}/test", body)
+    server = context.needed_server()
+    receipt = server.post(f"/api/hooks/{segment(name)}/test", body)
+    text = server.get(f"/api/stimuli/{segment(receipt['stimulus_id'])}")["text"]
     why = f" ({receipt['reason']})" if receipt.get("reason") else ""
     line = f"{receipt['outcome']}{why}: {receipt['stimulus_id']} in {receipt['session_key']}"
-    context.out.data(receipt, [safe(line)])
+    reads = f"the agent reads: {safe(text, LONGEST_TEXT)}"
+    context.out.data({**receipt, "text": text}, [safe(line), reads])
 
 
 def _row(context: CliContext, one: dict[str, Any]) -> list[object]:

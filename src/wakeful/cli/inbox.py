@@ -4,13 +4,15 @@ from typing import Annotated, Any
 
 import typer
 
+from wakeful.cli.agent_lines import put_off_hint
 from wakeful.cli.client import segment
 from wakeful.cli.context import CliContext
-from wakeful.cli.look import Limit
 from wakeful.cli.output import safe, safe_lines
+from wakeful.cli.paging import After, Limit
 from wakeful.cli.talk import given_text, receipt_line
 from wakeful.cli.times import coming
 from wakeful.vocabulary.inbox import PriorityName
+from wakeful.vocabulary.stimulus import Outcome
 
 Text = Annotated[str, typer.Argument(help="What to leave; - reads standard input.")]
 ItemId = Annotated[str, typer.Argument(help="The item, as `inbox list` names it.")]
@@ -26,13 +28,18 @@ Urgency = Annotated[
     ),
 ]
 DedupKey = Annotated[
-    str, typer.Option("--dedup-key", help="A key that is not taken twice within minutes.")
+    str,
+    typer.Option(
+        "--dedup-key",
+        help="A key that is not taken twice within 5 minutes, or what the source has set.",
+    ),
 ]
 AgentName = Annotated[str, typer.Option("--agent", "-a", help="For which agent.")]
 SessionName = Annotated[str, typer.Option("--session", "-s", help="Where the source may choose.")]
 Expires = Annotated[str, typer.Option("--expires", help="Of no use after 2h, or 18:00.")]
 
 HELD = "held"
+LONGEST_SOURCE = 16  # characters of it in a list
 
 
 def list_(
@@ -42,29 +49,19 @@ def list_(
     state: State = "",
     every: Every = False,
     limit: Limit = 50,
+    after: After = None,
 ) -> None:
     """List what waits in the inbox, the newest first."""
-    query: dict[str, Any] = {"floor": floor.value, "limit": limit}
+    query: dict[str, Any] = {"floor": floor.value, "limit": limit, "after": after}
     if source:
         query["source"] = source
     if state or not every:
         query["state"] = state or HELD
     page = context.reader().get("/api/inbox", **query)
-    rows = [
-        [
-            one["id"],
-            context.how_long(one["created_at"]),
-            one["priority"],
-            one["source"],
-            one["state"],
-            safe(one["text"], 60),
-        ]
-        for one in page["items"]
-    ]
-    head = ["item", "left", "priority", "source", "state", "text"]
-    lines = context.out.table(head, rows) or ["nothing waits in the inbox"]
-    more = ["… and more: -n shows more of them"] if page["next"] is not None else []
-    context.out.data(page, [*lines, *more])
+    lines = [line for one in page["items"] for line in _paragraph(context, one)]
+    context.out.data(page, lines or ["nothing waits in the inbox"])
+    if page["next"] is not None:
+        context.out.note(f"older: --after {page['next']}")
 
 
 def show(context: CliContext, item: ItemId) -> None:
@@ -95,13 +92,34 @@ def add(  # noqa: PLR0913, PLR0917
     if expires:
         body["expires_at"] = coming(expires, "expires", context.clock.now(), context.zone)
     receipt = context.needed_server().post("/api/inbox", body)
-    context.out.data(receipt, [receipt_line(receipt)])
+    context.out.data(receipt, [receipt_line(receipt), *_prospect(context, receipt, priority)])
 
 
 def dismiss(context: CliContext, item: ItemId) -> None:
     """Throw away an item that no turn was given."""
     gone = context.needed_server().post(f"/api/inbox/{segment(item)}/dismiss")
     context.out.data(gone, [f"{gone['id']} of {safe(gone['source'])} was thrown away"])
+
+
+def _paragraph(context: CliContext, one: dict[str, Any]) -> list[str]:
+    state = "" if one["state"] == HELD else f", {one['state']}"
+    source, age = safe(one["source"], LONGEST_SOURCE), context.how_long(one["created_at"])
+    return context.out.paragraph(
+        f"{one['id']}: {one['priority']}, {source}, {age}{state}", one["text"]
+    )
+
+
+def _prospect(context: CliContext, receipt: dict[str, Any], priority: PriorityName) -> list[str]:
+    """Tell who leaves something what happens to it next."""
+    if receipt["outcome"] == Outcome.PARKED:
+        return [put_off_hint(context, receipt)]
+    if receipt["outcome"] == Outcome.STARTED:
+        return [f"the agent reads it now, in {safe(receipt['session_key'])}"]
+    if receipt["outcome"] != HELD:
+        return []
+    if priority is PriorityName.LATER:
+        return ["it waits until the agent asks for all that waits"]
+    return ["it waits until the agent looks into its inbox, or has its next turn in Activity"]
 
 
 def _became(context: CliContext, found: dict[str, Any]) -> str:

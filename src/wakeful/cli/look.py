@@ -12,11 +12,11 @@ from wakeful.cli.context import CliContext
 from wakeful.cli.entries import brief, said
 from wakeful.cli.exits import Missing
 from wakeful.cli.output import BOLD, DIM, counted, safe, safe_lines
+from wakeful.cli.paging import Limit
 from wakeful.cli.session_names import session_path
 from wakeful.cli.times import money
 from wakeful.operations import server_note
 
-Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=500, help="How many at most.")]
 SessionName = Annotated[str, typer.Argument(help="For example main, or agent:main:main.")]
 Transcript = Annotated[
     str | None,

@@ -15,6 +15,7 @@ from wakeful.vocabulary.text import escaped_json, one_line, unsteering
 
 BOLD, DIM, RED, GREEN, YELLOW = "1", "2", "31", "32", "33"
 WIDEST_CELL = 72
+WIDTH = 80  # columns that a line has
 
 # Not printable, but part of how words and pictures are spelt: joiners, and marks of direction.
 _KEPT = frozenset("\n\t\u200c\u200d\u200e\u200f")
@@ -94,6 +95,10 @@ class CommandOutput:
         widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
         lines = [_aligned(row, widths) for row in cells]
         return [self.styled(_aligned(head, widths), BOLD), *lines]
+
+    def paragraph(self, head: str, words: str) -> list[str]:
+        """Return a heading and, below it, one line of words that 80 columns hold."""
+        return [self.styled(safe(head), BOLD), f"  {safe(words, WIDTH - 2)}"]
 
     def _write(self, text: str) -> None:
         print(text, end="", file=self._out, flush=True)

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 import typer
 
 from wakeful.cli.context import CliContext
-from wakeful.cli.look import Limit
 from wakeful.cli.output import BOLD, DIM, safe
+from wakeful.cli.paging import Limit
 from wakeful.transcript.search import Role
 
 Words = Annotated[list[str], typer.Argument(help="Words, '\"a phrase\"', prefix*, -without.")]

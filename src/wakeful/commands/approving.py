@@ -1,16 +1,17 @@
 """Commands that decide: `/approve`, `/deny`."""
 
-from wakeful.commands.command import Caller, Deed, Said
+from wakeful.commands.command import Caller, Deed, Said, saying
+from wakeful.prompts.approvals import line_of
 from wakeful.services import Services
 from wakeful.store.database import Tx
-from wakeful.vocabulary.approving import ApprovalDecision, ApprovalKind
-from wakeful.vocabulary.errors import InvalidInput
+from wakeful.vocabulary.approving import ApprovalDecision, ApprovalKind, ApprovalState
 
-USAGE = "must be the number of what was asked, such as 3, and a text if there is something to say"
+MOST_OPEN = 10  # shown of what waits
+NOTHING = "Nobody waits for an answer."
 
 
 async def approve(services: Services, caller: Caller, rest: str) -> Deed:
-    """Let a call run, or answer a question."""
+    """Let a call run, or answer a question; without a number, show what waits."""
     return await _deciding(services, caller, rest, ApprovalDecision.APPROVE)
 
 
@@ -19,13 +20,21 @@ async def deny(services: Services, caller: Caller, rest: str) -> Deed:
     return await _deciding(services, caller, rest, ApprovalDecision.DENY)
 
 
+async def _showing(services: Services) -> Deed:
+    """Return the deed of who has named nothing: the list of what may be named."""
+    found = await services.views.approvals.page(ApprovalState.OPEN, None, MOST_OPEN + 1)
+    lines = [line_of(one.number, one.tool, one.arguments, one.question) for one in found]
+    more = ["… and more; `wakeful approvals list` shows them"] if len(found) > MOST_OPEN else []
+    return saying("\n".join([*lines[:MOST_OPEN], *more]) or NOTHING)
+
+
 async def _deciding(
     services: Services, caller: Caller, rest: str, decision: ApprovalDecision
 ) -> Deed:
     """Return the deed that decides, whichever session was asked in."""
     named, _, text = rest.strip().partition(" ")
     if not named:
-        raise InvalidInput("number", USAGE)
+        return await _showing(services)
     acts = services.approval_acts
     is_granted = decision is ApprovalDecision.APPROVE
     answer = await acts.checked(named, decision, caller.principal.name, text)

@@ -167,14 +167,14 @@ _COMMANDS = (
     ),
     Command(
         name="approve",
-        arguments="NUMBER [TEXT]",
-        help="Let a call run that waits for it, or answer a question with the text.",
+        arguments="[NUMBER [TEXT]]",
+        help="Show what waits for you, let a call run, or answer a question with the text.",
         who=Who.OPERATOR,
         plan=approving.approve,
     ),
     Command(
         name="deny",
-        arguments="NUMBER [TEXT]",
+        arguments="[NUMBER [TEXT]]",
         help="Refuse a call that waits for approval; the text is told to the agent.",
         who=Who.OPERATOR,
         plan=approving.deny,

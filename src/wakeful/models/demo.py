@@ -5,7 +5,7 @@ import re
 from collections.abc import AsyncIterator, Sequence
 
 from wakeful.models.demo_acts import Say, Use
-from wakeful.models.demo_intents import LONGEST_ASK, answer, item_of, understand
+from wakeful.models.demo_intents import LONGEST_ASK, answer, asks_for_inbox, item_of, understand
 from wakeful.models.model import Delta, Reply, Request
 from wakeful.models.tariffs import FREE
 from wakeful.vocabulary.message import (
@@ -111,7 +111,13 @@ def _of_this_turn(messages: Sequence[Message]) -> Sequence[Message]:
 
 def _asks(messages: Sequence[Message], tools: frozenset[str]) -> list[str]:
     texts = [message.text for message in messages if isinstance(message, UserMessage)]
-    return [ask for text in texts for ask in _split(text, tools)] or [""]
+    return _with_one_look([ask for text in texts for ask in _split(text, tools)]) or [""]
+
+
+def _with_one_look(asks: Sequence[str]) -> list[str]:
+    """Leave out what asks for the inbox a second time: who looks there sees all that waits."""
+    looks = [number for number, ask in enumerate(asks) if asks_for_inbox(ask)][1:]
+    return [ask for number, ask in enumerate(asks) if number not in looks]
 
 
 def _split(text: str, tools: frozenset[str]) -> list[str]:

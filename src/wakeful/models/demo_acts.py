@@ -114,6 +114,10 @@ def leave_it(ask: Task) -> Answer:
     return Say(text=f"Approval #{ask.words['number']} {ask.words['how']}, so I leave it.")
 
 
+def go_without(_ask: Task) -> Answer:
+    return Say(text="Nobody answered my question, so I go on without.")
+
+
 def ask_people(ask: Task) -> Answer:
     """Ask whoever speaks here; the turn ends with it."""
     if ask.results:

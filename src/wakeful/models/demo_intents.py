@@ -57,6 +57,11 @@ INTENTS: tuple[Intent, ...] = (
         act=acts.leave_it,
     ),
     Intent(
+        words=r"^\[(?:Your question #\d+, .*, will not be answered"
+        r"|Nobody answered your question #\d+ in time)",
+        act=acts.go_without,
+    ),
+    Intent(
         words=r"^\[What follows answers your question #(?P<number>\d+): .*?\]\s+(?P<answer>.+)"
         r"|^\[The answer to your question #\d+, .*?:\]\n(?P<told>.+)",
         act=acts.take_answer,
@@ -199,6 +204,12 @@ def understand(text: str, tools: frozenset[str] = frozenset()) -> tuple[Act, dic
                 continue
             return intent.act, words
     return None
+
+
+def asks_for_inbox(text: str) -> bool:
+    """Tell whether a request is to look into the inbox."""
+    found = None if len(text) > LONGEST_ASK else understand(text)
+    return found is not None and found[0] is acts.read_inbox
 
 
 def _is_tool(name: str, tools: frozenset[str]) -> bool:

@@ -72,7 +72,9 @@ def answers_next(number: int, question: str) -> str:
 
 def for_people(number: int, tool: str | None, question: str | None) -> str:
     """Return what people hear with the reply of a turn that has asked them something."""
-    return question if question is not None else f"Waiting for approval #{number}: {tool}."
+    if question is not None:
+        return question
+    return f"Waiting for approval #{number}: {tool} (/approve {number} or /deny {number})."
 
 
 def line_of(number: int, tool: str | None, arguments: str | None, question: str | None) -> str:

@@ -41,7 +41,7 @@ async def test_a_call_that_must_be_approved_does_not_run_and_ends_the_turn():
         calls = await runtime.store.read("SELECT state FROM tool_calls")
 
         assert turn.state is TurnState.DONE
-        assert turn.reply == "I act.\n\nWaiting for approval #1: act."
+        assert turn.reply == "I act.\n\nWaiting for approval #1: act (/approve 1 or /deny 1)."
         assert (asked.number, asked.tool, asked.arguments) == (1, "act", '{"what":"x"}')
         assert asked.expires_at - asked.created_at == 7 * 86_400_000
         assert [row[0] for row in calls] == ["asked"]
@@ -120,7 +120,10 @@ async def test_several_calls_of_one_reply_ask_each_and_the_others_run():
         turn = await ended(runtime, await runtime.send("go"))
 
         assert await rows(runtime) == [(1, "open"), (2, "open")]
-        assert turn.reply == "Waiting for approval #1: act.\n\nWaiting for approval #2: act."
+        assert turn.reply == (
+            "Waiting for approval #1: act (/approve 1 or /deny 1).\n\n"
+            "Waiting for approval #2: act (/approve 2 or /deny 2)."
+        )
     assert acts == ["look ", "look "]
 
 

@@ -46,7 +46,9 @@ def test_a_command_waits_over_a_kill_until_it_is_approved_on_the_command_line(fo
 
     assert [one["number"] for one in offline] == [2, 1]
     assert refused.returncode == 3
-    assert "#1" in listed
+    assert "#1 agent:main:main, asked " in listed
+    assert max(map(len, listed.splitlines())) <= 80
+    assert "it runs now, in agent:main:main" in approved
     assert "main waits for 2 approvals" in status
     assert "echo one >> out" in shown
     assert "no_such_tool" in doctor

@@ -10,6 +10,7 @@ SETTINGS = f"""
 hooks:
   github: {{verify: github, secret: {SECRET}, session: builds, text: "{{payload.ref}}{{body}}"}}
   alarm: {{verify: bearer, secret: {SECRET}, priority: later}}
+  empty: {{verify: bearer, secret: {SECRET}, priority: later, text: "{{payload.nothing}} "}}
 """
 
 
@@ -24,6 +25,7 @@ def test_hooks_are_listed_and_tried_and_their_secrets_never_shown(tmp_path: Path
         tried = home.ok("hooks", "test", "github", "--payload", str(payload))
         typed = home.ok("hooks", "test", "alarm", "--payload", "-", said="The cellar is wet.")
         receipt = home.json("hooks", "test", "alarm")
+        nothing = home.ok("hooks", "test", "empty")
         unknown = home.run("hooks", "test", "nobody")
         unreadable = home.run("hooks", "test", "github", "--payload", "/nowhere")
         listed = home.ok("hooks", "list")
@@ -32,15 +34,19 @@ def test_hooks_are_listed_and_tried_and_their_secrets_never_shown(tmp_path: Path
 
     assert "refs" not in empty
     assert tried.startswith("started: st_")
-    assert tried.endswith(" in agent:main:builds\n")
+    assert " in agent:main:builds\n" in tried
+    assert "the agent reads: refs/heads/main" in tried
+    assert "the agent reads: The cellar is wet." in typed
+    assert "This is an example" in receipt["text"]
+    assert "the agent reads: (a webhook without text)" in nothing
     assert typed.startswith("held: st_")
     assert receipt["outcome"] == "held"
     assert unknown.returncode != 0
     assert "no hook 'nobody'" in unknown.stderr
     assert "/nowhere cannot be read" in unreadable.stderr
     assert "the inbox of main" in listed
-    assert {one["name"]: one["accepted"] for one in items} == {"github": 1, "alarm": 2}
-    assert "github, alarm: only this machine reaches 127.0.0.1" in doctor
+    assert {one["name"]: one["accepted"] for one in items} == {"github": 1, "alarm": 2, "empty": 1}
+    assert "github, alarm, empty: only this machine reaches 127.0.0.1" in doctor
     everything = (tried, typed, listed, config, doctor, json.dumps(items), unknown.stderr)
     assert not [text for text in everything if SECRET in text]
     assert SECRET not in (tmp_path / "wakeful.log").read_text()

@@ -14,6 +14,7 @@ def test_an_item_is_left_listed_shown_and_thrown_away(awake: Home):
 
     assert receipt["outcome"] == "held"
     assert "held" in again
+    assert "it waits until the agent asks for all that waits" in again
     (item,) = listed["items"]
     assert (item["text"], item["state"]) == ("backup took 3 min", "held")
     assert "of backup, next" in shown
@@ -21,6 +22,27 @@ def test_an_item_is_left_listed_shown_and_thrown_away(awake: Home):
     assert "was thrown away" in gone
     assert receipt["stimulus_id"] not in left
     assert receipt["stimulus_id"] in every
+
+
+def test_a_list_fits_80_columns_and_goes_on_where_a_page_ended(awake: Home):
+    told = [
+        awake.ok("inbox", "add", f"{number} " + "long " * 40, "--source", "a-long-name-here")
+        for number in range(3)
+    ]
+    first = awake.run("inbox", "list", "--source", "a-long-name-here", "-n", "2")
+    after = first.stderr.strip().removeprefix("older: --after ")
+    rest = awake.ok("inbox", "list", "--source", "a-long-name-here", "--after", after)
+    urgent = awake.ok("inbox", "add", "x", "--source", "fire", "--priority", "now")
+    awake.ok("halt")
+    halted = awake.ok("inbox", "add", "y", "--source", "fire", "--priority", "now")
+    awake.ok("resume")
+
+    assert "it waits until the agent looks into its inbox" in told[0]
+    assert "the agent reads it now, in agent:main:activity" in urgent
+    assert "it is kept, and answered when that is over; `wakeful resume` lifts that" in halted
+    assert max(map(len, first.stdout.splitlines())) <= 80
+    assert [line[2] for line in first.stdout.splitlines()[1::2]] == ["2", "1"]
+    assert [line[2] for line in rest.splitlines()[1::2]] == ["0"]
 
 
 def test_the_demo_model_takes_up_what_is_urgent_and_says_so(awake: Home):
@@ -43,6 +65,15 @@ def test_the_demo_model_reads_its_inbox_when_it_is_asked_to(awake: Home):
     assert "next, weather, " in waiting
     assert "the sun shines" in answer
     assert "nothing waits" in awake.ok("inbox", "list", "--source", "weather")
+
+
+def test_the_demo_model_looks_into_its_inbox_once_where_it_is_told_of_it_twice(awake: Home):
+    awake.ok("inbox", "add", "the moon shines", "--source", "night")
+    asked = ("check your inbox", "--session", "system:activity", "--wait", "20")
+    answer = awake.ok("send", *asked)
+
+    assert answer.count("the moon shines") == 1
+    assert "The inbox is empty." not in answer
 
 
 def test_a_wrong_item_is_told_in_one_sentence(awake: Home):

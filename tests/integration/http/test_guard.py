@@ -264,6 +264,7 @@ async def test_what_another_site_can_send_with_the_cookie_is_refused(
             answer = await client.post("/api/sessions/main/messages", content=body, headers=headers)
 
             assert answer.status_code == status
+            assert ("Content-Type: application/json" in answer.text) == (status == 415)
             assert await home.runtime.store.read("SELECT id FROM stimuli") == []
 
 

@@ -121,6 +121,7 @@ async def test_an_unknown_name_and_a_bad_signature_are_answered_alike(name: str)
 
     assert unknown.status_code == forged.status_code == 401
     assert unknown.content == forged.content
+    assert "the signature is wrong or too old" in forged.json()["detail"]
     unknown.headers.pop("date", None)
     forged.headers.pop("date", None)
     assert unknown.headers.raw == forged.headers.raw

@@ -164,13 +164,14 @@ def _read_headers(scope: Scope) -> dict[str, str]:
     return headers
 
 
-def refused(gatekeeper: Gatekeeper, scope: Scope) -> Problem:
+def refused(gatekeeper: Gatekeeper, scope: Scope, detail: str = "") -> Problem:
     """Count a wrong secret against the address it came from, and say what to answer."""
     client = scope.get("client")
     wait_s = gatekeeper.failed(canonical_address(client[0] if client else "unknown"))
     if wait_s is not None:
-        return Problem("too-many-requests", "too many wrong tokens", retry_after_s=wait_s)
-    return Problem("unauthorized")
+        rule = "too many wrong tokens or signatures from this address"
+        return Problem("too-many-requests", rule, retry_after_s=wait_s)
+    return Problem("unauthorized", detail)
 
 
 def _refuse_secrets(request: HTTPConnection) -> None:
@@ -193,4 +194,5 @@ def _check_body(method: str, headers: dict[str, str], rule: BodyRule) -> None:
     if has_body and method not in SAFE:
         media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
         if not rule.takes(media_type):
-            raise Problem("unsupported-media-type")
+            wanted = " or ".join(sorted(rule.media_types))
+            raise Problem("unsupported-media-type", f"send the header Content-Type: {wanted}")

@@ -26,6 +26,7 @@ from wakeful.vocabulary.stimulus import OPERATOR
 from wakeful.webhooks.payload import UnreadableBody
 from wakeful.webhooks.verification import Scheme
 
+NOT_PROVED = "no hook of this name has such a secret, or the signature is wrong or too old"
 AT_ONCE = 128  # deliveries whose body is read or filed; each may be a mebibyte
 AT_ONCE_EACH = 64  # of one address: who sends slowly keeps nobody else out
 
@@ -98,7 +99,7 @@ class HookEndpoints:
         try:
             taken = await hooks.receive(self._services, call.path["name"], headers, call.body)
         except NotProved:
-            raise refused(self._services.gatekeeper, request.scope) from None
+            raise refused(self._services.gatekeeper, request.scope, NOT_PROVED) from None
         except UnreadableBody as error:
             raise Problem("bad-request", str(error)) from None
         except KeyReused:

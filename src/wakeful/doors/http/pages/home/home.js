@@ -83,9 +83,18 @@ function recall(entry) {
     say(command, "mine");
     say(answer.join("\n"));
   }
+  const waits = body.type === "tool" && /^waiting for approval #(\d+): a person/.exec(body.message.text);
+  if (waits) say("Waiting for approval #" + waits[1] + ": " + body.message.name + ` (/approve ${waits[1]} or /deny ${waits[1]}).`);
   if (body.type !== "assistant") return;
-  const texts = body.message.content.filter((block) => block.type === "text");
-  if (texts.length) paint(say(""), texts.map((block) => block.text).join(""));
+  const text = body.message.content.map(saidBy).filter(Boolean).join("");
+  if (text) paint(say(""), text);
+}
+
+// A question is asked by a call, and people hear it like any other words.
+function saidBy(block) {
+  if (block.type === "text") return block.text;
+  const question = block.type === "tool_call" && block.name === "ask_human" && block.arguments.question;
+  return typeof question === "string" ? question : "";
 }
 
 // Shows fences, code, bold words and headings of Markdown, by making elements that hold plain text.
