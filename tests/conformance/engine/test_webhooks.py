@@ -118,7 +118,10 @@ async def test_an_agent_that_sleeps_wakes_in_time_and_finds_what_came(settings_f
 
 
 async def test_what_will_be_held_keeps_nobody_from_falling_asleep(settings_for: SettingsFor):
-    clock, model = ManualClock(), Scripted([says("", call("sleep", duration_ms=3_600_000)), "awake"])
+    clock, model = (
+        ManualClock(),
+        Scripted([says("", call("sleep", duration_ms=3_600_000)), "awake"]),
+    )
     async with running(with_hooks(settings_for), clock, model) as runtime:
         await runtime.halt()
         await runtime.send("rest", session="system:activity")

@@ -141,7 +141,9 @@ def problem_of(error: Exception) -> Problem:
             rest = "run the release that wrote it, or delete it; `wakeful doctor` lists all of them"
             return Problem("unreadable", f"{error_text(error)}; {rest}")
         case StoreBusy():  # its own words may name where the database is
-            return Problem("unavailable", str(StoreBusy()), retry_after_s=error.retry_after_s or 1.0)
+            return Problem(
+                "unavailable", str(StoreBusy()), retry_after_s=error.retry_after_s or 1.0
+            )
         case Transient():
             code, wait_s = _LATER.get(type(error), ("unavailable", 1.0))
             return Problem(code, str(error), retry_after_s=error.retry_after_s or wait_s)
