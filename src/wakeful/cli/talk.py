@@ -227,14 +227,19 @@ class ShownAnswer:
                 self._has_words = False
                 until = self._conversation.how_long(frame.data.get("until"))
                 self._note(f"{frame.data.get('error')} Asked again {until}")
-            case "tool" if frame.data.get("phase") == "started":
-                self._note(f"{frame.data.get('name')} …")
-            case "tool" if frame.data.get("phase") not in ("started", "done"):
-                self._note(f"{frame.data.get('name')}: {frame.data.get('phase')}")
+            case "tool":
+                self._show_tool(str(frame.data.get("name")), str(frame.data.get("phase")))
             case "turn":
                 self._end(frame.data)
             case _:
                 pass
+
+    def _show_tool(self, name: str, phase: str) -> None:
+        # What begins and ends in one commit is only told as done.
+        if phase == "started" or (phase == "done" and self.is_inside_line):
+            self._note(f"{name} …")
+        elif phase != "done":
+            self._note(f"{name}: {phase}")
 
     def show_again(self, turn: dict[str, Any]) -> None:
         """Show the end of a turn whose story was cut off, from its first word."""

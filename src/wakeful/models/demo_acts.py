@@ -28,6 +28,11 @@ REAL_MODEL = (
     "open models of theirs, Ollama needs no key; docs/howto/models.md has more."
 )
 _OFF_BY_DEFAULT = ("shell", "web_fetch")
+# The lines that fence what came from outside, for models alone.
+_FENCES = re.compile(
+    r"^(?:The block below came from outside [^\n]*|<<<external \w+|external \w+>>>)(?:\n|\Z)",
+    re.MULTILINE,
+)
 
 
 class Task(Record):
@@ -79,7 +84,8 @@ def take_up(ask: Task) -> Answer:
 def read_inbox(ask: Task) -> Answer:
     if not ask.results:
         return Use(text="I look into my inbox.", calls=(("check_inbox", {}),))
-    return Say(text=f"My inbox, as the tool check_inbox shows it:\n{_quoted(ask.results[0].text)}")
+    shown = _quoted(_FENCES.sub("", ask.results[0].text).strip())
+    return Say(text=f"My inbox, as the tool check_inbox shows it:\n{shown}")
 
 
 def report(ask: Task) -> Answer:

@@ -452,5 +452,5 @@ async def test_a_heartbeat_asks_too_and_people_hear_of_it():
         await runtime.approve(1)
         await after(runtime, 1)
 
-        assert turn.reply == "I act.\n\nWaiting for approval #1: act."
+        assert turn.reply == "I act.\n\nWaiting for approval #1: act (/approve 1 or /deny 1)."
     assert acts == ["x"]

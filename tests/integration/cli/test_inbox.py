@@ -73,7 +73,14 @@ def test_the_demo_model_looks_into_its_inbox_once_where_it_is_told_of_it_twice(a
     answer = awake.ok("send", *asked)
 
     assert answer.count("the moon shines") == 1
+    assert "<<<external" not in answer
     assert "The inbox is empty." not in answer
+
+
+def test_what_is_said_before_and_after_a_look_into_the_inbox_are_two_lines(awake: Home):
+    said = awake.ok("chat", "check your inbox", "--session", "lines")
+
+    assert said.startswith("I look into my inbox.\n(check_inbox …)\nMy inbox, as")
 
 
 def test_a_wrong_item_is_told_in_one_sentence(awake: Home):
