@@ -56,7 +56,8 @@ def _sunk_at(history: History, turn: Turn) -> Position | None:
     What opened the turn, or joined it, comes before all calls: nobody less trusted joins it later.
     """
     calls = history.calls_of_turn[turn.id]
-    steps = sorted({call.step for call in calls if call.step > 0})  # no reply has what was approved
+    # No reply has what was approved; a turn that waited for the budget has its first in step 0.
+    steps = sorted({call.step for call in calls if not _was_approved(history, call)})
     replies = 0  # those with calls, each a step
     for entry in sorted(history.entries_of_turn[turn.id], key=lambda entry: entry.depth):
         body = entry.content()
