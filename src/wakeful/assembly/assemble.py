@@ -34,7 +34,7 @@ from wakeful.intake.compactions import Compactions
 from wakeful.intake.deletion import BoundAutomation, Deletion
 from wakeful.intake.imports import TranscriptImports
 from wakeful.intake.inbox_items import TIMER_KIND as EXPIRY_TIMER
-from wakeful.intake.inbox_items import InboxItems
+from wakeful.intake.inbox_items import InboxItems, forget_expiry
 from wakeful.intake.intake import Intake
 from wakeful.intake.sessions import SessionActs
 from wakeful.lanes.dispatcher import Dispatcher
@@ -148,6 +148,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
             sleeping.on_settled,
             beating.on_settled,
             answering.on_settled,
+            forget_expiry,
             *hooks.on_settled,
         ),
     )

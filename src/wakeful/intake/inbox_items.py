@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from wakeful.broker import lane_rows, stimuli
-from wakeful.broker.settlement import Settlement
+from wakeful.broker.settlement import Settled, Settlement
 from wakeful.broker.stimuli import STIMULI
 from wakeful.store.database import Store, Tx
 from wakeful.timers import timers
@@ -21,13 +21,19 @@ def expire_in_time(tx: Tx, stimulus: Stimulus) -> None:
     """Set what ends an item when its time is over: what is held has no turn to look at it."""
     assert stimulus.expires_at is not None
     timer = Timer(
-        id=f"{TIMER_KIND} {stimulus.id}",
+        id=_timer_id(stimulus.id),
         due_at=stimulus.expires_at + 1,  # at that very instant it is not yet too late
         kind=TIMER_KIND,
         target=stimulus.session_key,
         payload=f'"{stimulus.id}"',
     )
     timers.put(tx, timer)
+
+
+def forget_expiry(tx: Tx, settled: Sequence[Settled]) -> None:
+    """Drop what would have ended items that have ended otherwise."""
+    may_be_held = [one for one in settled if one.kind is not None and one.kind.rule.is_guarded]
+    timers.cancel(tx, *(_timer_id(one.id) for one in may_be_held))
 
 
 class InboxItems:
@@ -64,6 +70,10 @@ class InboxItems:
             return stimuli.get(tx, stimulus_id)
 
         return await self._store.transact(write, locks=[lane_rows.lock(key)])
+
+
+def _timer_id(stimulus_id: str) -> str:
+    return f"{TIMER_KIND} {stimulus_id}"
 
 
 def _found(tx: Tx, ids: Sequence[str]) -> list[Stimulus]:

@@ -82,9 +82,10 @@ def get_all(tx: Tx, timer_ids: Sequence[str]) -> list[Timer]:
     return [TIMERS.read(row) for row in tx.all(BY_IDS, ids=list(timer_ids))]
 
 
-def cancel(tx: Tx, timer_id: str) -> None:
-    """Drop a timer, if it is there."""
-    tx.run("DELETE FROM timers WHERE id = :id", id=timer_id)
+def cancel(tx: Tx, *timer_ids: str) -> None:
+    """Drop timers, those that are there."""
+    if timer_ids:
+        tx.run("DELETE FROM timers WHERE id IN :ids", ids=list(timer_ids))
 
 
 def forget(tx: Tx, session_key: str) -> None:

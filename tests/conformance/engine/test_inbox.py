@@ -204,6 +204,20 @@ async def test_an_item_whose_time_is_over_ends_though_no_turn_looks_at_it(lastin
     assert counts == {"": 1, "inbox:a": 1}
 
 
+async def test_what_ended_an_item_in_time_goes_with_it(settings_for: SettingsFor):
+    clock = ManualClock()
+    async with in_memory(Scripted(["read"]), settings=settings_for(), clock=clock) as runtime:
+        late = clock.now() + 3_600_000
+        unwanted = await runtime.post("x", source="a", expires_at=late)
+        await runtime.post("y", source="a", expires_at=late)
+        before = await runtime.store.read("SELECT id FROM timers WHERE kind = 'expiry'")
+        await runtime.dismiss(unwanted.stimulus_id)
+        await runtime.wait(await runtime.post("z", source="a", priority="now", expires_at=late))
+        after = await runtime.store.read("SELECT id FROM timers WHERE kind = 'expiry'")
+
+    assert (len(before), after) == (2, [])
+
+
 async def test_what_was_dismissed_is_over_and_what_was_read_cannot_be(settings_for: SettingsFor):
     async with in_memory(Scripted(["read"]), settings=settings_for()) as runtime:
         unwanted = await runtime.post("spam", source="a")
