@@ -122,7 +122,7 @@ class Gatekeeper:
         while recent and recent[0] <= now - WINDOW_S:
             recent.popleft()
         if len(recent) >= per_minute:
-            rule = f"{source!r} posts at most {per_minute} items in a minute"
+            rule = f"{source!r} posts in a minute at most {per_minute}"
             raise TooOften(rule, retry_after_s=recent[0] + WINDOW_S - now)
         recent.append(now)
 

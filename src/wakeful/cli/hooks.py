@@ -45,13 +45,19 @@ def _row(context: CliContext, one: dict[str, Any]) -> list[object]:
     return [
         one["name"],
         one["verify"],
-        one["session"] or f"the inbox of {one['agent']}",
+        one["session"] or _place(one),
         one["priority"],
         one["accepted"],
         context.how_long(one["last_at"]) if one["last_at"] else "",
         one["refused"] or "",
         one["last_refusal"] or "",
     ]
+
+
+def _place(one: dict[str, Any]) -> str:
+    """Return where it goes that names no session: what is urgent opens a turn at once."""
+    where = "Activity" if one["priority"] == "now" else "the inbox"
+    return f"{where} of {one['agent']}"
 
 
 def _payload(file: str) -> Any:

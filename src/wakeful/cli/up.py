@@ -48,12 +48,12 @@ def up(context: CliContext, host: Host = None, port: Port = None) -> None:
     if context.refused is not None:
         raise context.refused
     environ = dict(context.environ)
+    own = {name: value for name, value in environ.items() if name not in os.environ}
     if host is not None:
         environ["WAKEFUL_HOST"] = host
     if port is not None:
         environ["WAKEFUL_PORT"] = str(port)
     os.umask(0o077)
-    own = {name: value for name, value in environ.items() if name not in os.environ}
     os.environ.update(own)  # the libraries of providers look for their keys there
     _ask_for_files()
     loaded = load(None, environ)

@@ -281,6 +281,17 @@ def test_what_only_a_start_can_change_is_said_and_the_rest_is_changed(home: Home
         assert server.stop() == 0
 
 
+def test_the_port_that_was_asked_for_still_counts_when_settings_are_read_again(home: Home):
+    home.environ.pop("WAKEFUL_PORT")
+    with home.up() as server:  # with --port
+        server.signal(signal.SIGHUP)
+        home.log_line("settings read again; changed: nothing")
+        home.ok("config", "set", "drain_s", "7")  # has the settings read once more, and waits
+        assert server.stop() == 0
+
+    assert "only a new start" not in (home.folder / "wakeful.log").read_text()
+
+
 def test_another_name_of_the_server_is_known_at_once(home: Home):
     with home.up() as server:
         (home.folder / "wakeful.yaml").write_text("server: {hosts: [other.example]}\n")

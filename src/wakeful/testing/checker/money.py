@@ -5,11 +5,14 @@ from typing import Any
 
 from wakeful.gate.money import NANO, nano
 from wakeful.gate.storms import StormLimits
+from wakeful.intake.decide import opens_turn
+from wakeful.intake.facts import arrival_of
 from wakeful.testing.checker.finding import InvariantFinding
 from wakeful.testing.checker.history import AskedRow, History, grouped
 from wakeful.testing.ledger import Line
+from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.kinds import Held
-from wakeful.vocabulary.stimulus import Priority, State, Stimulus
+from wakeful.vocabulary.stimulus import State, Stimulus
 
 AGENT = "agent"
 DAY_MS = 86_400_000
@@ -92,10 +95,10 @@ def _check_storms(history: History, finding: InvariantFinding) -> None:
     limits = StormLimits()
     opening = grouped(
         (row for row in history.db.stimuli.values() if _opens(history, row)),
-        lambda row: (row.source, row.session_key),
+        lambda row: (row.source, _counted_in(row)),
     )
     for (source, key), rows in opening.items():
-        times = [row.accepted_at for row in sorted(rows, key=lambda row: row.seq)]
+        times = [row.accepted_at for row in sorted(rows, key=lambda row: row.id)]
         if times != sorted(times):
             continue  # the clock was moved back: nobody can tell how much time has passed
         closest = zip(times, times[limits.turns :], strict=False)
@@ -107,16 +110,21 @@ def _check_storms(history: History, finding: InvariantFinding) -> None:
 
 def _opens(history: History, row: Stimulus) -> bool:
     """Tell whether a stimulus of a guarded kind was let in to open a turn, or to join one."""
-    rule = row.kind.rule
-    is_kept = rule.held is not Held.NEVER and row.priority is not Priority.NOW
     return (
-        rule.is_guarded
-        and not is_kept
+        row.kind.rule.is_guarded
+        and opens_turn(arrival_of(row, row.accepted_at))
         and not any(
             event.kind == "stimulus.held" and event.data.get("reason") == "storm"
             for event in history.events_of_stimulus[row.id]
         )
     )
+
+
+def _counted_in(row: Stimulus) -> str:
+    """Return the session in which a source's turns are counted; those of the inbox, in one."""
+    if row.kind.rule.held is Held.ALWAYS:
+        return keys.activity(row.agent_id)
+    return row.session_key
 
 
 def _chain_costs(history: History) -> dict[str, list[tuple[int, int]]]:
