@@ -38,7 +38,7 @@ AgentName = Annotated[str, typer.Option("--agent", "-a", help="For which agent."
 SessionName = Annotated[str, typer.Option("--session", "-s", help="Where the source may choose.")]
 Expires = Annotated[str, typer.Option("--expires", help="Of no use after 2h, or 18:00.")]
 
-HELD = "held"
+HELD, PARKED = "held", "parked"
 LONGEST_SOURCE = 16  # characters of it in a list
 
 
@@ -62,6 +62,10 @@ def list_(
     context.out.data(page, lines or ["nothing waits in the inbox"])
     if page["next"] is not None:
         context.out.note(f"older: --after {page['next']}")
+    if not state and not every and after is None:
+        parked = context.reader().get("/api/inbox", **{**query, "state": PARKED, "limit": 1})
+        if parked["items"]:
+            context.out.note("urgent items are put off: `wakeful inbox list --state parked`")
 
 
 def show(context: CliContext, item: ItemId) -> None:

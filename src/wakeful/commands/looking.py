@@ -82,8 +82,13 @@ async def whoami(_services: Services, caller: Caller, _rest: str) -> Deed:
 async def inbox(services: Services, caller: Caller, _rest: str) -> Deed:
     """Show what waits for the agent; it is not read by that."""
     agent_id = keys.agent_of(caller.session_key)
-    wanted = InboxFilter(state=State.HELD, agent_id=agent_id)
-    found = await services.views.inbox.page(wanted, None, MOST_ITEMS + 1)
+    found = [
+        item
+        for state in (State.PARKED, State.HELD)  # what is parked is urgent, and may not run now
+        for item in await services.views.inbox.page(
+            InboxFilter(state=state, agent_id=agent_id), None, MOST_ITEMS + 1
+        )
+    ]
     now = services.views.clock.now()
     lines = [_item_line(item, now) for item in found[:MOST_ITEMS]]
     more = ["… and more; `wakeful inbox list` shows them"] if len(found) > MOST_ITEMS else []
@@ -132,7 +137,8 @@ def _cause(stimulus: Stimulus) -> str:
 
 def _item_line(item: Stimulus, now: int) -> str:
     age = format_span(now - item.accepted_at)
-    head = f"{item.priority.name.lower()}, {one_line(item.source, 40)}, {age} ago"
+    put_off = f", put off ({item.state_reason})" if item.state is State.PARKED else ""
+    head = f"{item.priority.name.lower()}, {one_line(item.source, 40)}, {age} ago{put_off}"
     return f"{head}: {one_line(item.text, LONGEST_ITEM)}"
 
 

@@ -10,7 +10,8 @@ from wakeful.vocabulary.stimulus import Priority, State, Stimulus
 
 _NEWEST = "~"  # after every id
 _ANY = ("in_inbox = 1", "id < :before", "priority <= :floor")
-_HELD = ("state = 'held'", "id || '' < :before", "priority <= :floor")
+# Of which there is an index of its own: they are found in no order, however much was read since.
+_WAITING = frozenset({State.HELD, State.PARKED})
 
 
 class InboxFilter(Record):
@@ -33,19 +34,18 @@ class InboxView:
 
         There are fewer than `limit` where they would not fit on a page.
         """
-        # What is held is found among what is held, in no order, however much was read since.
-        is_held = wanted.state is State.HELD
-        conditions = _HELD if is_held else _ANY
+        is_waiting = wanted.state in _WAITING
+        conditions = _waiting(wanted.state) if is_waiting else _ANY
         params: dict[str, object] = {
             "before": _NEWEST if after is None else after,
             "floor": int(wanted.floor),
             "limit": limit,
         }
-        for name in ("source", "agent_id") if is_held else ("source", "state", "agent_id"):
+        for name in ("source", "agent_id") if is_waiting else ("source", "state", "agent_id"):
             if (value := getattr(wanted, name)) is not None:
                 conditions = (*conditions, f"{name} = :{name}")
                 params[name] = str(value)
-        order = "id || ''" if is_held else "id"
+        order = "id || ''" if is_waiting else "id"
         where = f"WHERE {' AND '.join(conditions)} ORDER BY {order} DESC LIMIT :limit"
         # The sizes first: what does not go on a page is not even read.
         sizes = await self._store.read(f"SELECT OCTET_LENGTH(text) FROM stimuli {where}", **params)  # noqa: S608
@@ -65,3 +65,8 @@ class InboxView:
         """Return how many items have not ended."""
         ((count,),) = await self._store.read(inbox_counts.TOTAL)
         return count
+
+
+def _waiting(state: State | None) -> tuple[str, ...]:
+    """Return what finds items that wait, by the index of those that do."""
+    return (f"state = '{state}'", "in_inbox + 0 = 1", "id || '' < :before", "priority <= :floor")

@@ -35,11 +35,17 @@ def test_a_list_fits_80_columns_and_goes_on_where_a_page_ended(awake: Home):
     urgent = awake.ok("inbox", "add", "x", "--source", "fire", "--priority", "now")
     awake.ok("halt")
     halted = awake.ok("inbox", "add", "y", "--source", "fire", "--priority", "now")
+    put_off = awake.run("inbox", "list", "--source", "fire")
+    named = awake.ok("inbox", "list", "--state", "parked")
+    in_chat = awake.ok("send", "/inbox", "--session", "asked")
     awake.ok("resume")
 
     assert "it waits until the agent looks into its inbox" in told[0]
     assert "the agent reads it now, in agent:main:activity" in urgent
     assert "it is kept, and answered when that is over; `wakeful resume` lifts that" in halted
+    assert "urgent items are put off: `wakeful inbox list --state parked`" in put_off.stderr
+    assert "now, fire" in named
+    assert "put off (halted): y" in in_chat
     assert max(map(len, first.stdout.splitlines())) <= 80
     assert [line[2] for line in first.stdout.splitlines()[1::2]] == ["2", "1"]
     assert [line[2] for line in rest.splitlines()[1::2]] == ["0"]

@@ -33,6 +33,7 @@ class ExplainedReads:
         (InboxFilter(state=State.MERGED, agent_id="main"), "inbox_items"),
         (InboxFilter(state=State.HELD), "stimuli_held"),
         (InboxFilter(state=State.HELD, source="s"), "stimuli_held"),
+        (InboxFilter(state=State.PARKED), "stimuli_parked"),
     ],
 )
 async def test_items_are_found_by_an_index_of_the_inbox(wanted: InboxFilter, index: str):
