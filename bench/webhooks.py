@@ -36,6 +36,7 @@ MOST_CPU = 1.5  # times that of a plain message
 SECRET = "bench-secret-0123456789abcdef"
 INBOX = InboxRules(depth=1_000_000)
 HOOK = HookSettings(verify=Scheme.GITHUB, secret=SECRET, text="{payload.text}")
+NAMES = [f"bench{client}" for client in range(CLIENTS)]  # each leaves less than one hook may
 
 _numbers = count()
 
@@ -43,7 +44,10 @@ _numbers = count()
 def measure(folder: Path) -> list[Figure]:
     more = {
         "inbox": {"depth": INBOX.depth},
-        "hooks": {"bench": {"verify": HOOK.verify.value, "secret": SECRET, "text": HOOK.text}},
+        "hooks": {
+            name: {"verify": HOOK.verify.value, "secret": SECRET, "text": HOOK.text}
+            for name in NAMES
+        },
     }
     with (
         served.wakeful(folder / "home", queue=WAITING, more=more) as product,
@@ -97,18 +101,18 @@ def webhooks() -> list[list[bytes]]:
     return [
         [
             wire.post(
-                "/hooks/bench", body, {**known, "X-GitHub-Delivery": f"{begun}-{next(_numbers)}"}
+                f"/hooks/{name}", body, {**known, "X-GitHub-Delivery": f"{begun}-{next(_numbers)}"}
             )
             for _ in range(SESSIONS_EACH)
         ]
-        for _ in range(CLIENTS)
+        for name in NAMES
     ]
 
 
 async def _serve(home: Path) -> None:
     """Serve in this process, which may be profiled, what a child of it sends."""
     door = HttpDoor(HttpOptions(port=0, operator_token=TOKEN))
-    settings = Settings(queue=WAITING, inbox=INBOX, hooks={"bench": HOOK})
+    settings = Settings(queue=WAITING, inbox=INBOX, hooks=dict.fromkeys(NAMES, HOOK))
     async with Runtime(home=home, settings=settings, http=door) as runtime:
         assert runtime.http is not None
         sending = await asyncio.create_subprocess_exec(
