@@ -74,7 +74,7 @@ class FeedFilter(Record):
     origin: Origin | None = None
 
     def takes(self, origin: Origin) -> bool:
-        return origin in (self.origin or origin,)
+        return self.origin is None or self.origin is origin
 
 
 class _Found(NamedTuple):

@@ -1,7 +1,9 @@
 """The inbox over HTTP: who may post as whom, where it lands, and what is refused."""
 
 import asyncio
+import threading
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,7 +15,7 @@ from tests.integration.http.serving import House, house
 from tests.patience import patience
 from wakeful.models.scripted import Scripted, call, says
 from wakeful.settings.settings import Settings
-from wakeful.testing.kit import ManualClock
+from wakeful.testing.kit import ManualClock, wait_for
 from wakeful.turns.turns import Turn
 from wakeful.vocabulary.clock import SystemClock
 from wakeful.vocabulary.inbox import InboxRules, InboxSource, PriorityName
@@ -21,6 +23,7 @@ from wakeful.vocabulary.stimulus import Receipt, StormOverrides
 
 ACTIVITY = "agent:main:activity"
 FLOOD = 600
+THREADS = 8
 
 
 def with_sources(max_bytes: int = 65_536, depth: int = 10_000, **sources: InboxSource) -> Settings:
@@ -320,3 +323,37 @@ async def test_a_flood_over_http_is_answered_whole_and_delays_no_other_source():
     assert statuses[202] + statuses[429] == FLOOD
     assert statuses[202] + 1 == stored[0][0]
     assert rung.result() < patience(1)
+
+
+async def test_of_eight_threads_that_post_one_key_one_is_first_also_after_it_was_read():
+    together = threading.Barrier(THREADS)
+
+    def post_at_once(url: str, token: str) -> tuple[str, str]:
+        headers = {"Authorization": f"Bearer {token}"}
+        with httpx2.Client(base_url=url, headers=headers, trust_env=False) as client:
+            together.wait(patience(10))
+            body = {"text": "disk full", "priority": "now", "dedup_key": "disk"}
+            answer = client.post("/api/inbox", json=body).json()
+        return answer["outcome"], answer.get("duplicate_of", answer["stimulus_id"])
+
+    async with house(settings=with_sources(backup=InboxSource())) as home:
+        token, loop = await home.token("inbox:backup"), asyncio.get_running_loop()
+
+        async def all_at_once() -> list[tuple[str, str]]:
+            posts = (
+                loop.run_in_executor(threads, post_at_once, home.url, token) for _ in range(THREADS)
+            )
+            return await asyncio.gather(*posts)
+
+        with ThreadPoolExecutor(THREADS) as threads:
+            racing = await all_at_once()
+            first = next(id for outcome, id in racing if outcome != "duplicate")
+            await wait_for(home.runtime, "turn.finished")
+            late = await all_at_once()
+        async with home.client(home.operator) as client:
+            items = (await client.get("/api/inbox")).json()["items"]
+
+    assert Counter(outcome for outcome, _ in racing) == {"started": 1, "duplicate": THREADS - 1}
+    assert Counter(outcome for outcome, _ in late) == {"duplicate": THREADS}
+    assert {id for _, id in [*racing, *late]} == {first}
+    assert [(item["id"], item["state"]) for item in items] == [(first, "done")]
