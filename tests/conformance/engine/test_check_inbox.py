@@ -18,7 +18,7 @@ from wakeful.vocabulary.inbox import InboxRules, InboxSource
 from wakeful.vocabulary.message import ToolMessage
 from wakeful.vocabulary.stimulus import Draft, State, Trust
 
-ROUNDS = 200
+ROUNDS, ITEMS = 20, 10  # and how many come in each
 
 
 def result(request: Request) -> str:
@@ -127,8 +127,8 @@ async def test_two_sessions_that_read_at_once_share_no_item_and_lose_none(
         return "done"
 
     async with in_memory(Scripted(voice), settings=settings_for()) as runtime:
-        for round_ in range(ROUNDS // 10):
-            names = [f"item-{round_}-{n}" for n in range(10)]
+        for round_ in range(ROUNDS):
+            names = [f"item-{round_}-{n}" for n in range(ITEMS)]
             half = names[:5]
             await asyncio.gather(*(runtime.post(name, source="s") for name in half))
             receipts = await asyncio.gather(
@@ -141,7 +141,7 @@ async def test_two_sessions_that_read_at_once_share_no_item_and_lose_none(
         await runtime.wait(await runtime.send("the rest", session="api:a"))
         items = await runtime.inbox(limit=500)
 
-    assert len(items) == ROUNDS
+    assert len(items) == ROUNDS * ITEMS
     assert {item.state for item in items} == {State.MERGED}
     assert shown == Counter({item.text: 1 for item in items})
 

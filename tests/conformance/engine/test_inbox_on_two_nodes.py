@@ -12,7 +12,7 @@ from wakeful.vocabulary.stimulus import Outcome, Priority, State, Trust, Waiting
 __all__ = ["nodes"]
 
 ACTIVITY = "agent:main:activity"
-ROUNDS = 40
+ROUNDS = 200
 ITEM = {"kind": Kind.INBOX, "trust": Trust.EXTERNAL, "source": "s", "priority": Priority.NEXT}
 
 
