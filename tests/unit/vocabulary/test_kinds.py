@@ -84,8 +84,8 @@ def test_no_agent_ends_the_turn_of_a_person():
 
 def test_nothing_asks_for_an_origin_or_a_source_but_reads_the_table():
     asked = re.compile(
-        r"\.origin (?:is|==|!=|in|not in) (?!not None)|\borigin IN |\.source (?:==|!=) |"
-        r"\bkind (?:is|==|!=|in|not in) (?:not )?Kind\.|\bkind IN \('"
+        r"\.origin (?:is|==|!=|in|not in) (?!(?:not )?None|origin\b)|\borigin IN |"
+        r"\.source (?:==|!=) |\bkind (?:is|==|!=|in|not in) (?:not )?Kind\.|\bkind IN \('"
     )
     proofs = SOURCE / "testing"
     found = [
