@@ -8,6 +8,7 @@ Of days and weekdays both must fit where one of the two begins with a star, else
 in the cron of Debian.
 """
 
+from array import array
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -30,7 +31,7 @@ _ONE_DAY = timedelta(days=1)
 _LAST_YEAR = 9_990
 _ANY_MOMENT = datetime(2000, 1, 1, tzinfo=UTC)
 _ODD_DAYS = 16  # two a year: those on which clocks are moved
-_KEPT = 4_096
+_KEPT = 1_024
 
 
 class CronTimes:
@@ -40,11 +41,9 @@ class CronTimes:
         self._zone = zone
         self._fields = fields
         self._is_by_the_clock = len(fields.hours) < 24
-        self._offsets = sorted(
-            hour * _HOUR_MS + minute * _MINUTE_MS
-            for hour in fields.hours
-            for minute in fields.minutes
-        )
+        minutes = sorted(fields.minutes)
+        times = (h * _HOUR_MS + m * _MINUTE_MS for h in sorted(fields.hours) for m in minutes)
+        self._offsets = array("q", times)  # up to 1,440, and there are many of us
         self._odd_days: dict[date, list[int]] = {}
 
     def next_after(self, after: int) -> int | None:
@@ -118,29 +117,26 @@ def cron_times(expression: str, zone: str) -> CronTimes:
 
 def checked_expression(expression: str, field: str) -> str:
     """Return the five fields with one space between them, or refuse what cannot be read."""
-    parts = expression[: LONGEST_EXPRESSION + 1].split()
+    if len(expression) > LONGEST_EXPRESSION:
+        raise InvalidInput(field, f"must have at most {LONGEST_EXPRESSION} characters")
+    parts = expression.split()
     if len(parts) != len(FIELDS):
         raise InvalidInput(field, f"must be five fields ({' '.join(FIELDS)}), {_not(expression)}")
-    if len(expression) > LONGEST_EXPRESSION:
-        raise InvalidInput(field, f"must be at most {LONGEST_EXPRESSION} characters")
-    try:
-        CronSim(" ".join(parts), _ANY_MOMENT)
-    except CronSimError as error:
-        if _is_readable([*parts[:3], "*", parts[4]]):
-            raise InvalidInput(field, f"never fires: {expression[:60]!r}") from None
-        name = str(error).removeprefix("Bad ")
-        raise InvalidInput(
-            field, f"must have a {name} that cron knows, {_not(expression)}"
-        ) from None
+    name = _unreadable(parts)
+    if name == "day-of-month" and _unreadable([*parts[:3], "*", parts[4]]) is None:
+        raise InvalidInput(field, f"never fires: {expression[:60]!r}")
+    if name:
+        raise InvalidInput(field, f"the {name} must be one that cron knows, {_not(expression)}")
     return " ".join(parts)
 
 
-def _is_readable(parts: list[str]) -> bool:
+def _unreadable(parts: list[str]) -> str | None:
+    """Return the name of the first field that cannot be read."""
     try:
         CronSim(" ".join(parts), _ANY_MOMENT)
-    except CronSimError:
-        return False
-    return True
+    except CronSimError as error:
+        return str(error).removeprefix("Bad ")
+    return None
 
 
 def _not(expression: str) -> str:

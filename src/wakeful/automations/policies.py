@@ -41,8 +41,9 @@ def fallen_due(
     newest do; those that are late begin one after the other, the first not before `catch_up_from`,
     where other automations have caught up by then.
     """
-    later = between(schedule, pending, now, MOST_NAMED)
-    newest = (pending, *later.newest)  # one more than may run: the newest that was missed
+    wanted = MOST_NAMED + 1  # one more than may run: the newest that was missed
+    later = between(schedule, pending, now, wanted)
+    newest = (pending, *later.newest)[-wanted:]
     most = _so_many(policy, newest[-1], now) if _is_late(pending, now) else MOST_NAMED
     running = min(most, len(newest))
     left = newest[: len(newest) - running]

@@ -19,8 +19,8 @@ from wakeful.vocabulary.errors import InvalidInput
 LONGEST_NAME = 64
 # In the folders of zones, and none: seconds count otherwise there, or each machine has its own.
 _NO_ZONES = ("posix/", "right/", "Factory", "localtime", "posixrules")
-_LINK = Path("/etc/localtime")
-_NAME_FILE = Path("/etc/timezone")
+LINK = Path("/etc/localtime")
+NAME_FILE = Path("/etc/timezone")
 _VERSION = re.compile(r"\d{4}[a-z]+")
 
 
@@ -38,7 +38,7 @@ def name_of(zone: tzinfo | None, field: str) -> str:
     """Return the IANA name of the user's zone; without one, of the machine's."""
     if zone is UTC:
         return "UTC"
-    name = zone.key if isinstance(zone, ZoneInfo) else None if zone else _machines_name()
+    name = _machines_name() if zone is None else getattr(zone, "key", None)
     if name is None:
         raise InvalidInput(field, "must be given: the user's zone has no IANA name")
     return zone_named(name, field).key
@@ -49,21 +49,19 @@ def _machines_name() -> str | None:
     given = os.environ.get("TZ")
     if given is not None:
         return given.removeprefix(":") or "UTC"
-    if not _LINK.exists():
+    if not LINK.exists():
         return "UTC"  # which is what clocks without any settings show
-    _, is_there, name = str(_LINK.resolve()).partition("zoneinfo/")
+    _, is_there, name = str(LINK.resolve()).partition("zoneinfo/")
     if is_there:
         return name
     try:
-        name = _NAME_FILE.read_text(encoding="utf-8").strip()
-        return name if ZoneInfo(name) and _LINK.read_bytes() == _data_of(name) else None
-    except (ZoneInfoNotFoundError, ValueError, OSError):
+        name = NAME_FILE.read_text(encoding="utf-8").strip()
+        folder = _folder_of(name)
+        # The name outlives a zone that was set by other means; the copy is what clocks go by.
+        is_so = folder is not None and (folder / name).read_bytes() == LINK.read_bytes()
+    except (ValueError, OSError):
         return None
-
-
-def _data_of(name: str) -> bytes | None:
-    folder = _folder_of(name)
-    return (folder / name).read_bytes() if folder else None
+    return name if is_so else None
 
 
 @cache
