@@ -199,6 +199,29 @@ def test_every_half_hour_stays_every_half_hour(zone: str, day: str, count: int):
     assert len(times_of(zone, date.fromisoformat(day), "*/30 * * * *")) == count
 
 
+def test_times_left_out_on_both_sides_of_midnight_count_once():
+    """F17: from 23:00 clocks are put to 00:00, where the next day's time is, too."""
+    zone = "America/Scoresbysund"
+    gap = instant("2027-03-28T01:00:00+00:00")
+
+    assert ours("0,30 0,23 * * *", zone, gap - HOUR_MS // 2, gap + HOUR_MS // 4) == [gap]
+
+
+def test_a_day_that_clocks_leave_once_more_has_begun():
+    """F17: at 00:01 clocks were put back to 23:01; the midnight before that was the one."""
+    zone = "America/St_Johns"
+    midnight = instant("2010-11-07T00:00:00-02:30")
+    until = midnight + HOUR_MS // 3
+
+    assert shown(until, zone) == datetime(2010, 11, 6, 23, 20)
+    assert ours("0 0 * * *", zone, midnight - HOUR_MS, until) == [midnight]
+    assert ours("0 0 * * *", zone, until, until + 23 * HOUR_MS) == []
+
+
+def instant(text: str) -> int:
+    return round(datetime.fromisoformat(text).timestamp() * 1000)
+
+
 def times_of(zone: str, day: date, expr: str) -> list[str]:
     """Return the times of a day, as its clocks show them."""
     known = ZoneInfo(zone)
