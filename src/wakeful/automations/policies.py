@@ -24,7 +24,7 @@ class Start(Record):
     cause: RunCause
 
 
-class Due(Record):
+class FallenDue(Record):
     """What becomes of all that fell due: some of it runs, the rest was missed."""
 
     starts: tuple[Start, ...]  # oldest first
@@ -34,7 +34,7 @@ class Due(Record):
 
 def fallen_due(
     schedule: Schedule, policy: Missed, pending: int, now: int, catch_up_from: int = 0
-) -> Due:
+) -> FallenDue:
     """Return what becomes of an occurrence that is due and of all after it, until now.
 
     While the oldest is not late, all of them run. After downtime the policy says how many of the
@@ -47,7 +47,7 @@ def fallen_due(
     most = _so_many(policy, newest[-1], now) if _is_late(pending, now) else MOST_NAMED
     running = min(most, len(newest))
     left = newest[: len(newest) - running]
-    return Due(
+    return FallenDue(
         starts=tuple(_starts(newest[len(left) :], now, max(now, catch_up_from))),
         missed=later.count + 1 - running,
         newest_missed=left[-1] if left else None,

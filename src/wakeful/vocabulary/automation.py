@@ -99,6 +99,14 @@ class DisabledReason(StrEnum):
     FAILURES = "failures"  # too many in a row
 
 
+class RunAnswer(Record):
+    """What becomes of the answer of a run, as it was when the run was filed."""
+
+    post_to_main: PostToMain | None = None
+    best_effort: bool = False
+    wakes: bool = False  # its post asks for a heartbeat
+
+
 class RunCause(StrEnum):
     SCHEDULE = "schedule"
     RETRY = "retry"
@@ -130,6 +138,14 @@ class PromptRef(Record):
     sha256: str  # of the rendered prompt
 
 
+class AutomationLimits(Record):
+    """How many automations there may be, and how often they may run."""
+
+    per_session: int = 50
+    min_spacing_s: int = 60  # of those that agents make
+    from_automations: bool = False  # whether what an automation does may make others
+
+
 class Automation(Record):
     """One automation, as the ledger keeps it."""
 
@@ -145,6 +161,7 @@ class Automation(Record):
     payload: Payload
     created_at: int
     updated_at: int
+    cause_id: str | None = None  # the turn that made it
     description: str | None = None
     post_to_main: PostToMain | None = None
     deliver_to: Route | None = None
@@ -184,8 +201,13 @@ class AutomationRun(Record):
     cause: RunCause
     scheduled_at: int
     filed_at: int
+    starts_at: int  # not before: those that make up for lost time follow each other
     late_ms: int
     revision: int
+    answer: RunAnswer = RunAnswer()
+    model: str | None = None  # that it wants; None: its session's
+    thinking: str | None = None
+    timeout_s: int | None = None
     state: RunState = RunState.DUE
     reason: str | None = None
     attempts: int = 1
@@ -195,7 +217,6 @@ class AutomationRun(Record):
     stimulus_id: str | None = None
     turn_id: str | None = None
     transcript_id: str | None = None
-    delivery: str | None = None
     cost: float | None = None
     prompt_ref: PromptRef | None = None
     prompt_variables: dict[str, Any] | None = None
