@@ -11,6 +11,7 @@ from wakeful.views.activity import ActivityView
 from wakeful.views.agents import AgentCard, AgentView
 from wakeful.views.approvals import ApprovalView
 from wakeful.views.attachments import AttachmentView
+from wakeful.views.automations import AutomationView
 from wakeful.views.budgets import BudgetView
 from wakeful.views.counts import CountsView
 from wakeful.views.deliveries import DeliveryView
@@ -58,6 +59,7 @@ def views_over(
         agents=AgentView(store, cards, heartbeats, budgets, quiet, approvals),
         approvals=approvals,
         attachments=AttachmentView(store),
+        automations=AutomationView(store, clock),
         budgets=budgets,
         counts=CountsView(store, bus),
         deliveries=DeliveryView(store),

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import tzinfo
 from typing import TypeVar
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from wakeful.access import audit, rules
@@ -12,9 +13,9 @@ from wakeful.automations.scheduling import Scheduling
 from wakeful.automations.wishes import Checks, Edits, Maker, Wish
 from wakeful.broker import lane_rows
 from wakeful.broker.settlement import Settlement
-from wakeful.gate.locking import write_in_lanes
+from wakeful.gate.locking import locks_of, write_in_lanes
 from wakeful.intake.bindings import Bindings
-from wakeful.store.database import Store, Tx
+from wakeful.store.database import Lock, Store, Tx
 from wakeful.transcript import sessions
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.automation import (
@@ -39,7 +40,8 @@ class NameTaken(InvalidInput):
     """An agent has an enabled automation of this name."""
 
     def __init__(self, name: str, ids: list[str]) -> None:
-        super().__init__("name", f"{name!r} is taken by {', '.join(ids)}")
+        super().__init__("name", f"{name!r} is taken by {', '.join(ids) or 'another one'}")
+        self.name = name
         self.ids = ids
 
 
@@ -141,56 +143,57 @@ class AutomationActs:
 
     async def pause(self, job_id: str, maker: Maker) -> Automation:
         """Let nothing of an automation be due until it is resumed."""
+        return await self._write(job_id, lambda tx: self.pause_in(tx, job_id, maker))
 
-        def write(tx: Tx) -> Automation:
-            job = self._writable(tx, job_id)
-            if not job.enabled:
-                return job
-            audit.note(tx, self._ids, who=maker.name, action="automations.pause", target=job_id)
-            paused = finishing.disabled(tx, self._bus, job, DisabledReason.PAUSED)
-            jobs.put(tx, paused)
-            return paused
-
-        return await self._write(job_id, write)
+    def pause_in(self, tx: Tx, job_id: str, maker: Maker) -> Automation:
+        """Pause as part of another change, which holds `locks`; so do those that follow."""
+        job = self._writable(tx, job_id)
+        if not job.enabled:
+            return job
+        audit.note(tx, self._ids, who=maker.name, action="automations.pause", target=job_id)
+        paused = finishing.disabled(tx, self._bus, job, DisabledReason.PAUSED)
+        jobs.put(tx, paused)
+        return paused
 
     async def resume(self, job_id: str, maker: Maker) -> Automation:
         """Let an automation be due again, from now on."""
+        return await self._write(job_id, lambda tx: self.resume_in(tx, job_id, maker))
 
-        def write(tx: Tx) -> Automation:
-            job = self._writable(tx, job_id)
-            if job.enabled:
-                return job
-            audit.note(tx, self._ids, who=maker.name, action="automations.resume", target=job_id)
-            resumed = _enabled(job, tx.now)
-            self._check_name(tx, resumed)
-            self._replace(tx, resumed)
-            return resumed
-
-        return await self._write(job_id, write)
+    def resume_in(self, tx: Tx, job_id: str, maker: Maker) -> Automation:
+        job = self._writable(tx, job_id)
+        if job.enabled:
+            return job
+        audit.note(tx, self._ids, who=maker.name, action="automations.resume", target=job_id)
+        resumed = _enabled(job, tx.now)
+        self._check_name(tx, resumed)
+        self._replace(tx, resumed)
+        return resumed
 
     async def run(self, job_id: str, maker: Maker) -> AutomationRun:
         """Run an automation now; its schedule stays as it is."""
+        return await self._write(job_id, lambda tx: self.run_in(tx, job_id, maker))
 
-        def write(tx: Tx) -> AutomationRun:
-            job = self._writable(tx, job_id)
-            audit.note(tx, self._ids, who=maker.name, action="automations.run", target=job_id)
-            return self._scheduling.run_now(tx, job)
-
-        return await self._write(job_id, write)
+    def run_in(self, tx: Tx, job_id: str, maker: Maker) -> AutomationRun:
+        job = self._writable(tx, job_id)
+        audit.note(tx, self._ids, who=maker.name, action="automations.run", target=job_id)
+        return self._scheduling.run_now(tx, job)
 
     async def remove(self, job_id: str, maker: Maker) -> Automation:
         """Remove an automation; what waits of it is cancelled, what runs goes on."""
+        return await self._write(job_id, lambda tx: self.remove_in(tx, job_id, maker))
 
-        def write(tx: Tx) -> Automation:
-            job = self._writable(tx, job_id)
-            audit.note(tx, self._ids, who=maker.name, action="automations.remove", target=job_id)
-            jobs.remove(tx, [job_id])
-            finishing.publish(tx, self._bus, job, "removed")
-            self._settlement.settle(tx, runs.waiting_of(tx, job_id), State.CANCELLED, "by-sender")
-            lane_rows.touch(tx, job.session_key)
-            return job
+    def remove_in(self, tx: Tx, job_id: str, maker: Maker) -> Automation:
+        job = self._writable(tx, job_id)
+        audit.note(tx, self._ids, who=maker.name, action="automations.remove", target=job_id)
+        jobs.remove(tx, [job_id])
+        finishing.publish(tx, self._bus, job, "removed")
+        self._settlement.settle(tx, runs.waiting_of(tx, job_id), State.CANCELLED, "by-sender")
+        lane_rows.touch(tx, job.session_key)
+        return job
 
-        return await self._write(job_id, write)
+    def locks(self, job: Automation) -> list[Lock]:
+        """Return what whoever changes an automation as part of something else must hold."""
+        return locks_of([job.session_key])
 
     def on_deleted(self, tx: Tx, session_key: str) -> None:
         """Remove the automations that are bound to a session which is deleted."""
@@ -244,7 +247,9 @@ class AutomationActs:
         It is trusted no more than whoever has changed it.
         """
         wish = wishes.checked(wishes.changed(wishes.wish_of(job), changes), maker, self._checks)
-        agent_id, key = self._place(wish, job.owner, job.id)
+        agent_id, key = job.agent_id, SessionKey(job.session_key)
+        if _is_moved(changes):  # else it stays, also where its session has another name by now
+            agent_id, key = self._place(wish, job.owner, job.id)
         is_external = Trust.EXTERNAL in (job.trust, maker.trust)
         edited = replace(
             job,
@@ -252,6 +257,7 @@ class AutomationActs:
             agent_id=agent_id,
             session_key=key,
             trust=Trust.EXTERNAL if is_external else job.trust,
+            by_person=job.by_person and not is_external,
             updated_at=now,
         )
         if isinstance(changes.schedule, Schedule) and changes.schedule != job.schedule:
@@ -293,7 +299,7 @@ class AutomationActs:
         session = sessions.policies(tx, [key]).get(key)
         is_made = keys.parse(SessionKey(key)).kind in _OWN and rules.sees_all(job.owner)
         if not (is_made if session is None else rules.may_write(job.owner, session.owner)):
-            raise InvalidInput("session_key", f"no session {key[:120]!r}")
+            raise wishes.no_session(key)
         others = jobs.count_of_session(tx, key, but=job.id)
         if others >= self._checks.limits.per_session:
             rule = f"has {others} automations already, as many as one session may have"
@@ -303,6 +309,12 @@ class AutomationActs:
         others = [one for one in jobs.named(tx, job.agent_id, job.name) if one != job.id]
         if others and job.enabled:
             raise NameTaken(job.name, others)
+
+
+def _is_moved(changes: Edits) -> bool:
+    """Tell whether somebody says where an automation runs."""
+    given = (changes.session_key, changes.isolated, changes.agent_id)
+    return any(one is not UNSET for one in given)
 
 
 def _enabled(job: Automation, now: int) -> Automation:
