@@ -238,7 +238,9 @@ class AutomationActs:
             agent_id = keys.agent_of(key)
             if wish.agent_id not in (None, agent_id):
                 raise InvalidInput("agent_id", f"the session is of the agent {agent_id!r}")
-        self._agents.get(agent_id, "agent_id")
+        if self._agents.find(agent_id) is None:
+            field = "agent_id" if wish.session_key is None else "session_key"
+            raise InvalidInput(field, f"no agent {agent_id[:64]!r} is configured")
         return agent_id, key
 
     def _edited(self, job: Automation, changes: Edits, maker: Maker, now: int) -> Automation:

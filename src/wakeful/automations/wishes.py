@@ -175,7 +175,7 @@ def checked(wish: Wish, maker: Maker, checks: Checks) -> Wish:
         rule = f"must be from 1 to {LONGEST_LATE_S}, not {wish.missed.within_s}"
         raise InvalidInput("missed.within_s", rule)
     if isinstance(payload, AgentTurn) and payload.model is not None:
-        checks.check_model(payload.model)
+        _check_model(payload.model, checks)
     return replace(
         wish,
         name=checked_name(wish.name),
@@ -183,6 +183,13 @@ def checked(wish: Wish, maker: Maker, checks: Checks) -> Wish:
         payload=payload,
         description=_description(wish.description),
     )
+
+
+def _check_model(name: str, checks: Checks) -> None:
+    try:
+        checks.check_model(name)
+    except InvalidInput as error:
+        raise InvalidInput("payload.model", error.rule) from None
 
 
 def checked_name(name: str) -> str:

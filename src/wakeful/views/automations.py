@@ -133,6 +133,11 @@ class RunStatus(Record):
     reason: str | None
     delivery: RunDelivery
 
+    @property
+    def place(self) -> str:
+        """The cursor after this run."""
+        return f"{self.run.filed_at}.{self.run.id}"
+
 
 class AutomationView:
     """Reads automations; a viewer sees those in the sessions that they see."""
@@ -363,11 +368,6 @@ def state_of(
             return RunState.DEFERRED, "interrupted"
         case _:
             return (RunState.DEFERRED, "busy") if is_busy else (RunState.DUE, None)
-
-
-def place(status: RunStatus) -> str:
-    """Return the cursor after a run."""
-    return f"{status.run.filed_at}.{status.run.id}"
 
 
 def no_automation(words: str) -> NotFound:

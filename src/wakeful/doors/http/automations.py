@@ -22,7 +22,6 @@ from wakeful.views.automations import (
     AutomationStatus,
     RunDelivery,
     RunStatus,
-    place,
 )
 from wakeful.vocabulary.automation import (
     Category,
@@ -214,7 +213,7 @@ class AutomationEndpoints:
     async def runs(self, call: Call[PageQuery, Nothing]) -> Page[RunShape]:
         query, viewer = call.query, call.principal.viewer
         found = await told(self._view.runs(call.path["id"], viewer, query.after, query.limit + 1))
-        return paged(found, query.limit, run_shape, place)
+        return paged(found, query.limit, run_shape, lambda one: one.place)
 
     async def run(self, call: Call[Nothing, Nothing]) -> RunRecordShape:
         found = await self._view.run(call.path["id"], call.principal.viewer)
@@ -301,9 +300,9 @@ async def told(asked: Awaitable[T]) -> T:
     try:
         return await asked
     except NameTaken as error:
-        raise Problem("name-taken", str(error), field=error.field, ids=error.ids) from None
+        raise Problem("name-taken", str(error), field=error.field, ids=tuple(error.ids)) from None
     except Ambiguous as error:
-        raise Problem("ambiguous", error.rule, field=error.field, ids=error.ids) from None
+        raise Problem("ambiguous", error.rule, field=error.field, ids=tuple(error.ids)) from None
     except (RuntimesOwn, Forbidden) as error:
         raise Problem("forbidden", str(error), field=error.field) from None
 
