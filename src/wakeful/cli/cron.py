@@ -166,7 +166,7 @@ def edit(context: CliContext, which: Which, **said: Any) -> None:
     """Change an automation; another time voids what was due, other changes move nothing."""
     server, path = context.needed_server(), f"{AT}/{segment(which)}"
     needs_old = said["message"] is None and (said["model"] or said["thinking"])
-    old = server.get(path)["payload"] if needs_old else {}
+    old: dict[str, Any] = server.get(path)["payload"] if needs_old else {}
     body = _body(context, said, old) | ({"name": said["name"]} if said["name"] else {})
     edited = server.patch(path, body, **_dry(said))
     head = "would be changed" if said["dry_run"] else "changed"
