@@ -87,6 +87,10 @@ class AutomationActs:
     def zone(self) -> tzinfo | None:
         return self._scheduling.zone
 
+    @property
+    def limits(self) -> AutomationLimits:
+        return self._checks.limits
+
     def built(self, wish: Wish, maker: Maker, job_id: str, now: int) -> Automation:
         """Return the automation that somebody wishes for; it is not kept yet."""
         wish = wishes.checked(wish, maker, self._checks)
@@ -113,7 +117,7 @@ class AutomationActs:
     def add_in(self, tx: Tx, job: Automation, maker: Maker) -> Automation:
         """Keep a new automation as part of another change, which holds the lock of its lane."""
         self._check(tx, job)
-        audit.note(tx, self._ids, who=maker.name, action="automations.add", target=job.id)
+        self._note(tx, maker, "add", job.id)
         jobs.put(tx, job)
         jobs.set_timers(tx, job)
         finishing.publish(tx, self._bus, job, "created")
@@ -125,72 +129,74 @@ class AutomationActs:
         """Change an automation. Another schedule voids what was due; other edits move nothing."""
         found = await self._known(job_id)
         wanted = self._edited(found, changes, maker, self._clock.now())
-
-        def write(tx: Tx) -> Automation:
-            job = self._writable(tx, job_id)
-            edited = self._edited(job, changes, maker, tx.now)
-            lane_rows.require(tx, {job.session_key, edited.session_key})
-            self._check(tx, edited)
-            if not dry_run:
-                audit.note(tx, self._ids, who=maker.name, action="automations.edit", target=job_id)
-                self._replace(tx, edited)
-            return edited
-
         lanes = {found.session_key, wanted.session_key}
-        return await write_in_lanes(self._store, sorted(lanes), write)
+        return await write_in_lanes(
+            self._store,
+            sorted(lanes),
+            lambda tx: self.edit_in(tx, job_id, changes, maker, dry_run=dry_run),
+        )
+
+    def edit_in(
+        self, tx: Tx, job_id: str, changes: Edits, maker: Maker, *, dry_run: bool = False
+    ) -> Automation:
+        job = self._writable(tx, job_id)
+        edited = self._edited(job, changes, maker, tx.now)
+        lane_rows.require(tx, {job.session_key, edited.session_key})
+        self._check(tx, edited)
+        if not dry_run:
+            self._note(tx, maker, "edit", job_id)
+            self._replace(tx, edited)
+        return edited
 
     async def pause(self, job_id: str, maker: Maker) -> Automation:
         """Let nothing of an automation be due until it is resumed."""
+        return await self._write(job_id, lambda tx: self.pause_in(tx, job_id, maker))
 
-        def write(tx: Tx) -> Automation:
-            job = self._writable(tx, job_id)
-            if not job.enabled:
-                return job
-            audit.note(tx, self._ids, who=maker.name, action="automations.pause", target=job_id)
-            paused = finishing.disabled(tx, self._bus, job, DisabledReason.PAUSED)
-            jobs.put(tx, paused)
-            return paused
-
-        return await self._write(job_id, write)
+    def pause_in(self, tx: Tx, job_id: str, maker: Maker) -> Automation:
+        job = self._writable(tx, job_id)
+        if not job.enabled:
+            return job
+        self._note(tx, maker, "pause", job_id)
+        paused = finishing.disabled(tx, self._bus, job, DisabledReason.PAUSED)
+        jobs.put(tx, paused)
+        return paused
 
     async def resume(self, job_id: str, maker: Maker) -> Automation:
         """Let an automation be due again, from now on."""
+        return await self._write(job_id, lambda tx: self.resume_in(tx, job_id, maker))
 
-        def write(tx: Tx) -> Automation:
-            job = self._writable(tx, job_id)
-            if job.enabled:
-                return job
-            audit.note(tx, self._ids, who=maker.name, action="automations.resume", target=job_id)
-            resumed = _enabled(job, tx.now)
-            self._check_name(tx, resumed)
-            self._replace(tx, resumed)
-            return resumed
-
-        return await self._write(job_id, write)
+    def resume_in(self, tx: Tx, job_id: str, maker: Maker) -> Automation:
+        job = self._writable(tx, job_id)
+        if job.enabled:
+            return job
+        self._note(tx, maker, "resume", job_id)
+        resumed = _enabled(job, tx.now)
+        self._check_name(tx, resumed)
+        self._replace(tx, resumed)
+        return resumed
 
     async def run(self, job_id: str, maker: Maker) -> AutomationRun:
         """Run an automation now; its schedule stays as it is."""
 
         def write(tx: Tx) -> AutomationRun:
             job = self._writable(tx, job_id)
-            audit.note(tx, self._ids, who=maker.name, action="automations.run", target=job_id)
+            self._note(tx, maker, "run", job_id)
             return self._scheduling.run_now(tx, job)
 
         return await self._write(job_id, write)
 
     async def remove(self, job_id: str, maker: Maker) -> Automation:
         """Remove an automation; what waits of it is cancelled, what runs goes on."""
+        return await self._write(job_id, lambda tx: self.remove_in(tx, job_id, maker))
 
-        def write(tx: Tx) -> Automation:
-            job = self._writable(tx, job_id)
-            audit.note(tx, self._ids, who=maker.name, action="automations.remove", target=job_id)
-            jobs.remove(tx, [job_id])
-            finishing.publish(tx, self._bus, job, "removed")
-            self._settlement.settle(tx, runs.waiting_of(tx, job_id), State.CANCELLED, "by-sender")
-            lane_rows.touch(tx, job.session_key)
-            return job
-
-        return await self._write(job_id, write)
+    def remove_in(self, tx: Tx, job_id: str, maker: Maker) -> Automation:
+        job = self._writable(tx, job_id)
+        self._note(tx, maker, "remove", job_id)
+        jobs.remove(tx, [job_id])
+        finishing.publish(tx, self._bus, job, "removed")
+        self._settlement.settle(tx, runs.waiting_of(tx, job_id), State.CANCELLED, "by-sender")
+        lane_rows.touch(tx, job.session_key)
+        return job
 
     def on_deleted(self, tx: Tx, session_key: str) -> None:
         """Remove the automations that are bound to a session which is deleted."""
@@ -281,6 +287,9 @@ class AutomationActs:
         if not job.enabled:
             jobs.drop_retry(tx, job.id)
         finishing.publish(tx, self._bus, job, "changed")
+
+    def _note(self, tx: Tx, maker: Maker, what: str, job_id: str) -> None:
+        audit.note(tx, self._ids, who=maker.name, action=f"automations.{what}", target=job_id)
 
     def _check(self, tx: Tx, job: Automation) -> None:
         """Refuse what its session, its name or its number forbid."""
