@@ -1,13 +1,14 @@
 """What people and agents do about automations: each is one commit, under the lock of its lane."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import tzinfo
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
 from wakeful.access import audit, rules
-from wakeful.automations import finishing, jobs, runs, schedules, wishes
+from wakeful.automations import finishing, importing, jobs, runs, schedules, wishes
+from wakeful.automations.importing import ImportedJob, ImportOutcome, TheirJob
 from wakeful.automations.scheduling import Scheduling
 from wakeful.automations.wishes import Checks, Edits, Maker, Wish
 from wakeful.broker import lane_rows
@@ -41,6 +42,14 @@ class NameTaken(InvalidInput):
     def __init__(self, name: str, ids: list[str]) -> None:
         super().__init__("name", f"{name!r} is taken by {', '.join(ids)}")
         self.ids = ids
+
+
+class _NotAllGood(Exception):
+    """One job of an import is bad: nothing of it is kept."""
+
+    def __init__(self, told: list[ImportedJob]) -> None:
+        super().__init__()
+        self.told = told
 
 
 class RuntimesOwn(InvalidInput):
@@ -122,6 +131,57 @@ class AutomationActs:
         jobs.set_timers(tx, job)
         finishing.publish(tx, self._bus, job, "created")
         return job
+
+    async def import_jobs(
+        self, found: Sequence[Any], sessions: Mapping[str, str], maker: Maker
+    ) -> list[ImportedJob]:
+        """Take over the jobs of another program: all that can be meant, or none if one cannot."""
+        if len(found) > importing.MOST_JOBS:
+            rule = f"at most {importing.MOST_JOBS} at once, not {len(found)}"
+            raise InvalidInput("jobs", rule)
+        theirs = importing.read(found, sessions, self._clock.now())
+        built = [self._taken_over(one, maker) for one in theirs]
+        lanes = {job.session_key for _, job in built if job is not None}
+        try:
+            return await write_in_lanes(
+                self._store, sorted(lanes), lambda tx: self._import(tx, built, maker)
+            )
+        except _NotAllGood as refused:
+            return refused.told
+
+    def _taken_over(self, one: TheirJob, maker: Maker) -> tuple[TheirJob, Automation | None]:
+        """Return the automation that a job of another program becomes, if it becomes one."""
+        if one.wish is None:
+            return one, None
+        try:
+            job = self.built(one.wish, maker, self._ids.new("job"), self._clock.now())
+        except InvalidInput as error:
+            return importing.refused(one, str(error)), None
+        if one.is_legacy:
+            job = replace(job, category=Category.LEGACY, deliver_to=one.route)
+        return one, replace(job, imported_from=one.id)
+
+    def _import(
+        self, tx: Tx, built: Sequence[tuple[TheirJob, Automation | None]], maker: Maker
+    ) -> list[ImportedJob]:
+        told: list[ImportedJob] = []
+        for one, job in built:
+            if job is None:
+                told.append(one.told(one.outcome))
+            elif jobs.is_imported(tx, job.agent_id, one.id):
+                told.append(one.told(ImportOutcome.UNCHANGED))
+            else:
+                told.append(self._import_one(tx, one, job, maker))
+        if not importing.are_all_good(told):
+            raise _NotAllGood(list(map(importing.held_back, told)))
+        return told
+
+    def _import_one(self, tx: Tx, one: TheirJob, job: Automation, maker: Maker) -> ImportedJob:
+        try:
+            self.add_in(tx, job, maker)
+        except InvalidInput as error:
+            return one.told(ImportOutcome.BAD, str(error))
+        return one.told(ImportOutcome.IMPORTED)
 
     async def edit(
         self, job_id: str, changes: Edits, maker: Maker, *, dry_run: bool = False

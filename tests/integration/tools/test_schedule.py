@@ -24,6 +24,7 @@ from wakeful.vocabulary.message import ToolMessage
 from wakeful.vocabulary.stimulus import OPERATOR, Draft, Trust
 
 ME = Maker(owner=OPERATOR, trust=Trust.OPERATOR, name="me", is_person=True)
+USUAL = AutomationLimits()
 HOURLY = {"action": "add", "name": "news", "message": "read the news", "every_s": 3600}
 
 
@@ -32,7 +33,7 @@ def told(model: Scripted) -> list[str]:
     return [one.text for one in model.requests[-1].messages if isinstance(one, ToolMessage)]
 
 
-def running(model: Scripted, limits: AutomationLimits = AutomationLimits()) -> Runtime:
+def running(model: Scripted, limits: AutomationLimits = USUAL) -> Runtime:
     settings = Settings(timezone="Europe/Berlin", automations=limits)
     agent = Agent(model=model, heartbeat=NO_HEARTBEAT)
     return Runtime(agents=[agent], clock=ManualClock(), settings=settings)
@@ -127,7 +128,7 @@ async def test_jobs_of_other_conversations_do_not_exist_for_it():
     async with running(model) as runtime:
         acts = runtime.services.automations
         hourly = EverySchedule(every_s=3600)
-        other = await acts.add(
+        await acts.add(
             Wish(name="theirs", schedule=hourly, message="x", session_key="activity"), ME
         )
         alone = await acts.add(Wish(name="alone", schedule=hourly, message="x", isolated=True), ME)
