@@ -50,16 +50,17 @@ def views_over(
     sessions, heartbeats = SessionView(store), HeartbeatView(store)
     budgets, quiet = BudgetView(store, clock, agents, days), QuietView(store, clock, agents, days)
     in_turn, approvals = InTurn(store), ApprovalView(store)
+    automations = AutomationView(store, clock)
     return Views(
         store=store,
         bus=bus,
         clock=clock,
         bindings=bindings,
         activity=ActivityView(store),
-        agents=AgentView(store, cards, heartbeats, budgets, quiet, approvals),
+        agents=AgentView(store, cards, heartbeats, budgets, quiet, approvals, automations),
         approvals=approvals,
         attachments=AttachmentView(store),
-        automations=AutomationView(store, clock),
+        automations=automations,
         budgets=budgets,
         counts=CountsView(store, bus),
         deliveries=DeliveryView(store),

@@ -6,6 +6,7 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict, replace
 
+from wakeful.access.principal import Principal
 from wakeful.automations import schedules
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.agent import parse_thinking
@@ -106,6 +107,16 @@ class Maker(Record):
     is_person: bool = False
     cause_id: str | None = None  # the turn that makes it
     is_agent: bool = False  # a tool of a turn: bound to its session, and not too often
+
+
+def maker_of(principal: Principal) -> Maker:
+    """Return whose an automation is that somebody makes, and how far it is trusted."""
+    return Maker(
+        owner=principal.owner,
+        trust=principal.trust,
+        name=principal.name,
+        is_person=principal.trust is Trust.OPERATOR,
+    )
 
 
 def wish_of(job: Automation) -> Wish:

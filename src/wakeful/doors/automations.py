@@ -14,7 +14,7 @@ from wakeful.access import rules
 from wakeful.access.principal import Principal
 from wakeful.automations import wishes
 from wakeful.automations.acts import NameTaken
-from wakeful.automations.wishes import Edits, Maker, Wish
+from wakeful.automations.wishes import Edits, Wish, maker_of
 from wakeful.doors.messaging import Forbidden
 from wakeful.services import Services, Views
 from wakeful.views.automations import AutomationStatus, no_automation
@@ -23,7 +23,6 @@ from wakeful.vocabulary.automation import AgentTurn, Automation, AutomationRun, 
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.record import fitting
 from wakeful.vocabulary.session_key import SessionKey
-from wakeful.vocabulary.stimulus import Trust
 
 T = TypeVar("T")
 
@@ -85,16 +84,6 @@ async def remove(services: Services, principal: Principal, named: str) -> Automa
 async def find(views: Views, principal: Principal, named: str) -> Automation:
     """Return the automation that somebody means by its id or its name, if they may see it."""
     return await views.automations.find(named, principal.viewer)
-
-
-def maker_of(principal: Principal) -> Maker:
-    """Return whose an automation is that somebody makes, and how far it is trusted."""
-    return Maker(
-        owner=principal.owner,
-        trust=principal.trust,
-        name=principal.name,
-        is_person=principal.trust is Trust.OPERATOR,
-    )
 
 
 async def _own(services: Services, principal: Principal, named: str) -> Automation:

@@ -73,6 +73,7 @@ class AgentShape(Record):
     quiet: QuietShape
     skipped: Sequence[SkippedShape]  # lately, in its main session
     approvals: int  # open: what it asked people
+    automations: int  # that are on
     next_wake_at: datetime | None
 
 
