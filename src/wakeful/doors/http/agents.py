@@ -188,5 +188,6 @@ def _shape(status: AgentStatus) -> AgentShape:
         quiet=shaped(QuietShape, status.quiet),
         skipped=[shaped(SkippedShape, one) for one in status.skipped],
         approvals=status.approvals,
+        automations=status.automations,
         next_wake_at=time_or_none(status.next_wake_at),
     )
