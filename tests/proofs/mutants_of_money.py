@@ -66,7 +66,7 @@ def budget_in_memory() -> None:
         if agent_id not in known:
             known.add(agent_id)
             zeros = ", ".join(f"{name} = 0" for name in ("spent", "reserved", "others", "turns"))
-            tx.run(f"UPDATE budgets SET {zeros} WHERE agent_id = :id", id=agent_id)  # noqa: S608
+            tx.run(f"UPDATE budgets SET {zeros} WHERE agent_id = :id", id=agent_id)
         return reserve(tx, agent_id, *args)
 
     patch("wakeful.gate.budget_rows:reserve", reserve_of_this_life)
