@@ -7,9 +7,7 @@ from wakeful.store.database import Tx
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.spans import format_span, leading_span
 
-_OTHER_LENGTH = (
-    "a sleep lasts a minute to a day, and ends before a prompt cache does or long after"
-)
+_OTHER_LENGTH = "a sleep lasts a minute to a day, and ends before a prompt cache does or long after"
 _WHY_NOT = {
     "awake": "Nobody is asleep here.",
     "halted": "Not woken: the agent is halted. /resume lifts that.",

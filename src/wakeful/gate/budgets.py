@@ -6,6 +6,7 @@ told at most to say. Whatever ends it settles it, once: at its price, at an esti
 
 import shlex
 from collections.abc import Sequence
+from datetime import date
 
 from wakeful.bus.bus import Bus
 from wakeful.gate import budget_rows, money
@@ -230,7 +231,8 @@ class Budgets:
 
     def _publish(self, tx: Tx, kind: str, row: BudgetRow, **more: object) -> None:
         cap = None if row.cap is None else dollars(row.cap + row.raised_money)
-        scope = {"agent_id": row.agent_id, "scope": row.scope, "day": row.day, "cap": cap}
+        day = date.fromordinal(row.day).isoformat()
+        scope = {"agent_id": row.agent_id, "scope": row.scope, "day": day, "cap": cap}
         data = {**scope, "spent": dollars(row.spent), **more}
         self._bus.publish(tx, Event(kind=kind, data=data))
 

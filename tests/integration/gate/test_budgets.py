@@ -1,7 +1,9 @@
 """Budgets: what may be spent is known before it is, and what was spent is never more."""
 
 import asyncio
+from datetime import UTC, datetime
 
+import msgspec
 import pytest
 
 from tests.integration.gate.spending import (
@@ -285,8 +287,8 @@ async def test_a_price_that_nobody_knows_is_told_and_only_turns_count():
 
 
 async def test_at_four_fifths_of_a_cap_people_are_told_once_who_spent_it():
-    model = paid([costs(4_000)] * 3)
-    async with spending(model, BudgetRules(money_per_day=0.12)) as runtime:
+    model, clock = paid([costs(4_000)] * 3), ManualClock(NOON)
+    async with spending(model, BudgetRules(money_per_day=0.12), clock=clock) as runtime:
         for _ in range(3):
             await reply(runtime)
         warned = await runtime.store.read("SELECT data FROM events WHERE kind = 'budget.warned'")
@@ -294,6 +296,14 @@ async def test_at_four_fifths_of_a_cap_people_are_told_once_who_spent_it():
 
     assert len(warned) == len(notices) == 1
     assert "most of it by user" in notices[0][0]
+    assert msgspec.json.decode(warned[0][0]) == {
+        "agent_id": "main",
+        "scope": "agent",
+        "day": datetime.fromtimestamp(NOON / 1000, UTC).date().isoformat(),
+        "cap": 0.12,
+        "spent": 0.12,
+        "top_origin": "user",
+    }
 
 
 async def test_at_four_fifths_of_the_turns_one_notice_says_so():
