@@ -90,7 +90,11 @@ def skip_lines(context: CliContext, agent: Shown) -> Iterator[str]:
     for one in agent.get("skipped") or ():
         if one["origin"] != "heartbeat":
             at, times = context.how_long(one["last_at"]), counted(one["count"], "time")
-            yield f"{safe(one['origin'])} of {who}, {at}: skipped, {safe(one['reason'])} ({times})"
+            # Of its day's money and turns another line tells; else a limit of its own was reached.
+            is_own = one["reason"] == "budget" and not is_short(agent["budget"])
+            more = "; `wakeful notices` and `wakeful budget show` tell which limit" * is_own
+            told = f"skipped, {safe(one['reason'])} ({times}){more}"
+            yield f"{safe(one['origin'])} of {who}, {at}: {told}"
 
 
 def held_lines(context: CliContext, agent: Shown) -> Iterator[str]:

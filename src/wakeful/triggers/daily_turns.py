@@ -75,7 +75,8 @@ class DailyTurns:
         """Tell people once a day, however many wakes are refused."""
         text = (
             f"{agent_id} has woken by itself {used} times in 24 hours, which is all it may "
-            f"(proactive.daily_turn_budget); until some of that is over, people alone wake it."
+            "(`proactive: {daily_turn_budget: …}` in the settings allows more; 0: any number); "
+            "until some of that is over, people alone wake it."
         )
         self._notices.add_once_in(tx, DAY_MS, "daily-turns", agent_id, text, agent_id)
         tx.after_commit(lambda: self._metrics.proactive(agent_id, "budget.exhausted", refused))
