@@ -93,8 +93,8 @@ def skip_lines(context: CliContext, agent: Shown) -> Iterator[str]:
             # Of its day's money and turns another line tells; else a limit of its own was reached.
             is_own = one["reason"] == "budget" and not is_short(agent["budget"])
             more = "; `wakeful notices` and `wakeful budget show` tell which limit" * is_own
-            told = f"skipped, {safe(one['reason'])} ({times}){more}"
-            yield f"{safe(one['origin'])} of {who}, {at}: {told}"
+            came = f"skipped, {safe(one['reason'])} ({times}){more}"
+            yield f"{safe(one['origin'])} of {who}, {at}: {came}"
 
 
 def held_lines(context: CliContext, agent: Shown) -> Iterator[str]:

@@ -111,8 +111,8 @@ def flat(frame: SseFrame) -> dict[str, Any]:
     The id of what it tells of, a sleep or an item, is named after that: `sleep_id`.
     """
     what = frame.kind.partition(".")[0]
-    told = {f"{what}_id" if name == "id" else name: value for name, value in frame.data.items()}
-    return {"id": frame.id, "event": frame.kind, **told}
+    data = {f"{what}_id" if name == "id" else name: value for name, value in frame.data.items()}
+    return {"id": frame.id, "event": frame.kind, **data}
 
 
 def unknown_topics(topics: str) -> list[str]:
