@@ -22,8 +22,9 @@ from wakeful.doors import messaging
 from wakeful.doors.messaging import Message
 from wakeful.gate.budget_acts import Raise
 from wakeful.gate.budgets import GIVEN_BACK_MS
+from wakeful.models.prices import Price, Rate
 from wakeful.models.scripted import call
-from wakeful.models.tariffs import UNPRICED
+from wakeful.models.tariffs import UNPRICED, Tariff
 from wakeful.runtime import Runtime
 from wakeful.testing.kit import ManualClock, Pause, operator_draft, says, wait_for
 from wakeful.tools.tool import tool
@@ -304,6 +305,32 @@ async def test_at_four_fifths_of_a_cap_people_are_told_once_who_spent_it():
         "spent": 0.12,
         "top_origin": "user",
     }
+
+
+async def test_the_limit_of_an_origin_is_raised_by_the_command_that_its_notice_names():
+    budget = BudgetRules(origins={"webhook": DayLimits(turns_per_day=1)}, share_of_a_source=1)
+    async with spending(paid([costs(1)] * 2), budget) as runtime:
+        await runtime.wait(await runtime.accept(outsider("one")))
+        waits = await runtime.accept(outsider("two"))
+        ((told,),) = await runtime.store.read("SELECT text FROM notices WHERE kind = 'budget'")
+        wish = Raise(agent_id="main", turns=50, scope="origin:webhook")
+        await runtime.services.budget_acts.increase(wish, "operator")
+        turn = await runtime.wait(waits)
+
+    assert waits.outcome is Outcome.PARKED
+    assert "`wakeful budget raise --turns 50 --agent main --origin webhook` allows more" in told
+    assert turn is not None
+    assert turn.state is TurnState.DONE
+
+
+async def test_where_nothing_was_spent_nobody_is_told_that_most_of_it_was():
+    budget = BudgetRules(money_per_day=0, turns_per_day=None)
+    free = Tariff(price=Price(output=Rate(base=0.0)), max_output=4_000)
+    async with spending(paid([says("free")], free), budget) as runtime:
+        answer = await reply(runtime)
+        notices = await runtime.store.read("SELECT text FROM notices")
+
+    assert (answer, notices) == ("free", [])
 
 
 async def test_at_four_fifths_of_the_turns_one_notice_says_so():
