@@ -5,8 +5,8 @@ scene and passes.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from tests.patience import patience
 from tests.proofs.client import OUT, Client, gather
 from tests.proofs.mutants import MUTANTS
 from tests.proofs.process import Gone, Place, RigProcess, running
+from tests.proofs.rig import FALLBACK
 from tests.proofs.stand_in import NAP_MS
 from tests.proofs.trial import come_to_rest, judged
 from wakeful.testing.checker.check import Report
@@ -36,6 +37,7 @@ class Scene:
     fail: str = ""
     die: str = ""
     budget: str = ""
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 async def plain(rig: RigProcess, client: Client) -> None:
@@ -236,6 +238,11 @@ async def broken_off(rig: RigProcess, client: Client) -> None:
     await rig.rest()
 
 
+async def stood_in(rig: RigProcess, client: Client) -> None:
+    await client.say(rig, "a", "cut+look,say")
+    await rig.rest()
+
+
 async def announced(rig: RigProcess, client: Client) -> None:
     """Somebody begins a chain of causes, which goes on until it has cost enough."""
     begun = await client.say(rig, "a", "dear+say")
@@ -255,6 +262,7 @@ SCENES: dict[str, Scene] = {
     "killed between reserve and settle": Scene(play=crowded, fail="close:kill:3", budget=LITTLE),
     "dear on two days": Scene(play=dear_on_two_days, budget=LITTLE),
     "broken off": Scene(play=broken_off),
+    "stood in": Scene(play=stood_in, env={FALLBACK: "1"}),
     "announced": Scene(play=announced, budget=SHORT),
     "compacted": Scene(play=compacted),
     "plain": Scene(play=plain),
@@ -290,6 +298,7 @@ CATCHES: dict[str, tuple[str, str]] = {
     "day_moves_back": ("dear on two days", "I15"),
     "usage_settled_again_on_resume": ("killed after an intent", "I13"),
     "broken_call_is_free": ("broken off", "I13"),
+    "fallback_is_free": ("stood in", "I13"),
     "summary_not_counted": ("compacted", "I13"),
     "chain_budget_ignored": ("announced", "I14"),
     "own_work_counts_as_human": ("announced", "I14"),
@@ -354,7 +363,7 @@ async def played(scene: Scene, folder: Path, mutant: str = "") -> Report:
     """Play a scene, let the process come to rest, and return what the checker says."""
     place = Place(folder)
     client = Client(place)
-    env = {"WAKEFUL_MUTANT": mutant, "RIG_BUDGET": scene.budget}
+    env = {"WAKEFUL_MUTANT": mutant, "RIG_BUDGET": scene.budget, **scene.env}
     options = ("--die", scene.die) if scene.die else ()
     await live(place, client, scene.play, {**env, "WAKEFUL_FAIL": scene.fail}, options)
     if scene.again is not None:

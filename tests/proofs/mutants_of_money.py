@@ -109,6 +109,11 @@ def broken_call_is_free() -> None:
     patch("wakeful.turn.commit:TurnCommit._fail", fail_for_free)
 
 
+def fallback_is_free() -> None:
+    """Pay for the model that answered, and for none that broke off before it."""
+    patch("wakeful.models.fallback:lost_cost", lambda *_: 0.0)
+
+
 def summary_not_counted() -> None:
     """Forget what a summary took to write."""
     settle = original("wakeful.turn.commit:TurnCommit._settle")
