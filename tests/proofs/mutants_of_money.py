@@ -111,7 +111,11 @@ def broken_call_is_free() -> None:
 
 def fallback_is_free() -> None:
     """Pay for the model that answered, and for none that broke off before it."""
-    patch("wakeful.models.fallback:lost_cost", lambda *_: 0.0)
+
+    def lost_cost(*_: Any) -> float:
+        return 0.0
+
+    patch("wakeful.models.fallback:lost_cost", lost_cost)
 
 
 def summary_not_counted() -> None:
