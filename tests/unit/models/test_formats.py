@@ -284,7 +284,13 @@ def test_an_error_in_the_middle_is_no_answer(reader: AnswerReader, event: dict[s
     "reader",
     [AnthropicMessages("m", "p").reader(), chat().reader(), OpenAIResponses("m", "p").reader()],
 )
-@pytest.mark.parametrize("data", [b"{", b"[]", b'{"choices": 7, "type": 7}', b"\xff"])
+@pytest.mark.parametrize(
+    "data",
+    [
+        *(b"{", b"[]", b'{"choices": 7, "type": 7}', b"\xff"),
+        pytest.param(b'{"type": "ping", "a": %b1%b}' % (b"[" * 9_000, b"]" * 9_000), id="too deep"),
+    ],
+)
 def test_what_is_no_event_is_garbled(reader: AnswerReader, data: bytes):
     with pytest.raises(Garbled):
         reader.take(data)

@@ -121,7 +121,7 @@ def decoder(kind: type[T]) -> Callable[[bytes], T]:
             if not data.isascii():
                 data.decode()  # also where nobody looks: an answer that is half garbage is garbage
             return plain(data)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             try:
                 return msgspec.convert(clean_json(json.loads(data)), kind)
             except (ValueError, RecursionError):
