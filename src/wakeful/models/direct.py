@@ -45,6 +45,7 @@ from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.text import clean
 
 SIGN_OF_LIFE = Delta(text="")
+END_S = 1.0  # from the last word to the end of the connection; then it is broken
 LARGEST_REFUSAL = 64 * 1024  # bytes that are read of an answer that is none
 LARGEST_ANSWER = 256 * 1024 * 1024  # bytes, with everything around what is said
 # What events come as; a gateway may call them by less than their name.
@@ -78,14 +79,16 @@ class DirectModel:
         target = parse(f"{base_url}{form.path}", "base_url")
         self._endpoint = endpoint
         self._format = form
+        self._clock = clock
         self._path = target.path
         # The operator chose this host: private addresses are fine, reserved ones are not.
         allowed = allow([target.host])
         self._client = StreamingClient(target, clock, allowed=allowed, proxy=endpoint.proxy)
         self._prices: dict[str, Price | None] = {}  # by the names that the provider calls it
         self._warned: set[str] = set()  # warnings that were given already
-        values = (one for one in endpoint.headers.values() if len(one) >= SHORTEST)
-        self._secrets = [endpoint.key, *values]
+        # A server of one's own is often told a word as its key, which may stand in any sentence.
+        known = (endpoint.key, *endpoint.headers.values())
+        self._secrets = [one for one in known if len(one) >= SHORTEST]
 
     @property
     def name(self) -> str:
@@ -107,7 +110,7 @@ class DirectModel:
         with self._translated(request):
             async with self._asked(request, level) as answer:
                 came = 0
-                while chunk := await answer.read():
+                while chunk := await self._more(answer, reader):
                     came += len(chunk)
                     if came > LARGEST_ANSWER:
                         raise Garbled(f"it has more than {LARGEST_ANSWER} bytes")
@@ -146,6 +149,19 @@ class DirectModel:
         said = self._format.headers(self._endpoint.key).items()
         headers = {**{name: value for name, value in said if name.lower() not in own}, **more}
         return self._client.post(self._path, headers, body)
+
+    async def _more(self, answer: StreamedAnswer, reader: AnswerReader) -> bytes:
+        """Return what came; once all is said, the connection has to end but not to be waited for.
+
+        Whoever forgets to end it would else make a whole answer one of a model that hangs.
+        """
+        if not reader.is_over:
+            return await answer.read()
+        answer.end_within(self._clock, END_S)
+        try:
+            return await answer.read()
+        except OutOfReach:
+            return b""
 
     def _shown(self, reader: AnswerReader, events: list[bytes]) -> Delta:
         """Read events and return the words that they add."""

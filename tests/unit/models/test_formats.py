@@ -250,6 +250,17 @@ def test_calls_without_numbers_or_ids_are_told_apart():
     assert all(call.id for call in calls)
 
 
+def test_a_last_word_that_comes_twice_is_the_last_word():
+    reader = chat().reader()
+    reader.take(b'{"choices": [{"delta": {"content": "hi"}, "finish_reason": "stop"}]}')
+    for _ in range(2):
+        reader.take(b"[DONE]")
+
+    assert (reader.is_over, reader.finish) == (True, "stop")
+    with pytest.raises(Garbled):
+        reader.take(b'{"choices": [{"delta": {"content": "more"}}]}')
+
+
 def test_parts_in_place_of_a_text_are_read():
     reader = chat().reader()
     thought = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}

@@ -309,7 +309,7 @@ class _AnthropicReader:
         self._parts: dict[int, _Part] = {}
         self._reason: str | None = None
         self._counts = _Counts()
-        self._is_over = False
+        self.is_over = False
 
     def take(self, data: bytes) -> str:
         event = _decode(data)
@@ -330,7 +330,7 @@ class _AnthropicReader:
                 if event.delta is not None and event.delta.stop_reason:
                     self._reason = event.delta.stop_reason
             case "message_stop":
-                self._is_over = True
+                self.is_over = True
             case "error":
                 raise RefusedMidway(event.error)
             case _:
@@ -359,14 +359,14 @@ class _AnthropicReader:
 
     def _open(self, event: _Event) -> str:
         self._refuse_disorder(event.index)
-        if self._is_over or event.content_block is None or event.index in self._parts:
+        if self.is_over or event.content_block is None or event.index in self._parts:
             raise Garbled("a block of the answer begins in the wrong place")
         self._parts[event.index] = _Part(event.content_block)
         return event.content_block.text or ""
 
     def _grow(self, event: _Event) -> str:
         part, delta = self._parts.get(event.index), event.delta
-        if part is None or delta is None or self._is_over:
+        if part is None or delta is None or self.is_over:
             raise Garbled("a piece of the answer belongs to no block")
         if delta.type == "signature_delta":
             part.signatures.append(delta.signature)

@@ -51,6 +51,11 @@ class AnswerReader(Protocol):
     size: int  # characters that are kept so far, thoughts and calls too
 
     @property
+    def is_over(self) -> bool:
+        """Whether the last event has come."""
+        ...
+
+    @property
     def finish(self) -> Finish | None:
         """Why the model stopped; None if it never said that it did."""
         ...
