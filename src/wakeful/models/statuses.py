@@ -122,7 +122,7 @@ def sorted_refusal(
     quote, status = quoted(refusal.said, secrets), refusal.status
     if (long := _too_long(refusal, tokens)) is not None:
         sentence = f"The conversation is too large for {name}.{quote}"
-        return ContextOverflow(sentence, window=long.window)
+        return ContextOverflow(sentence, window=long.window, is_in_bytes=long.is_in_bytes)
     if 300 <= status < 400:
         return Permanent(f"{name} is not at this address, which leads elsewhere ({status}).")
     number = f" ({status})" if refusal.is_by_http else ""
