@@ -1,5 +1,6 @@
 """Anthropic's Messages."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ from wakeful.models.families import Claude, claude
 from wakeful.models.formats.format import (
     NO_TEXT,
     AnswerReader,
+    Disowned,
     Finish,
     RefusedMidway,
     Remembered,
@@ -46,6 +48,11 @@ VERSION = "2026-10-21"  # of the interface, as its maker speaks it
 USUAL_VERSION = "2023-06-01"  # as everybody else has spoken it for years
 BINDING = "thinking-binding-controls-2026-08-01"  # the beta in which thoughts may be dropped
 STALE_THOUGHT = "The block is bound to a different conversation"
+_OWN_REFUSED = re.compile(
+    r"invalid `(?:signature|data)` in `|`(?:redacted_)?thinking` blocks .{0,60}cannot be modified",
+    re.IGNORECASE,
+)
+_MISSED = "must start with a thinking block"
 REDACTED = "redacted_thinking"
 LEAST_BUDGET = 1024  # tokens to think, where a model is given a number
 ROOM_TO_ANSWER = 4096
@@ -69,6 +76,7 @@ class AnthropicMessages:
         self._provider = provider
         self._family: Claude = claude(model)
         self._drops_stale = False
+        self._disowned = Disowned()
         self._tools = Remembered()
         self._messages = Remembered()
         self.levels = self._family.levels
@@ -103,12 +111,29 @@ class AnthropicMessages:
         return encode(head)[:-1] + b',"messages":[%b]}' % self._said(request)
 
     def mended_body(self, request: Request, level: ThinkingLevel | None, said: str) -> bytes | None:
-        """Once thoughts were refused since what came before them has changed, have them dropped."""
-        is_stale = self._family.binds_thoughts and STALE_THOUGHT in said
-        if not is_stale or self._drops_stale:
-            return None
-        self._drops_stale = True
-        return self.body(request, level)
+        """Once thoughts were refused since what came before them has changed, have them dropped.
+
+        Thoughts that it does not know as its own are left out; and where it misses the thought
+        before a call, which somebody else has made, it is asked not to think.
+        """
+        if self._family.binds_thoughts and STALE_THOUGHT in said and not self._drops_stale:
+            self._drops_stale = True
+            return self.body(request, level)
+        if _OWN_REFUSED.search(said) and self._disowned.add(self._seals(request)):
+            self._messages = Remembered()
+            # The others would miss a thought before the last calls.
+            return self.body(request, level if self._family.is_adaptive else None)
+        return self.body(request, None) if level is not None and _MISSED in said else None
+
+    def _seals(self, request: Request) -> list[str]:
+        own = (one for one in request.messages if isinstance(one, AssistantMessage))
+        return [
+            block.signature
+            for message in own
+            if message.provider == self._provider
+            for block in message.content
+            if isinstance(block, Thinking) and block.signature is not None
+        ]
 
     def reader(self) -> AnswerReader:
         return _AnthropicReader()
@@ -135,7 +160,10 @@ class AnthropicMessages:
         """Return the blocks of one message."""
         if isinstance(message, AssistantMessage):
             is_own = message.provider == self._provider
-            blocks = [_block(block, is_own) for block in message.content]
+            blocks = [
+                None if _is_sealed(block, self._disowned) else _block(block, is_own)
+                for block in message.content
+            ]
         elif isinstance(message, ToolMessage):
             blocks = [
                 {
@@ -202,6 +230,10 @@ def _blocks_of(message: UserMessage | ToolMessage, contents: Mapping[str, str]) 
         kind = "document" if one.media_type == DOCUMENT else "image"
         blocks.append({"type": kind, "source": source})
     return blocks
+
+
+def _is_sealed(block: Block, disowned: Disowned) -> bool:
+    return isinstance(block, Thinking) and (block.signature or "") in disowned
 
 
 def _block(block: Block, is_own: bool) -> dict[str, Any] | None:

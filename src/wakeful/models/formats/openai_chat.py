@@ -39,6 +39,16 @@ from wakeful.vocabulary.message import (
 )
 
 _CACHED = {"type": "ephemeral", "ttl": "5m"}
+_NEWER_LIMIT = "max_completion_tokens"
+_REFUSED = (
+    r"(?:unsupported|not (?:supported|permitted|allowed)|unknown|unrecogni[sz]ed|unexpected"
+    r"|extra|additional)"
+)
+_FIELD = r"\breasoning(?:_content|_text|_details)?\b"
+_THOUGHTS_REFUSED = re.compile(
+    rf"messages?\b.{{0,80}}{_FIELD}.{{0,60}}{_REFUSED}|{_REFUSED}.{{0,60}}messages?\b.{{0,80}}{_FIELD}",
+    re.IGNORECASE | re.DOTALL,
+)
 _SHORT_ID = re.compile(r"[a-zA-Z0-9]{9}")
 
 
@@ -53,6 +63,8 @@ class OpenAIChat:
         self._dialect = dialect
         self._is_marked = provider == "openrouter" and model.startswith("anthropic/")
         # Takes its thoughts back as words, and drops even those unless it is told to keep them.
+        self._drops_thoughts = False  # they were refused
+        self._limit = dialect.limit
         self._is_aloud = dialect.thinking == "kept" and model.startswith("zai")
         self._has_breakpoints = provider == "openai" and gpt(model).has_breakpoints
         self._tools = Remembered()
@@ -68,7 +80,7 @@ class OpenAIChat:
         if self._dialect.has_stream_options:
             head["stream_options"] = {"include_usage": True}
         if request.max_tokens is not None:
-            head[self._dialect.limit] = request.max_tokens
+            head[self._limit] = request.max_tokens
         if self._has_breakpoints:
             head["prompt_cache_options"] = {"mode": "implicit", "ttl": "30m"}
         head.update(self._thinking(level))
@@ -79,7 +91,17 @@ class OpenAIChat:
         return encode(head)[:-1] + b',"messages":[%b]}' % self._said(request, level)
 
     def mended_body(self, request: Request, level: ThinkingLevel | None, said: str) -> bytes | None:
-        return None
+        """Once thoughts were refused in the very field they came in, leave them out from then on;
+        and call the longest answer as somebody wants it called.
+        """
+        drops = _THOUGHTS_REFUSED.search(said) is not None and not self._drops_thoughts
+        renames = self._limit != _NEWER_LIMIT and _NEWER_LIMIT in said
+        if not drops and not renames:
+            return None
+        self._drops_thoughts = self._drops_thoughts or drops
+        self._limit = _NEWER_LIMIT if renames else self._limit
+        self._messages = Remembered()
+        return self.body(request, level)
 
     def reader(self) -> AnswerReader:
         return ChatReader()
@@ -123,6 +145,7 @@ class OpenAIChat:
     def _is_own_thought(self, block: Block, message: AssistantMessage) -> TypeGuard[Thinking]:
         return (
             isinstance(block, Thinking)
+            and not self._drops_thoughts
             and message.provider == self._provider
             and kept_id(block) in FIELDS
         )
