@@ -27,7 +27,7 @@ from wakeful.testing.providers.process import Providers
 from wakeful.tools.builtin import default_tools
 from wakeful.tools.toolbox import Toolbox
 from wakeful.vocabulary.agent import ThinkingLevel
-from wakeful.vocabulary.errors import WakefulError
+from wakeful.vocabulary.errors import Garbled, WakefulError
 from wakeful.vocabulary.message import (
     AssistantMessage,
     Message,
@@ -288,6 +288,20 @@ async def test_the_same_is_heard(wire: str, stand_in: Providers, ways: Ways):
         by_library, by_us = await heard(theirs, question), await heard(ours, question)
 
         assert (name, plain(by_us)) == (name, plain(by_library))
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_a_name_without_end_is_given_up_while_it_grows(
+    wire: str, stand_in: Providers, ways: Ways
+):
+    stand_in.plan(named=[Step(text="", calls=(PlannedCall(name="n" * 5_000_000),))])
+
+    for model in ways(wire):
+        with pytest.raises(Garbled, match="does not end"):
+            async for _ in model.stream(
+                Request(system="", messages=(UserMessage(text="{named}"),))
+            ):
+                pass
 
 
 async def test_a_whole_answer_counts_though_its_connection_stays_open(
