@@ -18,7 +18,7 @@ from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import KeptAttachment
 
 _FILES = r"(?:images?|documents?|files?|attachments?|media)\b"
-# The words of vLLM, Groq, Mistral, Together, Google, Bedrock and Ollama, in this order.
+# The words of vLLM, Groq, Mistral, Together, Google, Bedrock, vLLM again and Ollama, in order.
 _TOO_MANY = re.compile(
     rf"at most (?P<a>\d+) {_FILES}"
     rf"|too many {_FILES}.{{0,80}}?(?:up to|maximum(?: number)?(?: is| of)?:?) (?P<b>\d+)"
@@ -26,6 +26,7 @@ _TOO_MANY = re.compile(
     rf"|(?:maximum )?number of {_FILES} exceeded: (?P<d>\d+)"
     rf"|fewer than (?P<e>\d+) {_FILES}"
     rf"|too many {_FILES}.{{0,60}}?> (?P<f>\d+)"
+    r"|you set image=(?P<g>\d+)"
     r"|only supports? (?:a single|one) image"
     rf"|too many {_FILES}",
     re.IGNORECASE | re.DOTALL,

@@ -46,6 +46,7 @@ from wakeful.vocabulary.text import clean
 
 SIGN_OF_LIFE = Delta(text="")
 END_S = 1.0  # from the last word to the end of the connection; then it is broken
+MOST_MENDS = 3  # of one request
 LARGEST_REFUSAL = 64 * 1024  # bytes that are read of an answer that is none
 LARGEST_ANSWER = 256 * 1024 * 1024  # bytes, with everything around what is said
 # What events come as; a gateway may call them by less than their name.
@@ -125,23 +126,25 @@ class DirectModel:
     async def _asked(
         self, request: Request, level: ThinkingLevel | None
     ) -> AsyncGenerator[StreamedAnswer, None]:
-        """Give an answer that has begun; a request that is known how to mend is sent once more."""
+        """Give an answer that has begun; a request that is known how to mend is sent again."""
         write = self._format.body
         # Pictures are megabytes, which are not for the loop.
         body = await asyncio.to_thread(write, request, level) if request.contents else None
-        async with self._post(body or write(request, level)) as answer:
-            if _is_stream(answer):
-                yield answer
-                return
-            refusal = await self._refusal(answer)
-        mended = self._format.mended_body(request, level, refusal.said)
-        if mended is None:
-            raise self._sorted(refusal, request)
-        log.info("%s refused what it had said before; it is asked without", self.name)
-        async with self._post(mended) as answer:
-            if not _is_stream(answer):
-                raise self._sorted(await self._refusal(answer), request)
-            yield answer
+        body = body or write(request, level)
+        mends = 0
+        while True:
+            async with self._post(body) as answer:
+                if _is_stream(answer):
+                    yield answer
+                    return
+                refusal = await self._refusal(answer)
+            # Some wrap what they say in lists, or in the refusal of somebody behind them.
+            said = f"{refusal.said}\n{refusal.body}"
+            mended = self._format.mended_body(request, level, said) if mends < MOST_MENDS else None
+            if mended is None:
+                raise self._sorted(refusal, request)
+            log.info("%s refused a request that is known how to mend", self.name)
+            body, mends = mended, mends + 1
 
     def _post(self, body: bytes) -> AbstractAsyncContextManager[StreamedAnswer]:
         more = self._endpoint.headers

@@ -5,6 +5,7 @@ import json
 from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -25,9 +26,12 @@ IMAGE_TOKENS = 1_000
 
 
 class Picky:
-    """Refuses bodies that are too large, too many pictures, too many tokens, and thoughts."""
+    """Refuses bodies that are too large, too many pictures, too many tokens, and thoughts; with a
+    strict template also system messages, and people who speak twice in a row.
+    """
 
-    def __init__(self, window: int, images: int, size: int) -> None:
+    def __init__(self, window: int, images: int, size: int, *, is_strict: bool) -> None:
+        self._is_strict = is_strict
         self.window, self.images, self.size = window, images, size
         self.refused: Counter[str] = Counter()
         self._calls = 0
@@ -37,11 +41,11 @@ class Picky:
         why, said = self._fault(body, len(raw))
         if why:
             self.refused[why] += 1
-            error = {"object": "error", "message": said}
+            error = {"object": "error", "message": json.loads(said) if said[0] == "[" else said}
             return (413, said.encode()) if why == "size" else (400, json.dumps(error).encode())
         last = body["messages"][-1]
         message: Body = {"content": "words " * 50}
-        if body["messages"][0].get("content") == template.SYSTEM:
+        if template.SYSTEM in str(body["messages"][0].get("content")):
             headings = template.headings(is_split=True)
             message = {"content": "\n".join(f"{heading}\nshort" for heading in headings)}
         elif last["role"] == "user" and "use a tool" in json.dumps(last):
@@ -69,8 +73,18 @@ class Picky:
         if tokens > self.window:
             return "tokens", f"This model's maximum context length is {self.window} tokens."
         if any("reasoning_content" in message for message in body["messages"]):
-            said = "Extra inputs are not permitted, field: 'messages[1].reasoning_content'"
-            return "thoughts", said
+            place = ["body", "messages", 1, "assistant", "reasoning_content"]
+            fault = {"type": "extra_forbidden", "loc": place, "msg": "Extra inputs are forbidden"}
+            return "thoughts", json.dumps([fault])
+        spoken = [
+            one["role"]
+            for one in body["messages"]
+            if one["role"] in ("user", "assistant") and not one.get("tool_calls")
+        ]
+        if self._is_strict and "system" in {one["role"] for one in body["messages"]}:
+            return "system", "System role not supported"
+        if self._is_strict and any(one == next for one, next in pairwise(spoken)):
+            return "turns", "Conversation roles must alternate user/assistant/user/assistant/..."
         return "", ""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -117,12 +131,17 @@ async def talking_with(picky: Picky) -> AsyncGenerator[Runtime]:
 
 
 @pytest.mark.parametrize(
-    ("window", "images", "size"), [(4_000, 1, 60_000), (8_000, 2, 300_000), (32_000, 1, 300_000)]
+    ("window", "images", "size", "is_strict"),
+    [
+        (4_000, 1, 60_000, False),
+        (8_000, 2, 300_000, True),
+        (32_000, 1, 300_000, True),
+    ],
 )
 async def test_every_turn_of_a_talk_with_pictures_and_tools_is_answered(
-    window: int, images: int, size: int
+    window: int, images: int, size: int, is_strict: bool
 ):
-    random, picky = Random(window), Picky(window, images, size)
+    random, picky = Random(window), Picky(window, images, size, is_strict=is_strict)
     async with talking_with(picky) as runtime:
         for number in range(24):
             picture = png(shade=number) + random.randbytes(random.choice([10, 30_000, 250_000]))
@@ -136,4 +155,5 @@ async def test_every_turn_of_a_talk_with_pictures_and_tools_is_answered(
             assert (turn.state, turn.error) == (TurnState.DONE, None)
 
     assert {"size", "tokens", "thoughts"} <= set(picky.refused)
+    assert picky.refused["system"] == is_strict
     assert picky.refused["thoughts"] == 1  # from then on it is known

@@ -64,6 +64,7 @@ async def asked(model: TimedModel, request: Request) -> str:
         ("Please use fewer than 3 images in your request", "45"),
         ("too many images and documents: 5 + 0 > 2", "45"),
         ("vision model only supports a single image per message", "5"),
+        ("You set image=2 (or defaulted to 1) in `--limit-mm-per-prompt`, but passed 5", "45"),
         ("Too many images", "45"),  # half of them
     ],
 )

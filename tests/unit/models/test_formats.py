@@ -263,6 +263,57 @@ def test_the_longest_answer_is_called_as_the_server_wants_it_called():
     assert form.mended_body(request, None, said) is None
 
 
+TALK = (
+    AssistantMessage(content=(Text(text="Hello."),), provider="p"),
+    UserMessage(text="a"),
+    UserMessage(text="b", attachments=()),
+    AssistantMessage(content=(CALL,), provider="p"),
+    ToolMessage(call_id="call_1", name="look", text="blue"),
+    AssistantMessage(content=(Text(text="so"),), provider="p"),
+    UserMessage(text="c"),
+)
+
+
+def test_people_and_the_model_take_turns_where_a_template_wants_it():
+    form, request = chat(), Request(system="s", messages=TALK)
+    before = [one["role"] for one in json.loads(form.body(request, None))["messages"]]
+
+    by_turns = form.mended_body(request, None, "Conversation roles must alternate user/assistant")
+    without = form.mended_body(request, None, "System role not supported")
+
+    assert before[1:5] == ["assistant", "user", "user", "assistant"]
+    assert by_turns is not None
+    assert without is not None
+    said = [(one["role"], one["content"]) for one in json.loads(by_turns)["messages"]]
+    assert said == [
+        ("system", "s"),
+        ("user", "[no text]"),
+        ("assistant", "Hello."),
+        ("user", "a\n\nb"),
+        ("assistant", None),
+        ("tool", "blue"),
+        ("assistant", "so"),
+        ("user", "c"),
+    ]
+    roles = [one["role"] for one in json.loads(without)["messages"]]
+    assert roles == ["user", "assistant", "user", "assistant", "tool", "assistant", "user"]
+    assert form.body(request, None) == without
+    assert form.mended_body(request, None, "System role not supported") is None
+
+
+def test_a_conversation_begins_with_a_person_where_a_gateway_wants_it():
+    form, request = AnthropicMessages("m", "p"), Request(system="s", messages=TALK)
+    before = json.loads(form.body(request, None))["messages"]
+
+    mended = form.mended_body(request, None, 'messages: first message must use the "user" role')
+
+    assert mended is not None
+    assert before[0]["role"] == "assistant"
+    assert [one["role"] for one in json.loads(mended)["messages"]] == [
+        *("user", "assistant", "user", "assistant", "user", "assistant", "user"),
+    ]
+
+
 def test_a_thought_that_a_server_wants_back_is_not_taken_for_one_it_refuses():
     said = "The `reasoning_content` in the thinking mode must be passed back to the API."
 

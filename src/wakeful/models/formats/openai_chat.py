@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeGuard
 
 from msgspec import Raw
+from msgspec.structs import replace
 
 from wakeful.models.call_ids import legal_name, short_id
 from wakeful.models.families import chat_levels, gpt
+from wakeful.models.formats.alternation import USER_FIRST, alternating
 from wakeful.models.formats.dialects import Dialect
 from wakeful.models.formats.format import (
     NO_TEXT,
@@ -45,6 +47,9 @@ _REFUSED = (
     r"|extra|additional)"
 )
 _FIELD = r"\breasoning(?:_content|_text|_details)?\b"
+_NO_SYSTEM = re.compile(
+    r"system role (?:is )?not supported|only user and assistant roles are supported", re.IGNORECASE
+)
 _THOUGHTS_REFUSED = re.compile(
     rf"messages?\b.{{0,80}}{_FIELD}.{{0,60}}{_REFUSED}|{_REFUSED}.{{0,60}}messages?\b.{{0,80}}{_FIELD}",
     re.IGNORECASE | re.DOTALL,
@@ -65,6 +70,8 @@ class OpenAIChat:
         # Takes its thoughts back as words, and drops even those unless it is told to keep them.
         self._drops_thoughts = False  # they were refused
         self._limit = dialect.limit
+        self._alternates = False  # people and the model take turns, as a template wants it
+        self._has_no_system = False  # the template knows no system message
         self._is_aloud = dialect.thinking == "kept" and model.startswith("zai")
         self._has_breakpoints = provider == "openai" and gpt(model).has_breakpoints
         self._tools = Remembered()
@@ -92,21 +99,25 @@ class OpenAIChat:
 
     def mended_body(self, request: Request, level: ThinkingLevel | None, said: str) -> bytes | None:
         """Once thoughts were refused in the very field they came in, leave them out from then on;
-        and call the longest answer as somebody wants it called.
+        call the longest answer as somebody wants it called, and take turns as a template wants it.
         """
-        drops = _THOUGHTS_REFUSED.search(said) is not None and not self._drops_thoughts
-        renames = self._limit != _NEWER_LIMIT and _NEWER_LIMIT in said
-        if not drops and not renames:
+        if _THOUGHTS_REFUSED.search(said) and not self._drops_thoughts:
+            self._drops_thoughts, self._messages = True, Remembered()
+        elif _NEWER_LIMIT in said and self._limit != _NEWER_LIMIT:
+            self._limit = _NEWER_LIMIT
+        elif USER_FIRST.search(said) and not self._alternates:
+            self._alternates = True
+        elif _NO_SYSTEM.search(said) and not self._has_no_system:
+            self._alternates = self._has_no_system = True
+        else:
             return None
-        self._drops_thoughts = self._drops_thoughts or drops
-        self._limit = _NEWER_LIMIT if renames else self._limit
-        self._messages = Remembered()
         return self.body(request, level)
 
     def reader(self) -> AnswerReader:
         return ChatReader()
 
     def _said(self, request: Request, level: ThinkingLevel | None) -> bytes:
+        request = self._in_turns(request)
         contents = request.contents
         said = self._messages.each(request.messages, lambda one: self._message(one, contents))
         if self._dialect.thoughts_in:
@@ -118,6 +129,15 @@ class OpenAIChat:
         if request.system:
             said.insert(0, encode({"role": self._system_role, "content": self._system(request)}))
         return b",".join(filter(None, said))
+
+    def _in_turns(self, request: Request) -> Request:
+        """Return a request whose messages take turns, if they have to."""
+        if self._has_no_system and request.system:
+            told = UserMessage(text=request.system)
+            request = replace(request, system="", messages=(told, *request.messages))
+        if self._alternates:
+            request = replace(request, messages=alternating(request.messages))
+        return request
 
     def _with_thoughts(
         self, request: Request, level: ThinkingLevel | None, said: list[bytes]
