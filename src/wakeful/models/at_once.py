@@ -34,7 +34,7 @@ _TOO_MANY = re.compile(
 _FEWER_THAN = "e"
 
 
-class Taken(Record):
+class FilesTaken(Record):
     """What a model takes in one request."""
 
     files: int | None = None  # None: as many as there are
@@ -46,7 +46,7 @@ class AtOnce:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._taken = Taken()
+        self._taken = FilesTaken()
         self._until = 0.0  # on the monotonic clock
 
     def fitted(self, request: Request) -> Request:
@@ -55,7 +55,7 @@ class AtOnce:
         Messages that keep all of theirs stay the very objects that they were.
         """
         taken = self._in_force()
-        if not request.contents or taken == Taken():
+        if not request.contents or taken == FilesTaken():
             return request
         room = _Room(taken, request.contents)
         messages = [room.fitted(message) for message in reversed(request.messages)][::-1]
@@ -82,17 +82,17 @@ class AtOnce:
         self._learn(replace(before, files=most), LEARNED_FOR_S if said is None else SAID_FOR_S)
         return True
 
-    def _learn(self, taken: Taken, for_s: float) -> None:
+    def _learn(self, taken: FilesTaken, for_s: float) -> None:
         self._taken, self._until = taken, self._clock.monotonic() + for_s
 
-    def _in_force(self) -> Taken:
-        return self._taken if self._clock.monotonic() < self._until else Taken()
+    def _in_force(self) -> FilesTaken:
+        return self._taken if self._clock.monotonic() < self._until else FilesTaken()
 
 
 class _Room:
     """What is left for files, from the newest message to the oldest."""
 
-    def __init__(self, taken: Taken, contents: Mapping[str, str]) -> None:
+    def __init__(self, taken: FilesTaken, contents: Mapping[str, str]) -> None:
         self._files, self._size = taken.files, taken.size
         self._contents = contents
 

@@ -133,19 +133,23 @@ async def test_a_conversation_goes_on_with_the_key_of_another_account(stand_in: 
     said = "The encrypted content for item rs_1 could not be verified."
     refusal = Step(status=400, body=json.dumps({"error": {"message": said}}))
     stand_in.plan(
-        before=[Step(text="so", thinking="deep")], moved=[refusal, Step(text="yes")], more=[Step()]
+        own_key=[Step(text="so", thinking="deep")],
+        other_key=[refusal, Step(text="yes")],
+        later=[Step()],
     )
     async with talking(RESPONSES) as runtime:
-        await answered(runtime, "{before}")
-        after = await answered(runtime, "{moved}")
-        more = await answered(runtime, "{more}")
+        await answered(runtime, "{own_key}")
+        after = await answered(runtime, "{other_key}")
+        more = await answered(runtime, "{later}")
         states = await asks(runtime)
 
     assert (after.reply, more.reply) == ("yes", "ok")
     assert states == ["answered"] * 3
-    refused, taken = ('"encrypted_content"' in json.dumps(one) for one in stand_in.bodies("moved"))
+    refused, taken = (
+        '"encrypted_content"' in json.dumps(one) for one in stand_in.bodies("other_key")
+    )
     assert (refused, taken) == (True, False)
-    assert len(stand_in.bodies("more")) == 1  # it is remembered
+    assert len(stand_in.bodies("later")) == 1  # it is remembered
 
 
 @pytest.mark.parametrize(("wire", "cache_write"), [(ANTHROPIC, 30), (CHAT, 0), (RESPONSES, 30)])

@@ -133,8 +133,8 @@ class OpenAIChat:
     def _in_turns(self, request: Request) -> Request:
         """Return a request whose messages take turns, if they have to."""
         if self._has_no_system and request.system:
-            told = UserMessage(text=request.system)
-            request = replace(request, system="", messages=(told, *request.messages))
+            instructions = UserMessage(text=request.system)
+            request = replace(request, system="", messages=(instructions, *request.messages))
         if self._alternates:
             request = replace(request, messages=alternating(request.messages))
         return request
