@@ -2,10 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from http import HTTPStatus
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -55,6 +56,7 @@ CHARACTERS_PER_TOKEN = 4
 MOST_NAMES = 100  # of one model that are remembered
 
 log = logging.getLogger(__name__)
+Body = TypeVar("Body", bytes, bytes | None)
 
 
 class ModelEndpoint(Record):
@@ -127,20 +129,19 @@ class DirectModel:
         self, request: Request, level: ThinkingLevel | None
     ) -> AsyncGenerator[StreamedAnswer, None]:
         """Give an answer that has begun; a request that is known how to mend is sent again."""
-        write = self._format.body
-        # Pictures are megabytes, which are not for the loop.
-        body = await asyncio.to_thread(write, request, level) if request.contents else None
-        body = body or write(request, level)
-        mends = 0
+        form, mends = self._format, 0
+        body = await _written(request, partial(form.body, request, level))
         while True:
             async with self._post(body) as answer:
                 if _is_stream(answer):
                     yield answer
                     return
                 refusal = await self._refusal(answer)
+            if mends == MOST_MENDS:
+                raise self._sorted(refusal, request)
             # Some wrap what they say in lists, or in the refusal of somebody behind them.
             said = f"{refusal.said}\n{refusal.body}"
-            mended = self._format.mended_body(request, level, said) if mends < MOST_MENDS else None
+            mended = await _written(request, partial(form.mended_body, request, level, said))
             if mended is None:
                 raise self._sorted(refusal, request)
             log.info("%s refused a request that is known how to mend", self.name)
@@ -261,6 +262,11 @@ class DirectModel:
         if sentence not in self._warned:
             self._warned.add(sentence)
             log.warning(sentence, self.name, *words)
+
+
+async def _written(request: Request, write: Callable[[], Body]) -> Body:
+    """Return a body; pictures are megabytes, which are not for the loop."""
+    return await asyncio.to_thread(write) if request.contents else write()
 
 
 def _is_stream(answer: StreamedAnswer) -> bool:
