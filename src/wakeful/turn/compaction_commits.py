@@ -94,15 +94,15 @@ def _write(
         is_external=plan.is_external or turn.trust is Trust.EXTERNAL,
     )
     hidden = _hidden(commit, plan.first_kept_depth) if purpose is not Purpose.RESCUE else []
-    told = [note for note in (_waits_for(commit), _remember(commit)) if note is not None]
-    is_all = not hidden and not told
+    notes = [note for note in (_waits_for(commit), _remember(commit)) if note is not None]
+    is_all = not hidden and not notes
     kept = None if is_all and _is_as_prepared(commit, made) else _kept(commit, plan)
     commit.add(body, kind=EntryKind.COMPACTION)
     commit.flush()
     entry = commit.written[-1]
     for stimulus in hidden:  # what is still to do must not be known by its summary alone
         commit.add_stimulus(stimulus, is_again=True)
-    for note in told:
+    for note in notes:
         commit.add(note, kind=EntryKind.CUSTOM_MESSAGE)
     commit.flush()
     new = commit.written[commit.written.index(entry) :]
