@@ -1,6 +1,7 @@
 """What waits in a lane: what opens its next turn, and what is set aside for now."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -168,7 +169,7 @@ class Waiting:
         reason: str,
         look_at: int | None = None,
     ) -> None:
-        data: dict[str, object] = {"reason": reason}
+        data: dict[str, Any] = {"reason": reason}
         if look_at is not None:
             data["look_at"] = look_at
         for stimulus_id in ids:
