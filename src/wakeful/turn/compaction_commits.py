@@ -41,6 +41,8 @@ NOTHING = (
     "There is nothing to compact yet: this conversation has about {tokens} tokens, and the newest"
     " part, up to {keep} tokens, stays word for word."
 )
+COMPACTED = "Compacted: about {before} tokens became {tokens}."
+COMPACTED_STEPWISE = "Compacted in several steps: about {tokens} tokens are left."
 NO_SHORTER = "Compacted: about {tokens} tokens are left, which cannot be made fewer."
 NOT_COMPACTED = "The conversation was not compacted: {why}. Nothing of it was changed."
 
@@ -79,7 +81,7 @@ def _write(
     commit: TurnCommit, made: PreparedCompaction, summary: str, usage: Usage, purpose: Purpose
 ) -> Next:
     tx, turn, plan = commit.tx, commit.turn, made.plan
-    tokens_before = commit.tokens()
+    tokens_before, is_first = commit.tokens(), not _has_compacted(commit)
     body = CompactionBody(
         summary=summary,
         first_kept_depth=plan.first_kept_depth,
@@ -129,7 +131,8 @@ def _write(
         tokens_after=commit.tokens(),
         because=purpose.value,
     )
-    return _go_on(commit, f"Compacted: about {tokens_before} tokens became {commit.tokens()}.")
+    done = COMPACTED if is_first else COMPACTED_STEPWISE
+    return _go_on(commit, done.format(before=tokens_before, tokens=commit.tokens()))
 
 
 def _remember(commit: TurnCommit) -> NoteBody | None:
