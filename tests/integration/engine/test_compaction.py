@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator
+from itertools import pairwise
 
 import pytest
 from msgspec.structs import replace
@@ -325,7 +326,10 @@ async def test_somebody_may_ask_for_it_and_say_what_matters():
 
 async def test_what_takes_more_than_one_summary_is_told_as_a_whole():
     said_there = {"type": "message", "message": {"role": "user", "content": LONG}}
-    lines = [json.dumps({"id": f"{n:08x}", **said_there}) for n in range(16)]
+    ids = [None, *(f"{number:08x}" for number in range(16))]
+    lines = [
+        json.dumps({"id": one, "parentId": parent, **said_there}) for parent, one in pairwise(ids)
+    ]
 
     async def file() -> AsyncIterator[bytes]:
         yield "\n".join(lines).encode()
