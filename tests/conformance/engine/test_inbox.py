@@ -15,7 +15,7 @@ from wakeful.vocabulary.heartbeat import HeartbeatRules
 from wakeful.vocabulary.inbox import InboxRules, InboxSource
 from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.message import UserMessage
-from wakeful.vocabulary.stimulus import OPERATOR, Draft, Outcome, State, Trust
+from wakeful.vocabulary.stimulus import OPERATOR, Draft, Outcome, Priority, State, Trust
 
 ACTIVITY = "agent:main:activity"
 
@@ -306,3 +306,24 @@ async def test_a_source_that_names_many_sessions_opens_no_more_turns(settings_fo
         ]
 
     assert [one.outcome is Outcome.HELD for one in loud] == [False] * 8 + [True] * 2
+
+
+async def test_the_storm_of_a_source_is_not_that_of_a_hook_that_is_called_alike(
+    settings_for: SettingsFor,
+):
+    async with in_memory(Scripted(lambda _: "ok"), settings=settings_for()) as runtime:
+        loud = [await runtime.post("x", priority="now", source="github") for _ in range(9)]
+        hooked = await runtime.accept(
+            Draft(
+                session_key=ACTIVITY,
+                trust=Trust.EXTERNAL,
+                owner=OPERATOR,
+                text="pushed",
+                kind=Kind.WEBHOOK,
+                priority=Priority.NOW,
+                source="github",
+            )
+        )
+
+    assert [one.outcome is Outcome.HELD for one in loud] == [False] * 8 + [True]
+    assert hooked.outcome is not Outcome.HELD

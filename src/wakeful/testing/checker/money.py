@@ -95,9 +95,9 @@ def _check_storms(history: History, finding: InvariantFinding) -> None:
     limits = StormLimits()
     opening = grouped(
         (row for row in history.db.stimuli.values() if _opens(history, row)),
-        lambda row: (row.source, _counted_in(row)),
+        lambda row: (row.kind, row.source, _counted_in(row)),
     )
-    for (source, key), rows in opening.items():
+    for (_, source, key), rows in opening.items():
         times = [row.accepted_at for row in sorted(rows, key=lambda row: row.id)]
         if times != sorted(times):
             continue  # the clock was moved back: nobody can tell how much time has passed
