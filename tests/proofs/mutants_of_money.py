@@ -8,12 +8,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from tests.proofs.patching import original, patch
+from wakeful.approvals.approvals import Approval
 from wakeful.gate.budgets import BudgetRefusal, Budgets, Payer, PricedQuestion
 from wakeful.gate.storms import Storm, StormLimits
 from wakeful.store.database import Tx
 from wakeful.turn.commit import TurnCommit
 from wakeful.turns.asks import AskEnd, Purpose, Reserved, SettledAsk
 from wakeful.vocabulary.kinds import RULES, Human, Kind
+from wakeful.vocabulary.stimulus import Draft
 
 RESERVE = "wakeful.gate.budgets:Budgets.reserve"
 SETTLE = "wakeful.gate.budgets:Budgets.settle"
@@ -97,6 +99,16 @@ def storms_forgotten() -> None:
         return Storm(is_tripped=counts[source, session_key] > limits.turns, is_new=False)
 
     patch(NOTE_STORM, note)
+
+
+def depth_not_raised() -> None:
+    """Take what the clock has answered for a person's answer."""
+    drafted = original("wakeful.approvals.answering:_draft")
+
+    def draft(tx: Tx, approval: Approval, text: str, by: str) -> Draft:
+        return replace(drafted(tx, approval, text, by), depth=approval.depth)
+
+    patch("wakeful.approvals.answering:_draft", draft)
 
 
 def own_work_counts_as_human() -> None:
