@@ -28,7 +28,6 @@ def test_a_command_waits_over_a_kill_until_it_is_approved_on_the_command_line(fo
         for _ in range(2):
             home.ok("send", "run `echo one >> out`", "--wait", "10")
         home.ok("send", "run `echo two >> out`", "--wait", "10", "--session", "other")
-        home.ok("send", "run `echo three >> out`", "--wait", "10", "--session", "third")
         server.process.kill()
         server.process.wait()
 
@@ -38,25 +37,19 @@ def test_a_command_waits_over_a_kill_until_it_is_approved_on_the_command_line(fo
         listed, status = home.ok("approvals", "list"), home.ok("status")
         shown, doctor = home.ok("approvals", "show", "1"), home.run("doctor").stdout
         approved = home.ok("approvals", "approve", "1", "--note", "once")
-        home.ok("halt")
         denied = home.json("approvals", "deny", "2")
-        put_off = home.ok("approvals", "approve", "3")
-        home.ok("resume")
         again = home.run("approvals", "approve", "1")
         missing = home.run("approvals", "show", "77")
         home.ok("send", "hello", "--wait", "10")  # after the turns of both answers
-        for session in ("other", "third"):
-            home.ok("send", "hello", "--wait", "10", "--session", session)
+        home.ok("send", "hello", "--wait", "10", "--session", "other")
         why = home.ok("why", home.json("approvals", "show", "1")["turn_id"])
 
-    assert [one["number"] for one in offline] == [3, 2, 1]
+    assert [one["number"] for one in offline] == [2, 1]
     assert refused.returncode == 3
     assert "#1 agent:main:main, asked " in listed
     assert max(map(len, listed.splitlines())) <= 80
     assert "it runs now, in agent:main:main" in approved
-    assert "runs now" not in put_off
-    assert "it is kept, and answered when that is over; `wakeful resume` lifts that" in put_off
-    assert "main waits for 3 approvals" in status
+    assert "main waits for 2 approvals" in status
     assert "echo one >> out" in shown
     assert "no_such_tool" in doctor
     assert "approval #1, granted" in approved
@@ -65,4 +58,19 @@ def test_a_command_waits_over_a_kill_until_it_is_approved_on_the_command_line(fo
     assert "decided before" in again.stderr
     assert missing.returncode == 4
     assert "approval #1, granted" in why
-    assert (folder / "workspaces" / "main" / "out").read_text() == "one\nthree\n"
+    assert (folder / "workspaces" / "main" / "out").read_text() == "one\n"
+
+
+def test_who_approves_while_everything_is_halted_is_told_what_lifts_that(tmp_path: Path):
+    home = Home(tmp_path)
+    (tmp_path / "wakeful.yaml").write_text(SETTINGS)
+    (tmp_path / "wakeful.yaml").chmod(0o600)
+    with home.up():
+        home.ok("send", "run `echo one >> out`", "--wait", "10")
+        home.ok("halt")
+        approved = home.ok("approvals", "approve", "1")
+
+    assert "approval #1, granted" in approved
+    assert "runs now" not in approved
+    assert "`wakeful resume` lifts that" in approved
+    assert not (tmp_path / "workspaces" / "main" / "out").exists()
