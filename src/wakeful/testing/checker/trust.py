@@ -24,7 +24,7 @@ def access_holds(history: History, finding: InvariantFinding) -> None:
     """I21: strangers change nothing, nobody hears what is another's, and no secret is told."""
     strangers_change_nothing(history, finding)
     _owners_hear_of_nobody_else(history, finding)
-    _no_secret_is_told(history, finding)
+    _no_secret_is_repeated(history, finding)
 
 
 def strangers_change_nothing(history: History, finding: InvariantFinding) -> None:
@@ -56,19 +56,19 @@ def _owners_hear_of_nobody_else(history: History, finding: InvariantFinding) -> 
     )
     for line in _answers(history):
         others = [name for who in made.keys() - {line["who"]} for name in _names(made[who])]
-        told = [name for name in others if name in line["said"] and name not in line["asked"]]
+        leaked = [name for name in others if name in line["said"] and name not in line["asked"]]
         finding.expect(
-            not told, f"{line['who']} asked for {line['asked'][:200]} and heard of {told!r}"
+            not leaked, f"{line['who']} asked for {line['asked'][:200]} and heard of {leaked!r}"
         )
 
 
-def _no_secret_is_told(history: History, finding: InvariantFinding) -> None:
+def _no_secret_is_repeated(history: History, finding: InvariantFinding) -> None:
     """Neither an answer, nor an event, nor the log repeats what proves who somebody is."""
     lines = history.ledgers.neighbours
     secrets = [str(line["secret"]) for line in lines if line["what"] == "secret"]
     for line in _answers(history):
-        is_told = any(secret in line["said"] for secret in secrets)
-        finding.expect(not is_told, f"the answer to {line['asked'][:200]} repeats a secret")
+        is_repeated = any(secret in line["said"] for secret in secrets)
+        finding.expect(not is_repeated, f"the answer to {line['asked'][:200]} repeats a secret")
     for name, text in (
         ("the log", history.ledgers.log),
         ("an event", str([event.data for event in history.db.events] if secrets else "")),
