@@ -20,6 +20,7 @@ from wakeful.prompts import notes
 from wakeful.prompts.heartbeat import asked_again
 from wakeful.prompts.inbox import items_wait, more_wait
 from wakeful.store.database import Tx
+from wakeful.tools.check_inbox import check_inbox
 from wakeful.transcript import entries, overheard, resets, sessions
 from wakeful.transcript.sessions import Session
 from wakeful.turn import next_step
@@ -349,7 +350,7 @@ class Opening:
         if turn.trust is Trust.EXTERNAL or rule.takes_held:
             self._show_held(commit)
         elif waiting := held.count(commit.tx, turn.session_key):
-            commit.note("inbox", items_wait(waiting))
+            commit.note("inbox", items_wait(waiting, can_look=_can_look(commit)))
 
     def _show_held(self, commit: TurnCommit) -> None:
         """Add what is held for the agent; it is given to this turn, whatever becomes of that."""
@@ -364,7 +365,7 @@ class Opening:
             commit.taint()
         left = held.count(tx, turn.session_key) if given else 0
         if left:
-            commit.note("inbox", more_wait(left))
+            commit.note("inbox", more_wait(left, can_look=_can_look(commit)))
 
     def _show_overheard(self, commit: TurnCommit) -> None:
         """Add what was said in a room since the last turn there."""
@@ -484,6 +485,11 @@ def _first_step(commit: TurnCommit, head: Stimulus, answers: Sequence[Approval])
         commit.step = approved_step(granted)
         return next_step.go_on(commit)
     return next_step.ask_or_compact(commit, 1)
+
+
+def _can_look(commit: TurnCommit) -> bool:
+    """Tell whether a turn has what it takes to read its inbox."""
+    return commit.agent.toolbox.get(check_inbox.name, commit.turn.trust) is not None
 
 
 def _named(stimulus: Stimulus) -> str:
