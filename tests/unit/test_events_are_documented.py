@@ -1,9 +1,9 @@
 """Every kind of event that the code publishes is in the reference, and the other way round."""
 
 import re
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.sources import ROOT, SOURCE, texts
+
 PAGE = (ROOT / "docs/reference/events.md").read_text()
 KINDS = re.compile(
     r'"((?:stimulus|turn|delivery|sleep|storm|loop|halt|timer|session|notice|heartbeat|budget|'
@@ -44,9 +44,9 @@ def documented() -> set[str]:
 
 def published() -> set[str]:
     found = {f"{family}.{state}" for family, states in STATES.items() for state in states}
-    for path in (ROOT / "src/wakeful").rglob("*.py"):
-        if not {"testing", "settings", "cli"} & set(path.parts):
-            found |= set(KINDS.findall(path.read_text()))
+    for name, text in texts(SOURCE).items():
+        if not name.startswith(("testing/", "settings/", "cli/")):
+            found |= set(KINDS.findall(text))
     return found - NOTIFICATIONS
 
 
