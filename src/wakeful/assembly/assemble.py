@@ -15,12 +15,15 @@ from wakeful.activity.activity import ActivityActs
 from wakeful.approvals.acts import ApprovalActs
 from wakeful.approvals.answering import Answering
 from wakeful.approvals.asking import TIMER_KIND as APPROVAL_TIMER
+from wakeful.assembly.automations import build_automations, keeping
 from wakeful.assembly.configured import Configured, Followers
 from wakeful.assembly.doors import operator_token
 from wakeful.assembly.gate import build_gate
-from wakeful.assembly.hooks import all_grants
+from wakeful.assembly.hooks import all_grants, first_of
 from wakeful.assembly.plan import Plan
 from wakeful.assembly.views import views_over
+from wakeful.automations.jobs import TIMER_KIND as AUTOMATION_TIMER
+from wakeful.automations.scheduling import Scheduling
 from wakeful.broker import lane_rows
 from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
@@ -31,7 +34,7 @@ from wakeful.gate.parked import RELEASE_TIMER
 from wakeful.gate.throttle import Digests
 from wakeful.gate.wakes import all_of
 from wakeful.intake.compactions import Compactions
-from wakeful.intake.deletion import BoundAutomation, Deletion
+from wakeful.intake.deletion import Deletion
 from wakeful.intake.imports import TranscriptImports
 from wakeful.intake.inbox_items import TIMER_KIND as EXPIRY_TIMER
 from wakeful.intake.inbox_items import InboxItems, forget_expiry
@@ -50,6 +53,7 @@ from wakeful.settings.places import DATABASE_NAME
 from wakeful.settings.settings import Settings
 from wakeful.store.database import Store, Tx
 from wakeful.store.opening import is_postgres, open_store
+from wakeful.telemetry.metrics import Metrics
 from wakeful.timers.timekeeper import Due, Timekeeper, TimerKind
 from wakeful.timers.timers import Timer
 from wakeful.transcript.indexing import Indexer
@@ -57,7 +61,6 @@ from wakeful.triggers.beating import TIMER_KIND as HEARTBEAT_TIMER
 from wakeful.triggers.beating import Beating
 from wakeful.triggers.blocks import ProactiveBlocks
 from wakeful.triggers.daily_turns import DailyTurns
-from wakeful.triggers.heartbeat_acts import HeartbeatActs
 from wakeful.triggers.quiet_acts import QuietActs
 from wakeful.triggers.quieting import TIMER_KIND as QUIET_TIMER
 from wakeful.triggers.quieting import Quieting
@@ -108,10 +111,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
     ids = Ids(clock)
     store = await _open_store(settings, clock)
     stack.push_async_callback(store.close)
-    bus = Bus(store, ids, plan.metrics)
-    await bus.start()
-    if (newest := await outbox.newest_id(store)) is not None:
-        ids.follow(newest)  # deliveries go out in the order of their ids, whatever the clock says
+    bus = await _open_bus(store, ids, plan.metrics)
     agents = Agents(chosen.configs)
 
     def file(tx: Tx, drafts: Sequence[Draft]) -> list[Receipt]:
@@ -131,6 +131,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
     beating.follow(settings.zone)
     notices = Notices(bus, ids)
     answering = Answering(bus, notices, file)
+    automations = build_automations(store, bus, ids, clock, agents, file, beating)
     gate = build_gate(
         agents,
         lambda: followers.ready_agents,
@@ -148,6 +149,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
             sleeping.on_settled,
             beating.on_settled,
             answering.on_settled,
+            automations.finishing.on_settled,
             forget_expiry,
             *hooks.on_settled,
         ),
@@ -157,7 +159,13 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         ids,
         settlement,
         gate.budgets,
-        (ticking.on_ended, sleeping.on_ended, beating.on_ended, *hooks.on_ended),
+        (
+            ticking.on_ended,
+            sleeping.on_ended,
+            beating.on_ended,
+            automations.finishing.on_ended,
+            *hooks.on_ended,
+        ),
     )
     intake = Intake(
         store,
@@ -178,12 +186,15 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         queue_settings_of=intake.queue.of,
         file=intake.accept_in,
         grants_of=all_grants(webhooks.grants_of, hooks.grants_of),
-        reports_to=hooks.reports_to,
+        reports_to=first_of(automations.finishing.reports_to, hooks.reports_to),
         proactive_of=blocks.of,
         answering=answering,
     )
 
     views = views_over(store, bus, clock, chosen.bindings, chosen.cards, agents, gate.budgets.days)
+    automation_acts = automations.acts(
+        store, chosen, settlement, lambda name: followers.sender.knows(name)
+    )
     services = Services(
         views=views,
         ids=ids,
@@ -196,7 +207,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         approval_acts=ApprovalActs(store, ids, answering),
         compactions=Compactions(store, bus, ids, intake),
         sleep_acts=SleepActs(store, ids, sleeping, blocks),
-        heartbeats=HeartbeatActs(store, agents, beating, file),
+        heartbeats=automations.heartbeats,
         budget_acts=BudgetActs(store, ids, clock, agents, gate.budgets),
         quiet_acts=QuietActs(store, clock, ids, agents, quieting),
         inbox_items=InboxItems(store, settlement),
@@ -207,15 +218,16 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
             clock,
             settlement,
             ending.end_turn,
-            _no_automations,
-            on_deleted=(ticking.on_deleted, answering.cancel_all),
+            keeping,
+            on_deleted=(ticking.on_deleted, answering.cancel_all, automation_acts.on_deleted),
         ),
+        automations=automation_acts,
         imports=TranscriptImports(store, bus, ids, chosen.bindings),
         credentials=Credentials(store, ids),
         gatekeeper=Gatekeeper(store, clock),
         webhooks=webhooks,
     )
-    followers = _followers(plan, chosen, agents, services, deps, beating)
+    followers = _followers(plan, chosen, agents, services, deps, beating, automations.scheduling)
     stack.push_async_callback(followers.ready_agents.aclose)
     loops: dict[str, Service] = {
         "dispatcher": followers.dispatcher,
@@ -230,6 +242,9 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
                 HEARTBEAT_TIMER: TimerKind(beating.fire, beating.prepare),
                 QUIET_TIMER: TimerKind(quieting.fire),
                 RELEASE_TIMER: TimerKind(releasing.fire),
+                AUTOMATION_TIMER: TimerKind(
+                    automations.scheduling.fire, automations.scheduling.prepare
+                ),
                 APPROVAL_TIMER: TimerKind(answering.fire),
                 EXPIRY_TIMER: TimerKind(services.inbox_items.fire),
             },
@@ -243,7 +258,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
 
     async def reconcile() -> None:
         await _open_activity(services, agents)
-        for trigger in (ticking, beating, quieting, releasing):
+        for trigger in (ticking, beating, quieting, releasing, automations.scheduling):
             await trigger.reconcile(store, agents.ids())
 
     if plan.http is None:
@@ -261,6 +276,15 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
     )
 
 
+async def _open_bus(store: Store, ids: Ids, metrics: Metrics) -> Bus:
+    """Take up the numbers of events, and of what leaves, where the last process left them."""
+    bus = Bus(store, ids, metrics)
+    await bus.start()
+    if (newest := await outbox.newest_id(store)) is not None:
+        ids.follow(newest)  # deliveries go out in the order of their ids, whatever the clock says
+    return bus
+
+
 async def _open_activity(services: Services, agents: Agents) -> None:
     """Give every agent its Activity session, and a mark of what people have read."""
     await services.activity.open(agents.ids())
@@ -275,6 +299,7 @@ def _followers(
     services: Services,
     deps: TurnDeps,
     beating: Beating,
+    scheduling: Scheduling,
 ) -> Followers:
     """Build what thinks, sends and sweeps by what was chosen."""
     clock, store, bus = plan.clock, services.views.store, services.views.bus
@@ -301,8 +326,10 @@ def _followers(
         ),
         turns=turns,
         beating=beating,
+        scheduling=scheduling,
+        automations=services.automations,
         sender=Sender(store, bus, clock, Digests(bus, deps.ids, deps.gate.budgets), chosen.doors),
-        janitor=Janitor(store, bus, clock, **msgspec.structs.asdict(chosen.settings.retention)),
+        janitor=Janitor(store, bus, clock, chosen.settings.retention),
         webhooks=services.webhooks,
     )
 
@@ -312,11 +339,6 @@ async def _open_store(settings: Settings, clock: Clock) -> Store:
     if is_postgres(database):
         return await open_store(database, clock=clock)
     return await open_store(home / DATABASE_NAME if home else None, clock=clock)
-
-
-def _no_automations(tx: Tx, session_key: str) -> Sequence[BoundAutomation]:
-    """Return the automations that are bound to a session: nobody can make one yet."""
-    return ()
 
 
 def _stimulus_timers(intake: Intake) -> TimerKind[None]:
