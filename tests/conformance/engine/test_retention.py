@@ -12,6 +12,7 @@ from wakeful.testing.kit import Scripted, in_memory, operator_draft
 from wakeful.vocabulary.clock import ManualClock
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.kinds import Kind
+from wakeful.vocabulary.retention import Retention
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.stimulus import OPERATOR, Draft, Outcome, Trust
 
@@ -29,7 +30,7 @@ async def count(runtime: Runtime, table: str) -> int:
 async def janitor(runtime: Runtime, clock: ManualClock, *, events: int = 1000) -> Janitor:
     bus = Bus(runtime.store, Ids(clock))
     await bus.start()
-    return Janitor(runtime.store, bus, clock, ledger_days=90, event_days=7, events=events)
+    return Janitor(runtime.store, bus, clock, Retention(events=events))
 
 
 async def test_only_what_is_settled_and_old_goes(settings_for: SettingsFor):
