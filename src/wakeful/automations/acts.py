@@ -1,13 +1,14 @@
 """What people and agents do about automations: each is one commit, under the lock of its lane."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import tzinfo
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
 from wakeful.access import audit, rules
-from wakeful.automations import finishing, jobs, runs, schedules, wishes
+from wakeful.automations import finishing, importing, jobs, runs, schedules, wishes
+from wakeful.automations.importing import ImportedJob, ImportOutcome, TheirJob
 from wakeful.automations.scheduling import Scheduling
 from wakeful.automations.wishes import Checks, Edits, Maker, Wish
 from wakeful.broker import lane_rows
@@ -41,6 +42,14 @@ class NameTaken(InvalidInput):
     def __init__(self, name: str, ids: list[str]) -> None:
         super().__init__("name", f"{name!r} is taken by {', '.join(ids)}")
         self.ids = ids
+
+
+class _NotAllGood(Exception):
+    """One job of an import is bad: nothing of it is kept."""
+
+    def __init__(self, told: list[ImportedJob]) -> None:
+        super().__init__()
+        self.told = told
 
 
 class RuntimesOwn(InvalidInput):
@@ -87,6 +96,10 @@ class AutomationActs:
     def zone(self) -> tzinfo | None:
         return self._scheduling.zone
 
+    @property
+    def limits(self) -> AutomationLimits:
+        return self._checks.limits
+
     def built(self, wish: Wish, maker: Maker, job_id: str, now: int) -> Automation:
         """Return the automation that somebody wishes for; it is not kept yet."""
         wish = wishes.checked(wish, maker, self._checks)
@@ -113,11 +126,62 @@ class AutomationActs:
     def add_in(self, tx: Tx, job: Automation, maker: Maker) -> Automation:
         """Keep a new automation as part of another change, which holds the lock of its lane."""
         self._check(tx, job)
-        audit.note(tx, self._ids, who=maker.name, action="automations.add", target=job.id)
+        self._note(tx, maker, "add", job.id)
         jobs.put(tx, job)
         jobs.set_timers(tx, job)
         finishing.publish(tx, self._bus, job, "created")
         return job
+
+    async def import_jobs(
+        self, found: Sequence[Any], sessions: Mapping[str, str], maker: Maker
+    ) -> list[ImportedJob]:
+        """Take over the jobs of another program: all that can be meant, or none if one cannot."""
+        if len(found) > importing.MOST_JOBS:
+            rule = f"at most {importing.MOST_JOBS} at once, not {len(found)}"
+            raise InvalidInput("jobs", rule)
+        theirs = importing.read(found, sessions, self._clock.now())
+        built = [self._taken_over(one, maker) for one in theirs]
+        lanes = {job.session_key for _, job in built if job is not None}
+        try:
+            return await write_in_lanes(
+                self._store, sorted(lanes), lambda tx: self._import(tx, built, maker)
+            )
+        except _NotAllGood as refused:
+            return refused.told
+
+    def _taken_over(self, one: TheirJob, maker: Maker) -> tuple[TheirJob, Automation | None]:
+        """Return the automation that a job of another program becomes, if it becomes one."""
+        if one.wish is None:
+            return one, None
+        try:
+            job = self.built(one.wish, maker, self._ids.new("job"), self._clock.now())
+        except InvalidInput as error:
+            return importing.refused(one, str(error)), None
+        if one.is_legacy:
+            job = replace(job, category=Category.LEGACY, deliver_to=one.route)
+        return one, replace(job, imported_from=one.id)
+
+    def _import(
+        self, tx: Tx, built: Sequence[tuple[TheirJob, Automation | None]], maker: Maker
+    ) -> list[ImportedJob]:
+        told: list[ImportedJob] = []
+        for one, job in built:
+            if job is None:
+                told.append(one.told(one.outcome))
+            elif jobs.is_imported(tx, job.agent_id, one.id):
+                told.append(one.told(ImportOutcome.UNCHANGED))
+            else:
+                told.append(self._import_one(tx, one, job, maker))
+        if not importing.are_all_good(told):
+            raise _NotAllGood(list(map(importing.held_back, told)))
+        return told
+
+    def _import_one(self, tx: Tx, one: TheirJob, job: Automation, maker: Maker) -> ImportedJob:
+        try:
+            self.add_in(tx, job, maker)
+        except InvalidInput as error:
+            return one.told(ImportOutcome.BAD, str(error))
+        return one.told(ImportOutcome.IMPORTED)
 
     async def edit(
         self, job_id: str, changes: Edits, maker: Maker, *, dry_run: bool = False
@@ -125,72 +189,74 @@ class AutomationActs:
         """Change an automation. Another schedule voids what was due; other edits move nothing."""
         found = await self._known(job_id)
         wanted = self._edited(found, changes, maker, self._clock.now())
-
-        def write(tx: Tx) -> Automation:
-            job = self._writable(tx, job_id)
-            edited = self._edited(job, changes, maker, tx.now)
-            lane_rows.require(tx, {job.session_key, edited.session_key})
-            self._check(tx, edited)
-            if not dry_run:
-                audit.note(tx, self._ids, who=maker.name, action="automations.edit", target=job_id)
-                self._replace(tx, edited)
-            return edited
-
         lanes = {found.session_key, wanted.session_key}
-        return await write_in_lanes(self._store, sorted(lanes), write)
+        return await write_in_lanes(
+            self._store,
+            sorted(lanes),
+            lambda tx: self.edit_in(tx, job_id, changes, maker, dry_run=dry_run),
+        )
+
+    def edit_in(
+        self, tx: Tx, job_id: str, changes: Edits, maker: Maker, *, dry_run: bool = False
+    ) -> Automation:
+        job = self._writable(tx, job_id)
+        edited = self._edited(job, changes, maker, tx.now)
+        lane_rows.require(tx, {job.session_key, edited.session_key})
+        self._check(tx, edited)
+        if not dry_run:
+            self._note(tx, maker, "edit", job_id)
+            self._replace(tx, edited)
+        return edited
 
     async def pause(self, job_id: str, maker: Maker) -> Automation:
         """Let nothing of an automation be due until it is resumed."""
+        return await self._write(job_id, lambda tx: self.pause_in(tx, job_id, maker))
 
-        def write(tx: Tx) -> Automation:
-            job = self._writable(tx, job_id)
-            if not job.enabled:
-                return job
-            audit.note(tx, self._ids, who=maker.name, action="automations.pause", target=job_id)
-            paused = finishing.disabled(tx, self._bus, job, DisabledReason.PAUSED)
-            jobs.put(tx, paused)
-            return paused
-
-        return await self._write(job_id, write)
+    def pause_in(self, tx: Tx, job_id: str, maker: Maker) -> Automation:
+        job = self._writable(tx, job_id)
+        if not job.enabled:
+            return job
+        self._note(tx, maker, "pause", job_id)
+        paused = finishing.disabled(tx, self._bus, job, DisabledReason.PAUSED)
+        jobs.put(tx, paused)
+        return paused
 
     async def resume(self, job_id: str, maker: Maker) -> Automation:
         """Let an automation be due again, from now on."""
+        return await self._write(job_id, lambda tx: self.resume_in(tx, job_id, maker))
 
-        def write(tx: Tx) -> Automation:
-            job = self._writable(tx, job_id)
-            if job.enabled:
-                return job
-            audit.note(tx, self._ids, who=maker.name, action="automations.resume", target=job_id)
-            resumed = _enabled(job, tx.now)
-            self._check_name(tx, resumed)
-            self._replace(tx, resumed)
-            return resumed
-
-        return await self._write(job_id, write)
+    def resume_in(self, tx: Tx, job_id: str, maker: Maker) -> Automation:
+        job = self._writable(tx, job_id)
+        if job.enabled:
+            return job
+        self._note(tx, maker, "resume", job_id)
+        resumed = _enabled(job, tx.now)
+        self._check_name(tx, resumed)
+        self._replace(tx, resumed)
+        return resumed
 
     async def run(self, job_id: str, maker: Maker) -> AutomationRun:
         """Run an automation now; its schedule stays as it is."""
 
         def write(tx: Tx) -> AutomationRun:
             job = self._writable(tx, job_id)
-            audit.note(tx, self._ids, who=maker.name, action="automations.run", target=job_id)
+            self._note(tx, maker, "run", job_id)
             return self._scheduling.run_now(tx, job)
 
         return await self._write(job_id, write)
 
     async def remove(self, job_id: str, maker: Maker) -> Automation:
         """Remove an automation; what waits of it is cancelled, what runs goes on."""
+        return await self._write(job_id, lambda tx: self.remove_in(tx, job_id, maker))
 
-        def write(tx: Tx) -> Automation:
-            job = self._writable(tx, job_id)
-            audit.note(tx, self._ids, who=maker.name, action="automations.remove", target=job_id)
-            jobs.remove(tx, [job_id])
-            finishing.publish(tx, self._bus, job, "removed")
-            self._settlement.settle(tx, runs.waiting_of(tx, job_id), State.CANCELLED, "by-sender")
-            lane_rows.touch(tx, job.session_key)
-            return job
-
-        return await self._write(job_id, write)
+    def remove_in(self, tx: Tx, job_id: str, maker: Maker) -> Automation:
+        job = self._writable(tx, job_id)
+        self._note(tx, maker, "remove", job_id)
+        jobs.remove(tx, [job_id])
+        finishing.publish(tx, self._bus, job, "removed")
+        self._settlement.settle(tx, runs.waiting_of(tx, job_id), State.CANCELLED, "by-sender")
+        lane_rows.touch(tx, job.session_key)
+        return job
 
     def on_deleted(self, tx: Tx, session_key: str) -> None:
         """Remove the automations that are bound to a session which is deleted."""
@@ -281,6 +347,9 @@ class AutomationActs:
         if not job.enabled:
             jobs.drop_retry(tx, job.id)
         finishing.publish(tx, self._bus, job, "changed")
+
+    def _note(self, tx: Tx, maker: Maker, what: str, job_id: str) -> None:
+        audit.note(tx, self._ids, who=maker.name, action=f"automations.{what}", target=job_id)
 
     def _check(self, tx: Tx, job: Automation) -> None:
         """Refuse what its session, its name or its number forbid."""
