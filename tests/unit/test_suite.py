@@ -14,6 +14,7 @@ SLEEPS = {
     "acceptance/test_exhaustion.py": (1, "measures what a second costs a server that is flooded"),
     "acceptance/test_moved_clocks.py": (1, "a suspended machine is away for a while"),
     "conformance/engine/test_passing_failures.py": (1, "a manual clock, which calls its own"),
+    "conformance/engine/test_retention.py": (1, "a manual clock, which calls the one it extends"),
     "integration/engine/stages.py": (1, "a manual clock, which calls the one it extends"),
     "integration/tools/lying_mcp_server.py": (1, "a server that never answers"),
     "integration/turn/test_interrupts_in_flight.py": (1, "a tool that blocks its thread"),
