@@ -6,6 +6,7 @@ from wakeful.lanes.choose import Choice
 from wakeful.prompts import notes
 from wakeful.prompts.heartbeat import asked_again
 from wakeful.prompts.inbox import items_wait, more_wait
+from wakeful.tools.check_inbox import check_inbox
 from wakeful.transcript import entries, overheard, sessions
 from wakeful.turn.commit import TurnCommit
 from wakeful.vocabulary import session_key as keys
@@ -57,7 +58,7 @@ def _show_inbox(commit: TurnCommit) -> None:
     if turn.trust is Trust.EXTERNAL or rule.takes_held:
         _show_held(commit)
     elif waiting := held.count(commit.tx, turn.session_key):
-        commit.note("inbox", items_wait(waiting))
+        commit.note("inbox", items_wait(waiting, can_look=_can_look(commit)))
 
 
 def _show_held(commit: TurnCommit) -> None:
@@ -73,7 +74,7 @@ def _show_held(commit: TurnCommit) -> None:
         commit.taint()
     left = held.count(tx, turn.session_key) if given else 0
     if left:
-        commit.note("inbox", more_wait(left))
+        commit.note("inbox", more_wait(left, can_look=_can_look(commit)))
 
 
 def _show_overheard(commit: TurnCommit) -> None:
@@ -87,6 +88,11 @@ def _show_overheard(commit: TurnCommit) -> None:
         commit.add(UserBody(text=text, source="room", is_external=is_external))
         if is_external:
             commit.taint()
+
+
+def _can_look(commit: TurnCommit) -> bool:
+    """Tell whether a turn has what it takes to read its inbox."""
+    return commit.agent.toolbox.get(check_inbox.name, commit.turn.trust) is not None
 
 
 def _named(stimulus: Stimulus) -> str:

@@ -146,7 +146,7 @@ async def test_sources_that_have_been_quiet_are_forgotten_by_the_storm_guard(
         await sweeper.sweep()
         rows = await runtime.store.read("SELECT source FROM storms")
 
-    assert [row[0] for row in rows] == ["loud"]
+    assert [row[0] for row in rows] == ["a2a:loud"]
 
 
 async def test_the_share_of_a_stranger_is_forgotten_when_it_was_quiet_for_days(
