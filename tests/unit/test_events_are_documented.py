@@ -2,12 +2,11 @@
 
 import re
 from datetime import UTC, datetime
-from pathlib import Path
 
+from tests.sources import ROOT, SOURCE, texts
 from wakeful.doors.http.events import encode
 from wakeful.vocabulary.event import Event
 
-ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/reference/events.md").read_text()
 KINDS = re.compile(
     r'"((?:stimulus|turn|delivery|sleep|storm|loop|halt|timer|session|notice|heartbeat|budget|'
@@ -48,9 +47,9 @@ def documented() -> set[str]:
 
 def published() -> set[str]:
     found = {f"{family}.{state}" for family, states in STATES.items() for state in states}
-    for path in (ROOT / "src/wakeful").rglob("*.py"):
-        if not {"testing", "settings", "cli"} & set(path.parts):
-            found |= set(KINDS.findall(path.read_text()))
+    for name, text in texts(SOURCE).items():
+        if not name.startswith(("testing/", "settings/", "cli/")):
+            found |= set(KINDS.findall(text))
     return found - NOTIFICATIONS
 
 

@@ -145,6 +145,7 @@ class ReadOnlyStore:
     """A store that only reads, for views; SQLite itself refuses anything else."""
 
     full_text = SQLITE_FULL_TEXT
+    yielding_rows = 0  # nothing is written
 
     def __init__(self, reader: SqliteReader, clock: Clock) -> None:
         self._reader = reader
