@@ -49,9 +49,9 @@ class NameTaken(InvalidInput):
 class _NotAllGood(Exception):
     """One job of an import is bad: nothing of it is kept."""
 
-    def __init__(self, told: list[ImportedJob]) -> None:
+    def __init__(self, reports: list[ImportedJob]) -> None:
         super().__init__()
-        self.told = told
+        self.reports = reports
 
 
 class RuntimesOwn(InvalidInput):
@@ -149,7 +149,7 @@ class AutomationActs:
                 self._store, sorted(lanes), lambda tx: self._import(tx, built, maker)
             )
         except _NotAllGood as refused:
-            return refused.told
+            return refused.reports
 
     def _taken_over(self, one: TheirJob, maker: Maker) -> tuple[TheirJob, Automation | None]:
         """Return the automation that a job of another program becomes, if it becomes one."""
@@ -166,24 +166,24 @@ class AutomationActs:
     def _import(
         self, tx: Tx, built: Sequence[tuple[TheirJob, Automation | None]], maker: Maker
     ) -> list[ImportedJob]:
-        told: list[ImportedJob] = []
+        reports: list[ImportedJob] = []
         for one, job in built:
             if job is None:
-                told.append(one.told(one.outcome))
+                reports.append(one.report(one.outcome))
             elif jobs.is_imported(tx, job.agent_id, one.id):
-                told.append(one.told(ImportOutcome.UNCHANGED))
+                reports.append(one.report(ImportOutcome.UNCHANGED))
             else:
-                told.append(self._import_one(tx, one, job, maker))
-        if not importing.are_all_good(told):
-            raise _NotAllGood(list(map(importing.held_back, told)))
-        return told
+                reports.append(self._import_one(tx, one, job, maker))
+        if not importing.are_all_good(reports):
+            raise _NotAllGood(list(map(importing.held_back, reports)))
+        return reports
 
     def _import_one(self, tx: Tx, one: TheirJob, job: Automation, maker: Maker) -> ImportedJob:
         try:
             self.add_in(tx, job, maker)
         except InvalidInput as error:
-            return one.told(ImportOutcome.BAD, str(error))
-        return one.told(ImportOutcome.IMPORTED)
+            return one.report(ImportOutcome.BAD, str(error))
+        return one.report(ImportOutcome.IMPORTED)
 
     async def edit(
         self, job_id: str, changes: Edits, maker: Maker, *, dry_run: bool = False
