@@ -22,6 +22,13 @@ ALONE = {
 UNNAMED = {
     "accept_with": "rows beside a stimulus, for the doors to come: tasks, hashes of webhooks",
     "tell": "for programs that embed a runtime",
+    "add_automation": "for programs that embed a runtime",
+    "edit_automation": "for programs that embed a runtime",
+    "pause_automation": "for programs that embed a runtime",
+    "resume_automation": "for programs that embed a runtime",
+    "remove_automation": "for programs that embed a runtime",
+    "run_automation": "for programs that embed a runtime",
+    "automation_runs": "for programs that embed a runtime",
     "set_heartbeat": "for programs that embed a runtime",
     "raise_budget": "for programs that embed a runtime",
     "set_quiet": "for programs that embed a runtime",
