@@ -47,6 +47,7 @@ def status(context: CliContext) -> None:
         "home": str(context.home),
         "waiting": waiting,
         "unread": unread,
+        "automations": counts["automations"],
         "agents": found,
     }
     if server is not None:
@@ -58,6 +59,7 @@ def status(context: CliContext) -> None:
         head,
         f"{waiting} waiting",
         *([f"{unread} unread; `wakeful activity` shows it"] if unread else ()),
+        *_automation_lines(counts["automations"]),
         *(_parked_lines(reader.get) if stimuli["parked"] else ()),
         *context.out.table(agent_lines.HEAD, agent_lines.rows(context, found)),
         *agent_lines.rest_lines(context, found),
@@ -160,6 +162,12 @@ def notices(context: CliContext, limit: Limit = 20, after: After = None) -> None
     context.out.data(page, lines or ["nothing to tell"])
     if page["next"] is not None:
         context.out.note(f"older: --after {page['next']}")
+
+
+def _automation_lines(count: int) -> Iterator[str]:
+    """Tell of what agents do at certain times."""
+    if count:
+        yield f"{counted(count, 'automation')}; `wakeful cron list` shows when each is due"
 
 
 def _parked_lines(get: Callable[..., Any]) -> Iterator[str]:

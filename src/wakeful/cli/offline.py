@@ -23,6 +23,7 @@ from wakeful.doors.http.agents import AgentEndpoints
 from wakeful.doors.http.app import App
 from wakeful.doors.http.approvals import ApprovalEndpoints
 from wakeful.doors.http.attachments import Attachments
+from wakeful.doors.http.automations import AutomationEndpoints
 from wakeful.doors.http.budgets import BudgetEndpoints
 from wakeful.doors.http.endpoint import Endpoint
 from wakeful.doors.http.inbox import InboxEndpoints
@@ -117,6 +118,7 @@ class Offline:
         subjects = (
             AgentEndpoints(views),
             QuietEndpoints(views),
+            AutomationEndpoints(views),
             BudgetEndpoints(views),
             Sessions(views),
             Search(views),

@@ -15,6 +15,7 @@ const KINDS = [
   ...["created", "reset", "forked", "changed", "labelled", "deleted", "imported", "compacted", "compaction_failed", "compaction_undone"].map((what) => "session." + what),
   ...["warned", "exhausted", "raised", "overrun", "unpriced"].map((what) => "budget." + what),
   ...["asked", "granted", "denied", "expired", "cancelled"].map((what) => "approval." + what),
+  ...AUTOMATION_KINDS,
   "timer.fired", "timer.failed", "sleep.entered", "sleep.woken", "heartbeat.skipped", "notice.added",
   "activity.message", "activity.seen", "inbox.item", "storm.started", "loop.cut", "halt.set", "halt.lifted",
 ];
