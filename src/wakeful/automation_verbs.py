@@ -1,10 +1,11 @@
 """The verbs about automations: what a program has done at certain times, and what came of it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wakeful.access.principal import Principal
+from wakeful.automations.importing import ImportedJob
 from wakeful.automations.wishes import Edits, Wish
 from wakeful.doors import automations, naming
 from wakeful.services import Services
@@ -33,6 +34,15 @@ class AutomationVerbs(ABC):
         """Have something done at certain times; a dry run only says when it would be."""
         _check(wish, Wish, "wish")
         return await automations.add(self.services, _ME, wish, is_dry=dry_run)
+
+    async def import_automations(
+        self, jobs: Sequence[Any], sessions: Mapping[str, str] | None = None
+    ) -> list[ImportedJob]:
+        """Take over the jobs of nanobot's `jobs.json`: all of them, or none if one is bad.
+
+        `sessions` says which of ours stands for each of theirs.
+        """
+        return await automations.import_jobs(self.services, _ME, jobs, sessions or {})
 
     async def edit_automation(
         self, name: str, changes: Edits, *, dry_run: bool = False

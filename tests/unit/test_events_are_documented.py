@@ -7,6 +7,7 @@ from tests.sources import ROOT, SOURCE, texts
 from wakeful.doors.http.events import encode
 from wakeful.vocabulary.automation import RunState
 from wakeful.vocabulary.event import Event
+from wakeful.vocabulary.kinds import Kind
 
 PAGE = (ROOT / "docs/reference/events.md").read_text()
 KINDS = re.compile(
@@ -38,7 +39,8 @@ NOTIFICATIONS = {
     "delivery.filed",
     "timer.set",
     "sleep.interrupted",
-}  # inside the process, or only counted
+    *Kind,
+}  # inside the process, only counted, or kinds of stimuli
 
 
 def documented() -> set[str]:

@@ -28,6 +28,8 @@ UNNAMED = {
     "resume_automation": "for programs that embed a runtime",
     "remove_automation": "for programs that embed a runtime",
     "run_automation": "for programs that embed a runtime",
+    "automation_run": "for programs that embed a runtime",
+    "import_automations": "for programs that embed a runtime",
     "automation_runs": "for programs that embed a runtime",
     "set_heartbeat": "for programs that embed a runtime",
     "raise_budget": "for programs that embed a runtime",

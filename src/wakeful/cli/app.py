@@ -58,6 +58,7 @@ VERBS: Mapping[str, str] = {
     "cron runs": "cron:runs",
     "cron why": "cron:why",
     "cron rm": "cron:remove",
+    "cron import": "cron:import_",
     "sessions list": "look:list_sessions",
     "sessions show": "look:show_session",
     "sessions search": "search:search",

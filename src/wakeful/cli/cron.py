@@ -1,16 +1,18 @@
 """`cron add`, `list`, `show`, `edit`, `pause` and so on: automations, and what came of them."""
 
 import inspect
+import json
 from collections.abc import Callable, Iterator
 from enum import StrEnum
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, cast
 
 import typer
 
 from wakeful.cli.client import segment
 from wakeful.cli.context import CliContext
 from wakeful.cli.cron_lines import job_lines, job_paragraph, run_lines, run_paragraph
-from wakeful.cli.exits import Missing
+from wakeful.cli.exits import CommandFailed, Missing
 from wakeful.cli.output import safe
 from wakeful.cli.paging import After, Limit
 from wakeful.cli.session_names import session_named
@@ -328,3 +330,46 @@ def _instant(context: CliContext, text: str) -> str:
 
 def _missed(text: str) -> Any:
     return {"within_s": parse_span(text, "missed") // 1000} if is_span(text) else text
+
+
+File = Annotated[Path, typer.Argument(help="nanobot's `cron/jobs.json`.")]
+Mapped = Annotated[
+    list[str] | None,
+    typer.Option("--map", metavar="THEIRS=OURS", help="Which session stands for one of theirs."),
+]
+
+
+def import_(context: CliContext, file: File, map_: Mapped = None) -> None:
+    """Take over the jobs of nanobot: all of them, or none if one is bad; again changes nothing."""
+    body = {"jobs": _jobs_of(file), "map": dict(map(_pair, map_ or []))}
+    done = context.needed_server().post(f"{AT}/import", body)
+    lines = [_import_line(one) for one in done["items"]]
+    context.out.data(done, lines or ["the file has no job"])
+    if any(one["outcome"] == "bad" for one in done["items"]):
+        raise CommandFailed("nothing was imported: mend what is bad, or take it out of the file")
+
+
+def _jobs_of(file: Path) -> list[Any]:
+    """Return the jobs of a file, or say what is wrong with it as a whole."""
+    try:
+        read = json.loads(file.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise InvalidInput("file", f"{file}: {error.strerror}") from None
+    except ValueError as error:
+        raise InvalidInput("file", f"{file} is no whole JSON: {error}") from None
+    jobs = cast("dict[str, Any]", read).get("jobs") if isinstance(read, dict) else read
+    if not isinstance(jobs, list):
+        raise InvalidInput("file", f"{file} has no list of jobs")
+    return cast("list[Any]", jobs)
+
+
+def _pair(words: str) -> tuple[str, str]:
+    theirs, is_there, ours = words.rpartition("=")
+    if not is_there or not theirs or not ours:
+        raise InvalidInput("map", f"must be THEIRS=OURS, not {words[:80]!r}")
+    return theirs, session_named(ours)
+
+
+def _import_line(one: dict[str, Any]) -> str:
+    why = f": {safe(one['why'])}" if one["why"] else ""
+    return f"{one['outcome']:<9} {safe(one['name'] or one['id'])}{why}"

@@ -5,8 +5,8 @@ run wherever the operator says; a token has those that run in its own sessions, 
 for it.
 """
 
-from collections.abc import Awaitable
-from typing import TypeVar
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -14,6 +14,7 @@ from wakeful.access import rules
 from wakeful.access.principal import Principal
 from wakeful.automations import wishes
 from wakeful.automations.acts import NameTaken
+from wakeful.automations.importing import ImportedJob
 from wakeful.automations.wishes import Edits, Wish, maker_of
 from wakeful.doors.messaging import Forbidden
 from wakeful.services import Services, Views
@@ -79,6 +80,13 @@ async def remove(services: Services, principal: Principal, named: str) -> Automa
     job = await _own(services, principal, named)
     was = await services.views.automations.status(job)
     return replace(was, job=await services.automations.remove(job.id, maker_of(principal)))
+
+
+async def import_jobs(
+    services: Services, principal: Principal, jobs: Sequence[Any], sessions: Mapping[str, str]
+) -> list[ImportedJob]:
+    """Take over the jobs of another program: all that can be meant, or none if one cannot."""
+    return await services.automations.import_jobs(jobs, sessions, maker_of(principal))
 
 
 async def find(views: Views, principal: Principal, named: str) -> Automation:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from msgspec.structs import asdict
 
 from wakeful.automations.acts import NameTaken, RuntimesOwn
+from wakeful.automations.importing import ImportedJob
 from wakeful.automations.wishes import Edits, Wish
 from wakeful.doors import automations, naming
 from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Given, Link, Nothing
@@ -44,6 +45,19 @@ T = TypeVar("T")
 
 class AutomationBody(Wish):
     """What is wished for: what is said to the agent, when, and in which session."""
+
+
+class JobsBody(Given):
+    """The `jobs` of nanobot's file, and which of our sessions stand for theirs."""
+
+    jobs: Sequence[Any]
+    map: dict[str, str] = {}
+
+
+class ImportedJobs(Record):
+    """What became of each job, in the order of the file."""
+
+    items: Sequence[ImportedJob]
 
 
 class AutomationEdits(Edits):
@@ -256,6 +270,15 @@ class AutomationChanges:
                 links=_LINKS,
             ),
             Endpoint(
+                method="POST",
+                path=f"{at}/import",
+                scope="operator",
+                summary="Take over jobs of nanobot: all of them, or none if one is bad",
+                answer=self.import_jobs,
+                body=JobsBody,
+                returns={200: ImportedJobs},
+            ),
+            Endpoint(
                 method="PATCH",
                 path=f"{at}/{{id}}",
                 scope="send",
@@ -276,6 +299,11 @@ class AutomationChanges:
         is_dry = call.query.dry_run
         made = automations.add(self._services, call.principal, call.body, is_dry=is_dry)
         return 200 if is_dry else 201, automation_shape(await answer_or_problem(made))
+
+    async def import_jobs(self, call: Call[Nothing, JobsBody]) -> ImportedJobs:
+        jobs, sessions = call.body.jobs, call.body.map
+        found = await automations.import_jobs(self._services, call.principal, jobs, sessions)
+        return ImportedJobs(items=found)
 
     async def edit(self, call: Call[DryQuery, AutomationEdits]) -> AutomationShape:
         named, is_dry = call.path["id"], call.query.dry_run
