@@ -70,8 +70,8 @@ class Finishing:
         if run is not None and how.state is TurnState.PREEMPTED:
             again = runs.note_preempted(tx, run, turn.cost)
             runs.publish(tx, self._bus, again, RunState.DEFERRED)
-        elif run is not None and how.trace is not None:
-            runs.note_trace(tx, run.id, how.trace)
+        elif run is not None and how.error is not None:
+            runs.note_failure(tx, run.id, how.detail or how.error, how.trace)
 
     def reports_to(self, tx: Tx, stimulus: Stimulus) -> str | None:
         """Return the session that hears of the end of a turn, so that its lane is locked."""
@@ -83,7 +83,8 @@ class Finishing:
     def _end(self, tx: Tx, run: AutomationRun, settled: Settled) -> None:
         turn = None if settled.turn_id is None else turns.get_partly(tx, settled.turn_id)
         state = _STATES[settled.state]
-        is_its_own = turn is not None and turn.kind.rule.limit is Limit.JOB
+        # One that was cut off has left its cost with the run, which may end before it goes on.
+        is_its_own = turn is not None and turn.kind.rule.limit is Limit.JOB and not _was_cut(turn)
         run = replace(
             run,
             state=state,
@@ -91,7 +92,6 @@ class Finishing:
             ended_at=tx.now,
             turn_id=settled.turn_id,
             cost=(run.cost or 0.0) + turn.cost if turn is not None and is_its_own else run.cost,
-            error=None if turn is None else turn.error,
         )
         runs.end(tx, run)
         runs.publish(tx, self._bus, run, state.value)
@@ -219,6 +219,10 @@ def _said(run: AutomationRun, turn: Turn) -> str:
             return ""
 
 
+def _was_cut(turn: Turn) -> bool:
+    return turn.state is TurnState.PREEMPTED
+
+
 def _is_kept_to_itself(run: AutomationRun) -> bool:
     to = run.answer.post_to_main
     return to is None or to.mode is PostMode.NONE
@@ -233,6 +237,6 @@ def _last(run: AutomationRun) -> dict[str, object]:
         "last_run_id": run.id,
         "last_run_at": began,
         "last_status": run.state,
-        "last_error": run.error,
+        "last_error": run.reason if run.state is RunState.ERROR else None,
         "last_duration_ms": max(0, (run.ended_at or began) - began),
     }
