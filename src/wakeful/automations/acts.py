@@ -134,6 +134,8 @@ class AutomationActs:
             if not dry_run:
                 audit.note(tx, self._ids, who=maker.name, action="automations.edit", target=job_id)
                 self._replace(tx, edited)
+                if edited.revision != job.revision:
+                    jobs.drop_retry(tx, job_id)
             return edited
 
         lanes = {found.session_key, wanted.session_key}

@@ -10,6 +10,7 @@ from wakeful.broker.settlement import Settled
 from wakeful.bus.bus import Bus
 from wakeful.intake.filing import File
 from wakeful.notices.notices import Notices
+from wakeful.outbox.outbox import Delivery
 from wakeful.prompts import automation as prompts
 from wakeful.prompts.silence import spoken
 from wakeful.store.database import Tx
@@ -30,6 +31,7 @@ from wakeful.vocabulary.stimulus import OPERATOR, Draft, Priority, State, Stimul
 from wakeful.vocabulary.text import one_line
 
 SUMMARY_CHARACTERS = 200
+DAY_MS = 86_400_000
 
 # Asks for a heartbeat of an agent, by whom.
 AskForHeartbeat = Callable[[Tx, str, str], object]
@@ -79,6 +81,21 @@ class Finishing:
             return None
         run = runs.of_stimuli(tx, [stimulus.id]).get(stimulus.id)
         return None if run is None or _is_kept_to_itself(run) else keys.main(run.agent_id)
+
+    def on_undelivered(self, tx: Tx, delivery: Delivery) -> None:
+        """Tell people, once a day, that the answers of a run do not arrive where they should."""
+        turn = None if delivery.turn_id is None else turns.get_partly(tx, delivery.turn_id)
+        if turn is None or turn.kind.rule.answer is not Answer.POST:
+            return
+        run = runs.of_turn(tx, turn.id)
+        if run is None or run.answer.best_effort or turn.route != delivery.route:
+            return
+        text = (
+            f'The answer of the automation "{run.job_name}" could not be delivered to '
+            f"{delivery.route.door}: `wakeful cron why {run.id}` has it."
+        )
+        subject = f"{run.job_id} undelivered"
+        self._notices.add_once_in(tx, DAY_MS, "automation", subject, text, run.agent_id)
 
     def _end(self, tx: Tx, run: AutomationRun, settled: Settled) -> None:
         turn = None if settled.turn_id is None else turns.get_partly(tx, settled.turn_id)

@@ -29,7 +29,13 @@ NOON = 1_790_000_000_000 // 86_400_000 * 86_400_000 + 12 * 3_600_000
 HOUR_S = 3_600
 HOUR_MS = HOUR_S * 1_000
 ME = Maker(owner=OPERATOR, trust=Trust.OPERATOR, name=OPERATOR, is_person=True)
-PATIENT = Limits(first_token_s=864_000, idle_s=864_000, answer_s=864_000, wall_s=864_000)
+PATIENT = Limits(
+    first_token_s=864_000,
+    idle_s=864_000,
+    answer_s=864_000,
+    wall_s=864_000,
+    automation_wall_s=864_000,
+)
 
 _ENDED = ("ok", "error", "skipped", "missed", "cancelled", "expired")
 
