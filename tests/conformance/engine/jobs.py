@@ -78,7 +78,7 @@ async def job_of(runtime: Runtime, name: str = "report") -> dict[str, Any] | Non
     """Return the row of an automation."""
     columns = "id, enabled, disabled_reason, next_run_at, failures_in_a_row, last_status, revision"
     rows = await runtime.store.read(
-        f"SELECT {columns} FROM automations WHERE name = :name",  # noqa: S608
+        f"SELECT {columns} FROM automations WHERE name = :name",
         name=name,
     )
     return dict(zip(columns.split(", "), rows[0], strict=True)) if rows else None

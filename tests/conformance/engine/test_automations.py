@@ -33,10 +33,10 @@ from wakeful.testing.kit import ManualClock, Pause, Scripted, call, says, wait_f
 from wakeful.tools.tool import tool
 from wakeful.vocabulary.automation import RunCause, RunState
 from wakeful.vocabulary.errors import Permanent, Transient
+from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.message import UserMessage
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.stimulus import OPERATOR, Draft, Trust
-from wakeful.vocabulary.kinds import Kind
 
 TRIGGER = "Scheduled automation triggered: report\n\nwrite the report"
 REMINDER = "[Scheduled automation: report]"
@@ -136,9 +136,7 @@ async def test_a_run_of_a_stranger_is_told_inside_a_fence_and_only_once(
     async with running(settings_for, model, clock) as runtime:
         job = await add(runtime)
         await runtime.store.transact(
-            lambda tx: tx.run(
-                "UPDATE automations SET trust = 'external' WHERE id = :id", id=job.id
-            )
+            lambda tx: tx.run("UPDATE automations SET trust = 'external' WHERE id = :id", id=job.id)
         )
         clock.advance(HOUR_S)
         await ended(runtime)
@@ -372,7 +370,7 @@ async def _places_with(runtime: Any, words: str) -> set[str]:
     """Return the tables in which words stand anywhere."""
     found: set[str] = set()
     for table in await _tables(runtime):
-        rows = await runtime.store.read(f"SELECT * FROM {table}")  # noqa: S608 (names of ours)
+        rows = await runtime.store.read(f"SELECT * FROM {table}")
         if any(words in str(row) for row in rows):
             found.add(table)
     return found

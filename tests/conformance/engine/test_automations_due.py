@@ -60,9 +60,7 @@ async def look() -> str:
 async def test_a_run_waits_unseen_until_its_session_is_idle(settings_for: SettingsFor):
     clock, pause = ManualClock(NOON), Pause("", then=says("", call("look")))
     model = Scripted([pause, "done with mine", "the report"])
-    async with running(
-        settings_for, model, clock, agents=[agent(model, tools=[look])]
-    ) as runtime:
+    async with running(settings_for, model, clock, agents=[agent(model, tools=[look])]) as runtime:
         mine = await runtime.send("work")
         await pause.reached.wait()
         await add(runtime)
@@ -236,7 +234,7 @@ async def test_a_timer_that_was_read_before_its_schedule_changed_goes_by_the_new
     clock = ManualClock(NOON)
     async with running(settings_for, talking(), clock) as runtime:
         job = await add(runtime)
-        kind = runtime._running.built.loops["timekeeper"]._kinds["automation"]  # pyright: ignore
+        kind = runtime._running.built.loops["timekeeper"]._kinds["automation"]  # pyright: ignore[reportPrivateUsage]
         fact = kind.prepare(await _timer(runtime))
         schedule = CronSchedule(expr="0 13 * * *", tz="UTC")
         await runtime.services.automations.edit(job.id, Edits(schedule=schedule), ME)
