@@ -28,6 +28,7 @@ from wakeful.views.activity import ActivityView
 from wakeful.views.agents import AgentView
 from wakeful.views.approvals import ApprovalView
 from wakeful.views.attachments import AttachmentView
+from wakeful.views.automations import AutomationView
 from wakeful.views.budgets import BudgetView
 from wakeful.views.counts import CountsView
 from wakeful.views.deliveries import DeliveryView
@@ -63,6 +64,7 @@ class Views:
     agents: AgentView
     approvals: ApprovalView
     attachments: AttachmentView
+    automations: AutomationView
     budgets: BudgetView
     counts: CountsView
     deliveries: DeliveryView

@@ -7,7 +7,7 @@ import pytest
 from tests.acceptance.scenes import assert_kept
 from tests.proofs.client import Client
 from tests.proofs.process import Gone, Place, running
-from tests.proofs.trial import come_to_rest, judged
+from tests.proofs.trial import judged
 from wakeful.testing.checker.history import Database, read_postgres, read_sqlite
 from wakeful.turns.turns import TurnState
 from wakeful.vocabulary.automation import RunState
@@ -35,7 +35,10 @@ async def run_and_die(place: Place, *, die: str = "", fail: str = "") -> Databas
             await rig.stop()
     except Gone:
         pass
-    await come_to_rest(place, client)
+    async with running(place) as rig:
+        await rig.ask("seen", kind="automation.ok", count=2)  # of all lives
+        await rig.rest()
+        await rig.stop()
     if place.database == "sqlite":
         return read_sqlite(place.home / "wakeful.db")
     return await read_postgres(place.database)

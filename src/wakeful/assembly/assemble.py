@@ -176,6 +176,9 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         settlement=settlement,
         may_wake=gate.may_wake,
     )
+    automation_acts = automations.acts(
+        store, chosen, settlement, lambda name: followers.sender.knows(name)
+    )
     deps = TurnDeps(
         bus=bus,
         ids=ids,
@@ -188,12 +191,10 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         reports_to=first_of(automations.finishing.reports_to, hooks.reports_to),
         proactive_of=blocks.of,
         answering=answering,
+        automations=automation_acts,
     )
 
     views = views_over(store, bus, clock, chosen.bindings, chosen.cards, agents, gate.budgets.days)
-    automation_acts = automations.acts(
-        store, chosen, settlement, lambda name: followers.sender.knows(name)
-    )
     services = Services(
         views=views,
         ids=ids,

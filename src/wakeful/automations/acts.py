@@ -1,20 +1,22 @@
 """What people and agents do about automations: each is one commit, under the lock of its lane."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import tzinfo
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from wakeful.access import audit, rules
-from wakeful.automations import finishing, jobs, runs, schedules, wishes
+from wakeful.automations import finishing, importing, jobs, runs, schedules, wishes
+from wakeful.automations.importing import ImportedJob, ImportOutcome, TheirJob
 from wakeful.automations.scheduling import Scheduling
 from wakeful.automations.wishes import Checks, Edits, Maker, Wish
 from wakeful.broker import lane_rows
 from wakeful.broker.settlement import Settlement
-from wakeful.gate.locking import write_in_lanes
+from wakeful.gate.locking import locks_of, write_in_lanes
 from wakeful.intake.bindings import Bindings
-from wakeful.store.database import Store, Tx
+from wakeful.store.database import Lock, Store, Tx
 from wakeful.transcript import sessions
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.automation import (
@@ -39,8 +41,17 @@ class NameTaken(InvalidInput):
     """An agent has an enabled automation of this name."""
 
     def __init__(self, name: str, ids: list[str]) -> None:
-        super().__init__("name", f"{name!r} is taken by {', '.join(ids)}")
+        super().__init__("name", f"{name!r} is taken by {', '.join(ids) or 'another one'}")
+        self.name = name
         self.ids = ids
+
+
+class _NotAllGood(Exception):
+    """One job of an import is bad: nothing of it is kept."""
+
+    def __init__(self, reports: list[ImportedJob]) -> None:
+        super().__init__()
+        self.reports = reports
 
 
 class RuntimesOwn(InvalidInput):
@@ -87,6 +98,10 @@ class AutomationActs:
     def zone(self) -> tzinfo | None:
         return self._scheduling.zone
 
+    @property
+    def limits(self) -> AutomationLimits:
+        return self._checks.limits
+
     def built(self, wish: Wish, maker: Maker, job_id: str, now: int) -> Automation:
         """Return the automation that somebody wishes for; it is not kept yet."""
         wish = wishes.checked(wish, maker, self._checks)
@@ -113,11 +128,62 @@ class AutomationActs:
     def add_in(self, tx: Tx, job: Automation, maker: Maker) -> Automation:
         """Keep a new automation as part of another change, which holds the lock of its lane."""
         self._check(tx, job)
-        audit.note(tx, self._ids, who=maker.name, action="automations.add", target=job.id)
+        self._note(tx, maker, "add", job.id)
         jobs.put(tx, job)
         jobs.set_timers(tx, job)
         finishing.publish(tx, self._bus, job, "created")
         return job
+
+    async def import_jobs(
+        self, found: Sequence[Any], sessions: Mapping[str, str], maker: Maker
+    ) -> list[ImportedJob]:
+        """Take over the jobs of another program: all that can be meant, or none if one cannot."""
+        if len(found) > importing.MOST_JOBS:
+            rule = f"at most {importing.MOST_JOBS} at once, not {len(found)}"
+            raise InvalidInput("jobs", rule)
+        theirs = importing.read(found, sessions, self._clock.now())
+        built = [self._taken_over(one, maker) for one in theirs]
+        lanes = {job.session_key for _, job in built if job is not None}
+        try:
+            return await write_in_lanes(
+                self._store, sorted(lanes), lambda tx: self._import(tx, built, maker)
+            )
+        except _NotAllGood as refused:
+            return refused.reports
+
+    def _taken_over(self, one: TheirJob, maker: Maker) -> tuple[TheirJob, Automation | None]:
+        """Return the automation that a job of another program becomes, if it becomes one."""
+        if one.wish is None:
+            return one, None
+        try:
+            job = self.built(one.wish, maker, self._ids.new("job"), self._clock.now())
+        except InvalidInput as error:
+            return importing.refused(one, str(error)), None
+        if one.is_legacy:
+            job = replace(job, category=Category.LEGACY, deliver_to=one.route)
+        return one, replace(job, imported_from=one.id)
+
+    def _import(
+        self, tx: Tx, built: Sequence[tuple[TheirJob, Automation | None]], maker: Maker
+    ) -> list[ImportedJob]:
+        reports: list[ImportedJob] = []
+        for one, job in built:
+            if job is None:
+                reports.append(one.report(one.outcome))
+            elif jobs.is_imported(tx, job.agent_id, one.id):
+                reports.append(one.report(ImportOutcome.UNCHANGED))
+            else:
+                reports.append(self._import_one(tx, one, job, maker))
+        if not importing.are_all_good(reports):
+            raise _NotAllGood(list(map(importing.held_back, reports)))
+        return reports
+
+    def _import_one(self, tx: Tx, one: TheirJob, job: Automation, maker: Maker) -> ImportedJob:
+        try:
+            self.add_in(tx, job, maker)
+        except InvalidInput as error:
+            return one.report(ImportOutcome.BAD, str(error))
+        return one.report(ImportOutcome.IMPORTED)
 
     async def edit(
         self, job_id: str, changes: Edits, maker: Maker, *, dry_run: bool = False
@@ -125,74 +191,80 @@ class AutomationActs:
         """Change an automation. Another schedule voids what was due; other edits move nothing."""
         found = await self._known(job_id)
         wanted = self._edited(found, changes, maker, self._clock.now())
-
-        def write(tx: Tx) -> Automation:
-            job = self._writable(tx, job_id)
-            edited = self._edited(job, changes, maker, tx.now)
-            lane_rows.require(tx, {job.session_key, edited.session_key})
-            self._check(tx, edited)
-            if not dry_run:
-                audit.note(tx, self._ids, who=maker.name, action="automations.edit", target=job_id)
-                self._replace(tx, edited)
-                if edited.revision != job.revision:
-                    jobs.drop_retry(tx, job_id)
-            return edited
-
         lanes = {found.session_key, wanted.session_key}
-        return await write_in_lanes(self._store, sorted(lanes), write)
+        return await write_in_lanes(
+            self._store,
+            sorted(lanes),
+            lambda tx: self.edit_in(tx, job_id, changes, maker, dry_run=dry_run),
+        )
+
+    def edit_in(
+        self, tx: Tx, job_id: str, changes: Edits, maker: Maker, *, dry_run: bool = False
+    ) -> Automation:
+        job = self._writable(tx, job_id)
+        edited = self._edited(job, changes, maker, tx.now)
+        lane_rows.require(tx, {job.session_key, edited.session_key})
+        self._check(tx, edited)
+        if not dry_run:
+            self._note(tx, maker, "edit", job_id)
+            self._replace(tx, edited)
+            if edited.revision != job.revision:
+                jobs.drop_retry(tx, job_id)
+        return edited
 
     async def pause(self, job_id: str, maker: Maker) -> Automation:
         """Let nothing of an automation be due until it is resumed."""
+        return await self._write(job_id, lambda tx: self.pause_in(tx, job_id, maker))
 
-        def write(tx: Tx) -> Automation:
-            job = self._writable(tx, job_id)
-            if not job.enabled:
-                return job
-            audit.note(tx, self._ids, who=maker.name, action="automations.pause", target=job_id)
-            paused = finishing.disabled(tx, self._bus, job, DisabledReason.PAUSED)
-            jobs.put(tx, paused)
-            return paused
-
-        return await self._write(job_id, write)
+    def pause_in(self, tx: Tx, job_id: str, maker: Maker) -> Automation:
+        """Pause as part of another change, which holds `locks`; so do those that follow."""
+        job = self._writable(tx, job_id)
+        if not job.enabled:
+            return job
+        self._note(tx, maker, "pause", job_id)
+        paused = finishing.disabled(tx, self._bus, job, DisabledReason.PAUSED)
+        jobs.put(tx, paused)
+        return paused
 
     async def resume(self, job_id: str, maker: Maker) -> Automation:
         """Let an automation be due again, from now on."""
+        return await self._write(job_id, lambda tx: self.resume_in(tx, job_id, maker))
 
-        def write(tx: Tx) -> Automation:
-            job = self._writable(tx, job_id)
-            if job.enabled:
-                return job
-            audit.note(tx, self._ids, who=maker.name, action="automations.resume", target=job_id)
-            resumed = _enabled(job, tx.now)
-            self._check_name(tx, resumed)
-            self._replace(tx, resumed)
-            return resumed
-
-        return await self._write(job_id, write)
+    def resume_in(self, tx: Tx, job_id: str, maker: Maker) -> Automation:
+        job = self._writable(tx, job_id)
+        if job.enabled:
+            return job
+        self._note(tx, maker, "resume", job_id)
+        resumed = _enabled(job, tx.now)
+        self._check_name(tx, resumed)
+        self._replace(tx, resumed)
+        return resumed
 
     async def run(self, job_id: str, maker: Maker) -> AutomationRun:
         """Run an automation now; its schedule stays as it is."""
+        return await self._write(job_id, lambda tx: self.run_in(tx, job_id, maker))
 
-        def write(tx: Tx) -> AutomationRun:
-            job = self._writable(tx, job_id)
-            audit.note(tx, self._ids, who=maker.name, action="automations.run", target=job_id)
-            return self._scheduling.run_now(tx, job)
-
-        return await self._write(job_id, write)
+    def run_in(self, tx: Tx, job_id: str, maker: Maker) -> AutomationRun:
+        job = self._writable(tx, job_id)
+        self._note(tx, maker, "run", job_id)
+        return self._scheduling.run_now(tx, job)
 
     async def remove(self, job_id: str, maker: Maker) -> Automation:
         """Remove an automation; what waits of it is cancelled, what runs goes on."""
+        return await self._write(job_id, lambda tx: self.remove_in(tx, job_id, maker))
 
-        def write(tx: Tx) -> Automation:
-            job = self._writable(tx, job_id)
-            audit.note(tx, self._ids, who=maker.name, action="automations.remove", target=job_id)
-            jobs.remove(tx, [job_id])
-            finishing.publish(tx, self._bus, job, "removed")
-            self._settlement.settle(tx, runs.waiting_of(tx, job_id), State.CANCELLED, "by-sender")
-            lane_rows.touch(tx, job.session_key)
-            return job
+    def remove_in(self, tx: Tx, job_id: str, maker: Maker) -> Automation:
+        job = self._writable(tx, job_id)
+        self._note(tx, maker, "remove", job_id)
+        jobs.remove(tx, [job_id])
+        finishing.publish(tx, self._bus, job, "removed")
+        self._settlement.settle(tx, runs.waiting_of(tx, job_id), State.CANCELLED, "by-sender")
+        lane_rows.touch(tx, job.session_key)
+        return job
 
-        return await self._write(job_id, write)
+    def locks(self, job: Automation) -> list[Lock]:
+        """Return what whoever changes an automation as part of something else must hold."""
+        return locks_of([job.session_key])
 
     def on_deleted(self, tx: Tx, session_key: str) -> None:
         """Remove the automations that are bound to a session which is deleted."""
@@ -237,7 +309,9 @@ class AutomationActs:
             agent_id = keys.agent_of(key)
             if wish.agent_id not in (None, agent_id):
                 raise InvalidInput("agent_id", f"the session is of the agent {agent_id!r}")
-        self._agents.get(agent_id, "agent_id")
+        if self._agents.find(agent_id) is None:
+            field = "agent_id" if wish.session_key is None else "session_key"
+            raise InvalidInput(field, f"no agent {agent_id[:64]!r} is configured")
         return agent_id, key
 
     def _edited(self, job: Automation, changes: Edits, maker: Maker, now: int) -> Automation:
@@ -246,7 +320,9 @@ class AutomationActs:
         It is trusted no more than whoever has changed it.
         """
         wish = wishes.checked(wishes.changed(wishes.wish_of(job), changes), maker, self._checks)
-        agent_id, key = self._place(wish, job.owner, job.id)
+        agent_id, key = job.agent_id, SessionKey(job.session_key)
+        if _is_moved(changes):  # else it stays, also where its session has another name by now
+            agent_id, key = self._place(wish, job.owner, job.id)
         is_external = Trust.EXTERNAL in (job.trust, maker.trust)
         edited = replace(
             job,
@@ -254,6 +330,7 @@ class AutomationActs:
             agent_id=agent_id,
             session_key=key,
             trust=Trust.EXTERNAL if is_external else job.trust,
+            by_person=job.by_person and not is_external,
             updated_at=now,
         )
         if isinstance(changes.schedule, Schedule) and changes.schedule != job.schedule:
@@ -284,6 +361,9 @@ class AutomationActs:
             jobs.drop_retry(tx, job.id)
         finishing.publish(tx, self._bus, job, "changed")
 
+    def _note(self, tx: Tx, maker: Maker, what: str, job_id: str) -> None:
+        audit.note(tx, self._ids, who=maker.name, action=f"automations.{what}", target=job_id)
+
     def _check(self, tx: Tx, job: Automation) -> None:
         """Refuse what its session, its name or its number forbid."""
         if not job.is_isolated:
@@ -295,7 +375,7 @@ class AutomationActs:
         session = sessions.policies(tx, [key]).get(key)
         is_made = keys.parse(SessionKey(key)).kind in _OWN and rules.sees_all(job.owner)
         if not (is_made if session is None else rules.may_write(job.owner, session.owner)):
-            raise InvalidInput("session_key", f"no session {key[:120]!r}")
+            raise wishes.no_session(key)
         others = jobs.count_of_session(tx, key, but=job.id)
         if others >= self._checks.limits.per_session:
             rule = f"has {others} automations already, as many as one session may have"
@@ -305,6 +385,12 @@ class AutomationActs:
         others = [one for one in jobs.named(tx, job.agent_id, job.name) if one != job.id]
         if others and job.enabled:
             raise NameTaken(job.name, others)
+
+
+def _is_moved(changes: Edits) -> bool:
+    """Tell whether somebody says where an automation runs."""
+    given = (changes.session_key, changes.isolated, changes.agent_id)
+    return any(one is not UNSET for one in given)
 
 
 def _enabled(job: Automation, now: int) -> Automation:

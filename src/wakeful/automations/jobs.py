@@ -92,6 +92,18 @@ def named(tx: Tx, agent_id: str, name: str) -> list[str]:
     return [row[0] for row in rows]
 
 
+def is_imported(tx: Tx, agent_id: str, their_id: str) -> bool:
+    """Tell whether a job of another program was taken over before."""
+    return (
+        tx.one(
+            "SELECT 1 FROM automations WHERE agent_id = :agent_id AND imported_from = :id",
+            agent_id=agent_id,
+            id=their_id,
+        )
+        is not None
+    )
+
+
 def remove(tx: Tx, job_ids: Sequence[str]) -> None:
     """Forget automations and what was due of them; their runs stay until they are old."""
     tx.run("DELETE FROM automations WHERE id IN :ids", ids=list(job_ids))

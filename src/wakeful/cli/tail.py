@@ -84,9 +84,8 @@ class _Follower:
                 self._show(frame)
 
     def _show(self, frame: SseFrame) -> None:
-        data = {"id": frame.id, "event": frame.kind, **frame.data}
         if self._context.out.is_json:
-            self._context.out.item(data, "")
+            self._context.out.item(flat(frame), "")
             return
         if frame.kind == "reset":
             self._context.out.complain("that position is not known here; only what is new is shown")
@@ -106,13 +105,23 @@ class _Follower:
         self._context.out.line(f"{at} {kind:<18} {safe(f'{session} {more}')}".rstrip())
 
 
+def flat(frame: SseFrame) -> dict[str, Any]:
+    """Return an event as one object; its `id` is its position, from which one may go on.
+
+    The id of what it tells of, a sleep or an item, is named after that: `sleep_id`.
+    """
+    what = frame.kind.partition(".")[0]
+    data = {f"{what}_id" if name == "id" else name: value for name, value in frame.data.items()}
+    return {"id": frame.id, "event": frame.kind, **data}
+
+
 def unknown_topics(topics: str) -> list[str]:
     """Return the topics that no event has."""
     wanted = [topic.strip() for topic in topics.split(",")]
     return [topic for topic in wanted if topic.rstrip("*").partition(".")[0] not in ("", *KINDS)]
 
 
-def brief(data: dict[str, Any], when: Callable[[int], str]) -> str:
+def brief(data: dict[str, Any], when: Callable[[int | str], str]) -> str:
     """Return what an event says besides its time and place, on one line."""
     return " ".join(
         f"{name}={_short(name, value, when)}"
@@ -121,7 +130,7 @@ def brief(data: dict[str, Any], when: Callable[[int], str]) -> str:
     )
 
 
-def _short(name: str, value: object, when: Callable[[int], str]) -> str:
-    if name.endswith("_at") and isinstance(value, int):
+def _short(name: str, value: object, when: Callable[[int | str], str]) -> str:
+    if name.endswith(("_at", "_until")) and isinstance(value, int | str):
         return when(value)
     return safe(str(value), LONGEST_ERROR if name == "error" else LONGEST_VALUE)

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from wakeful import attachments
 from wakeful.approvals.answering import Answering
+from wakeful.automations.acts import AutomationActs
 from wakeful.broker import lane_rows, stimuli
 from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
@@ -83,6 +84,7 @@ class TurnDeps(Record):
     reports_to: ReportsTo
     proactive_of: ProactiveOf
     answering: Answering
+    automations: AutomationActs
 
 
 class CommitOutcome(Record):

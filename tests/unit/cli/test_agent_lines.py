@@ -5,7 +5,14 @@ from typing import Any
 
 import pytest
 
-from wakeful.cli.agent_lines import Shown, is_short, put_off_hint, rest_lines, sleep_lines
+from wakeful.cli.agent_lines import (
+    Shown,
+    all_lines,
+    is_short,
+    put_off_hint,
+    rest_lines,
+    sleep_lines,
+)
 from wakeful.cli.context import CliContext
 from wakeful.cli.output import CommandOutput
 from wakeful.vocabulary.clock import ManualClock
@@ -53,6 +60,23 @@ def test_what_was_skipped_is_told_with_its_reason(context: CliContext):
         "heartbeat of main, 30 min ago: skipped, nothing-to-do",
         "tick of main, 3 min ago: skipped, quiet-hours (12 times)",
     ]
+
+
+def test_a_limit_that_no_other_line_tells_of_is_pointed_to(context: CliContext):
+    tick = {"origin": "tick", "reason": "budget", "count": 2, "last_at": NOW}
+    used_up = budget(used=300)
+
+    beat = {"last_outcome": "skipped:budget", "last_run_at": NOW}
+
+    beaten, own = rest_lines(context, [agent(heartbeat=beat, skipped=[tick])])
+    first, raised = rest_lines(context, [agent(skipped=[tick], budget=used_up)])
+
+    assert beaten.endswith(
+        "skipped, budget; `wakeful notices` and `wakeful budget show` tell which limit"
+    )
+    assert own.endswith("(2 times); `wakeful notices` and `wakeful budget show` tell which limit")
+    assert first.endswith("skipped, budget (2 times)")
+    assert "`wakeful budget raise --turns 50 --agent main` raises it" in raised
 
 
 def test_who_is_parked_reads_until_when_and_what_helps(context: CliContext):
@@ -129,3 +153,31 @@ def test_of_many_that_sleep_only_some_are_named(context: CliContext):
     assert lines[0].startswith("s0 sleeps until ")
     assert lines[0].endswith(": no reason given; `wakeful wake s0` ends it")
     assert lines[-1] == "… and 2 more sleep"
+
+
+def test_each_thing_has_a_line_and_each_part_of_it_one_of_its_own(context: CliContext):
+    agent: Shown = {
+        "id": "main",
+        "mcp": [{"name": "notes", "state": "ready"}, {"name": "tickets", "state": "gone"}],
+        "queue": {"mode": None, "cap": None},
+        "tools": ["shell", "sleep"],
+        "is_halted": False,
+        "sleep": [],
+        "heartbeat": {"enabled": True, "model": None, "next_due_at": "2026-11-16T12:30:00Z"},
+        "next_wake_at": None,
+    }
+
+    assert list(all_lines(context, agent)) == [
+        "id: main",
+        "mcp:",
+        "  name=notes, state=ready",
+        "  name=tickets, state=gone",
+        "queue: –",
+        "tools: shell, sleep",
+        "is_halted: no",
+        "sleep: –",
+        "heartbeat:",
+        "  enabled: yes",
+        "  next_due_at: 2026-11-16 12:30:00 UTC",
+        "next_wake_at: –",
+    ]

@@ -130,6 +130,8 @@ class Ledgers(Record):
     samples: list[Line]
     lives: list[Line]
     faults: list[Line]
+    neighbours: list[Line] = []  # owners at the HTTP door: what they made, asked and heard
+    log: str = ""
 
 
 class History:
@@ -146,7 +148,12 @@ class History:
         self.entries_of_turn = grouped(database.entries, lambda entry: entry.turn_id)
         self.asks_of_turn = grouped(database.asks, lambda ask: ask.turn_id)
         self.calls_of_turn = grouped(database.calls, lambda call: call.turn_id)
-        self.asked = [line for line in ledgers.model if line["what"] == "asked"]
+        # A model that stands in for another is asked within the same question.
+        self.asked = [
+            line
+            for line in ledgers.model
+            if line["what"] == "asked" and not line.get("stands_in", False)
+        ]
         self.asked_of_turn = grouped(self.asked, lambda line: str(line["turn"]))
         self.begun = [line for line in ledgers.tools if line["what"] == "begun"]
         self.begun_of_turn = grouped(self.begun, lambda line: str(line["turn"]))
@@ -251,10 +258,12 @@ def key_of(call: RecordedCall) -> str:
 
 
 def read_ledgers(folder: Path) -> Ledgers:
-    names = ("client", "model", "tools", "receiver", "samples", "lives", "faults")
+    names = ("client", "model", "tools", "receiver", "samples", "lives", "faults", "neighbours")
     read = {name: ledger.read(folder / f"{name}.jsonl") for name in names}
+    log = folder / "stderr.log"
+    text = log.read_text(errors="replace") if log.exists() else ""
     watchers = {path.stem: ledger.read(path) for path in sorted(folder.glob("watcher-*.jsonl"))}
-    return Ledgers(**read, watchers=watchers)
+    return Ledgers(**read, watchers=watchers, log=text)
 
 
 def read_sqlite(path: Path) -> Database:
