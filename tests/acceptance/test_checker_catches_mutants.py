@@ -278,6 +278,35 @@ async def announced(rig: RigProcess, client: Client) -> None:
         await rig.rest()
 
 
+async def scheduled(rig: RigProcess, client: Client) -> None:
+    """Jobs run once each: in a conversation, interrupted there, apart, and not at all."""
+    await client.say(rig, "a")
+    await client.schedule(rig, "a", "gate=g+look", in_ms=100)
+    await rig.ask("reached", gate="g")
+    await client.say(rig, "a", priority=0)
+    await rig.ask("open", gate="g")
+    made = await client.schedule(rig, None, "look", in_ms=100)
+    await rig.ask("seen", kind="automation.ok", count=2)
+    await client.tell(rig, "job", act="run", job=made["id"])
+    await rig.ask("seen", kind="automation.ok", count=3)
+    await rig.rest()
+
+
+async def scheduled_for_a_day(rig: RigProcess, client: Client) -> None:
+    await client.say(rig, "a")
+    await client.schedule(rig, "a")
+    await rig.rest()
+    rig.kill()
+    await rig.ended()
+    client.place.move_clock(6 * HOUR_MS + 1_800_000)
+
+
+async def made_up_for(rig: RigProcess, client: Client) -> None:
+    await rig.ask("seen", kind="automation.ok", count=1)
+    await rig.rest()
+
+
+HOUR_MS = 3_600_000
 LITTLE = '{"money_per_day": 0.1, "turns_per_day": null, "money_per_chain": null}'
 SHORT = '{"money_per_day": 10, "turns_per_day": null, "money_per_chain": 0.05}'
 
@@ -315,6 +344,8 @@ SCENES: dict[str, Scene] = {
     "left without an answer": Scene(play=asked_of_nobody, again=a_rest),
     "stormed in two lives": Scene(play=stormed_then_killed, again=stormed),
     "read in turn": Scene(play=read_in_turn),
+    "scheduled": Scene(play=scheduled),
+    "lost time": Scene(play=scheduled_for_a_day, again=made_up_for),
 }
 
 CATCHES: dict[str, tuple[str, str]] = {
@@ -372,6 +403,11 @@ CATCHES: dict[str, tuple[str, str]] = {
     "grant_used_twice": ("approved", "I7"),
     "items_read_twice": ("read in turn", "I1"),
     "counts_never_fall": ("read in turn", "I25"),
+    "run_identified_by_turn": ("scheduled", "I12"),
+    "run_row_beside_the_commit": ("scheduled", "I12"),
+    "run_left_open": ("scheduled", "I12"),
+    "prompt_forgotten": ("scheduled", "I16"),
+    "missed_not_told": ("lost time", "I12"),
 }
 
 

@@ -85,6 +85,8 @@ SHARES = {
     "decide": 0.1,
     "see": 0.01,
     "dismiss": 0.01,
+    "schedule": 0.03,
+    "job": 0.03,
 }
 QUEUES: tuple[dict[str, object], ...] = (
     {},
@@ -94,6 +96,7 @@ QUEUES: tuple[dict[str, object], ...] = (
     {"cap": 3, "drop": "old"},
     {"cap": 5, "drop": "summarize"},
 )
+JOB_ACTS = ("run", "run", "pause", "resume", "remove")
 HALTED_S = 0.03
 GRANTED = 0.7  # of what is decided
 QUIET = 0.01  # of what is done where quiet hours come and go
@@ -114,6 +117,7 @@ class Client:
         self._unknown: list[Sent] = []
         self._accepted = 0
         self._wanted: list[tuple[int, asyncio.Event]] = []
+        self.jobs: list[str] = []
         self._may_be_halted = False
         self._may_be_quiet = False
         self.may_sleep = False  # somebody may be asleep for whom something waits
@@ -169,6 +173,20 @@ class Client:
         draft = self.draft(session, plan, **{"kind": "automation.bound", **fields})
         name = f"timer-{draft['dedup_key']}"
         return await self.tell(rig, "timer", timer=name, in_ms=in_ms, draft=draft)
+
+    async def schedule(
+        self, rig: RigProcess, session: str | None, plan: str = "", **fields: object
+    ) -> Any:
+        """Make an automation, bound to a session or isolated; `in_ms` is when it runs once."""
+        draft = self.draft(session or "main", plan)
+        place = {"isolated": True} if session is None else {"session_key": draft["session_key"]}
+        wish: Sent = {"name": draft["dedup_key"], "message": draft["text"], **place}
+        more = {"in_ms": fields.pop("in_ms")} if "in_ms" in fields else {}
+        wish |= {"schedule": {"kind": "every", "every_s": 3_600}, **fields}
+        made = await self.tell(rig, "schedule", wish=wish, **more)
+        if made is not None:
+            self.jobs.append(made["id"])
+        return made
 
     async def has_sent(self, count: int) -> None:
         """Return when so many more messages were accepted."""
@@ -274,11 +292,35 @@ class Load:
         """Do something to a whole session: stop, reset, delete, fork, or another queue."""
         if what == "fork":
             await self._fork(rig, session)
+        elif what in ("schedule", "job"):
+            await self._automate(rig, session, what)
         elif what == "queue":
             queue = self._chance.choice(QUEUES)
             await self._client.tell(rig, "queue", session=session, queue=queue)
         else:
-            await self._client.tell(rig, what, session=session)
+            confirmed = {"confirmed": True} if what == "delete" else {}
+            await self._client.tell(rig, what, session=session, **confirmed)
+
+    async def _automate(self, rig: RigProcess, session: str, what: str) -> None:
+        """Make an automation that runs once, soon, or every second; or do something to one."""
+        pick = self._chance.choice
+        if what == "job":
+            if self._client.jobs:
+                job = pick(self._client.jobs)
+                await self._client.tell(rig, "job", act=pick(JOB_ACTS), job=job)
+            return
+        fields: Sent = pick(
+            (
+                {"in_ms": 50},
+                {"in_ms": 20, "delete_after_run": True},
+                {
+                    "schedule": {"kind": "every", "every_s": 1},
+                    "missed": pick(("skip", "once", "all")),
+                },
+                {"schedule": {"kind": "every", "every_s": 1}, "overlap": "queue"},
+            )
+        )
+        await self._client.schedule(rig, pick((session, session, None)), pick(PLANS), **fields)
 
     def _what(self) -> str:
         dice = self._chance.random()

@@ -46,8 +46,13 @@ from tests.proofs.mutants_of_money import (
 )
 from tests.proofs.mutants_of_time import (
     generation_ignored,
+    missed_not_told,
     nothing_wakes,
     pending_waker_overlooked,
+    prompt_forgotten,
+    run_identified_by_turn,
+    run_left_open,
+    run_row_beside_the_commit,
     sleep_not_in_the_feed,
     sleep_outlasts_a_message,
     timer_fires_twice,
@@ -443,6 +448,11 @@ def grant_used_twice() -> None:
 MUTANTS: dict[str, Mutant] = {
     mutant.__name__: mutant
     for mutant in (
+        missed_not_told,
+        prompt_forgotten,
+        run_identified_by_turn,
+        run_left_open,
+        run_row_beside_the_commit,
         acknowledge_before_commit,
         commits_not_synced,
         no_fencing,

@@ -5,13 +5,18 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from tests.proofs.patching import original, patch
+from wakeful.automations import runs
+from wakeful.automations.policies import FallenDue
 from wakeful.sleeps.sleeps import Sleep, WokenBy
 from wakeful.store.database import Tx
 from wakeful.timers import timers
 from wakeful.timers.timekeeper import Due, Timekeeper
 from wakeful.timers.timers import Timer
 from wakeful.triggers.sleeping import Sleeping
+from wakeful.vocabulary.automation import AutomationRun
 from wakeful.vocabulary.clock import SystemClock
 
 AHEAD_MS = 3_600_000
@@ -103,3 +108,47 @@ def timer_fires_twice() -> None:
         return taken
 
     patch("wakeful.timers.timers:take", take_once_more)
+
+
+def run_identified_by_turn() -> None:
+    """Name a run after its turn: taken up again it is another one."""
+    begin = original("wakeful.automations.runs:begin")
+
+    def begin_anew(tx: Tx, run: AutomationRun, turn_id: str, *rest: Any) -> AutomationRun:
+        fresh = replace(run, id=f"{run.job_id}:{turn_id}")
+        runs.add(tx, [fresh])
+        return begin(tx, fresh, turn_id, *rest)
+
+    patch("wakeful.automations.runs:begin", begin_anew)
+
+
+def run_row_beside_the_commit() -> None:
+    """Keep the rows of runs until the next ones are written."""
+    add = original("wakeful.automations.runs:add")
+    kept: list[AutomationRun] = []
+
+    def add_later(tx: Tx, wanted: Sequence[AutomationRun]) -> None:
+        add(tx, list(kept))
+        kept[:] = wanted
+
+    patch("wakeful.automations.runs:add", add_later)
+
+
+def run_left_open() -> None:
+    """Let a stimulus end without its run."""
+    patch("wakeful.automations.runs:of_stimuli", lambda *_: {})
+
+
+def missed_not_told() -> None:
+    """Leave out the row that stands for what was missed."""
+    fallen_due = original("wakeful.automations.policies:fallen_due")
+
+    def untold(*args: Any) -> FallenDue:
+        return replace(fallen_due(*args), missed=0, newest_missed=None)
+
+    patch("wakeful.automations.policies:fallen_due", untold)
+
+
+def prompt_forgotten() -> None:
+    """Ask the model without the prompt of the run."""
+    patch("wakeful.turn.asking:with_prompt", lambda context, *_: context.messages)

@@ -14,6 +14,7 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, aclosing
+from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from tests.proofs.moved_clock import MovedClock
 from tests.proofs.stand_in import NAP_MS, StandIn
 from tests.proofs.witnesses import Receiver, Sampler, Watcher
 from wakeful.access.tokens import NewToken
+from wakeful.automations.wishes import Maker, Wish
 from wakeful.broker import lane_rows
 from wakeful.doors.http.door import HttpDoor
 from wakeful.doors.http.server import HttpOptions
@@ -52,7 +54,7 @@ from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.heartbeat import HeartbeatRules
 from wakeful.vocabulary.proactive import ProactiveRules
 from wakeful.vocabulary.queueing import Drop, Mode, QueueOverrides
-from wakeful.vocabulary.stimulus import Draft
+from wakeful.vocabulary.stimulus import OPERATOR, Draft, Trust
 
 MUTANT = "WAKEFUL_MUTANT"
 BUDGET = "RIG_BUDGET"  # a variable: what each agent may spend
@@ -82,6 +84,7 @@ _UNREST = (
     "(SELECT COUNT(*) FROM deliveries WHERE state IN ('queued', 'sent')), "
     "(SELECT COUNT(*) FROM timers WHERE due_at <= :now)"
 )
+ME = Maker(owner=OPERATOR, trust=Trust.OPERATOR, name=OPERATOR, is_person=True)
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -105,7 +108,12 @@ class Rig:
             "halt": lambda _: runtime.halt(),
             "resume": lambda _: runtime.resume(),
             "reset": lambda command: runtime.reset(command["session"]),
-            "delete": lambda command: runtime.delete(command["session"]),
+            "delete": lambda command: runtime.delete(
+                command["session"], is_confirmed=command.get("confirmed", False)
+            ),
+            "schedule": self._schedule,
+            "job": self._job,
+            "pause_jobs": self._pause_jobs,
             "queue": self._queue,
             "sleep": self._sleep,
             "wake": self._wake,
@@ -248,6 +256,29 @@ class Rig:
         )
         await self._runtime.store.transact(lambda tx: timers.put(tx, timer))
         return timer.due_at
+
+    async def _schedule(self, command: Command) -> object:
+        """Make an automation; one that runs once says in how many milliseconds."""
+        wish = dict(command["wish"])
+        if "in_ms" in command:
+            at = self._runtime.clock.now() + command["in_ms"]
+            iso = datetime.fromtimestamp(at / 1_000, UTC).isoformat()
+            wish["schedule"] = {"kind": "at", "at": iso}
+        job = await self._runtime.services.automations.add(msgspec.convert(wish, Wish), ME)
+        schedule = msgspec.to_builtins(job.schedule)
+        return {"id": job.id, "next_run_at": job.next_run_at, "schedule": schedule}
+
+    async def _job(self, command: Command) -> object:
+        """Pause, resume, run or remove an automation."""
+        act = getattr(self._runtime.services.automations, command["act"])
+        return (await act(command["job"], ME)).id
+
+    async def _pause_jobs(self, _command: Command) -> object:
+        """Let nothing more fall due."""
+        rows = await self._runtime.store.read("SELECT id FROM automations WHERE enabled = 1")
+        for (job_id,) in rows:
+            await self._runtime.services.automations.pause(job_id, ME)
+        return len(rows)
 
     async def _seen(self, command: Command) -> object:
         """Answer with the data of the first events of a kind, once there are so many."""

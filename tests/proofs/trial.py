@@ -28,6 +28,8 @@ async def come_to_rest(
         try:
             async with running(place, env=env) as rig:
                 await client.come_back(rig)
+                if client.jobs:
+                    await rig.ask("pause_jobs")
                 await rig.rest(patience_s)
                 code = await rig.stop()
                 assert code == 0, f"a graceful stop ended with {code}"

@@ -15,7 +15,7 @@ from wakeful.activity.activity import ActivityActs
 from wakeful.approvals.acts import ApprovalActs
 from wakeful.approvals.answering import Answering
 from wakeful.approvals.asking import TIMER_KIND as APPROVAL_TIMER
-from wakeful.assembly.automations import build_automations, keeping
+from wakeful.assembly.automations import AutomationParts, build_automations, keeping
 from wakeful.assembly.configured import Configured, Followers
 from wakeful.assembly.doors import operator_token
 from wakeful.assembly.gate import build_gate
@@ -23,7 +23,6 @@ from wakeful.assembly.hooks import all_grants, first_of
 from wakeful.assembly.plan import Plan
 from wakeful.assembly.views import views_over
 from wakeful.automations.jobs import TIMER_KIND as AUTOMATION_TIMER
-from wakeful.automations.scheduling import Scheduling
 from wakeful.broker import lane_rows
 from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
@@ -228,7 +227,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         gatekeeper=Gatekeeper(store, clock),
         webhooks=webhooks,
     )
-    followers = _followers(plan, chosen, agents, services, deps, beating, automations.scheduling)
+    followers = _followers(plan, chosen, agents, services, deps, beating, automations)
     stack.push_async_callback(followers.ready_agents.aclose)
     loops: dict[str, Service] = {
         "dispatcher": followers.dispatcher,
@@ -300,7 +299,7 @@ def _followers(
     services: Services,
     deps: TurnDeps,
     beating: Beating,
-    scheduling: Scheduling,
+    automations: AutomationParts,
 ) -> Followers:
     """Build what thinks, sends and sweeps by what was chosen."""
     clock, store, bus = plan.clock, services.views.store, services.views.bus
@@ -327,9 +326,16 @@ def _followers(
         ),
         turns=turns,
         beating=beating,
-        scheduling=scheduling,
+        scheduling=automations.scheduling,
         automations=services.automations,
-        sender=Sender(store, bus, clock, Digests(bus, deps.ids, deps.gate.budgets), chosen.doors),
+        sender=Sender(
+            store,
+            bus,
+            clock,
+            Digests(bus, deps.ids, deps.gate.budgets),
+            chosen.doors,
+            on_undelivered=automations.finishing.on_undelivered,
+        ),
         janitor=Janitor(store, bus, clock, chosen.settings.retention),
         webhooks=services.webhooks,
     )

@@ -208,6 +208,8 @@ class AutomationActs:
         if not dry_run:
             self._note(tx, maker, "edit", job_id)
             self._replace(tx, edited)
+            if edited.revision != job.revision:
+                jobs.drop_retry(tx, job_id)
         return edited
 
     async def pause(self, job_id: str, maker: Maker) -> Automation:

@@ -10,6 +10,7 @@ from wakeful.broker.settlement import Settled
 from wakeful.bus.bus import Bus
 from wakeful.intake.filing import File
 from wakeful.notices.notices import Notices
+from wakeful.outbox.outbox import Delivery
 from wakeful.prompts import automation as prompts
 from wakeful.prompts.silence import spoken
 from wakeful.store.database import Tx
@@ -30,6 +31,7 @@ from wakeful.vocabulary.stimulus import OPERATOR, Draft, Priority, State, Stimul
 from wakeful.vocabulary.text import one_line
 
 SUMMARY_CHARACTERS = 200
+DAY_MS = 86_400_000
 
 # Asks for a heartbeat of an agent, by whom.
 AskForHeartbeat = Callable[[Tx, str, str], object]
@@ -70,8 +72,8 @@ class Finishing:
         if run is not None and how.state is TurnState.PREEMPTED:
             again = runs.note_preempted(tx, run, turn.cost)
             runs.publish(tx, self._bus, again, RunState.DEFERRED)
-        elif run is not None and how.trace is not None:
-            runs.note_trace(tx, run.id, how.trace)
+        elif run is not None and how.error is not None:
+            runs.note_failure(tx, run.id, how.detail or how.error, how.trace)
 
     def reports_to(self, tx: Tx, stimulus: Stimulus) -> str | None:
         """Return the session that hears of the end of a turn, so that its lane is locked."""
@@ -80,10 +82,26 @@ class Finishing:
         run = runs.of_stimuli(tx, [stimulus.id]).get(stimulus.id)
         return None if run is None or _is_kept_to_itself(run) else keys.main(run.agent_id)
 
+    def on_undelivered(self, tx: Tx, delivery: Delivery) -> None:
+        """Tell people, once a day, that the answers of a run do not arrive where they should."""
+        turn = None if delivery.turn_id is None else turns.get_partly(tx, delivery.turn_id)
+        if turn is None or turn.kind.rule.answer is not Answer.POST:
+            return
+        run = runs.of_turn(tx, turn.id)
+        if run is None or run.answer.best_effort or turn.route != delivery.route:
+            return
+        text = (
+            f'The answer of the automation "{run.job_name}" could not be delivered to '
+            f"{delivery.route.door}: `wakeful cron why {run.id}` has it."
+        )
+        subject = f"{run.job_id} undelivered"
+        self._notices.add_once_in(tx, DAY_MS, "automation", subject, text, run.agent_id)
+
     def _end(self, tx: Tx, run: AutomationRun, settled: Settled) -> None:
         turn = None if settled.turn_id is None else turns.get_partly(tx, settled.turn_id)
         state = _STATES[settled.state]
-        is_its_own = turn is not None and _is_of_a_job(turn)
+        # One that was cut off has left its cost with the run, which may end before it goes on.
+        is_its_own = turn is not None and _is_of_a_job(turn) and not _was_cut(turn)
         run = replace(
             run,
             state=state,
@@ -91,7 +109,6 @@ class Finishing:
             ended_at=tx.now,
             turn_id=settled.turn_id,
             cost=(run.cost or 0.0) + turn.cost if turn is not None and is_its_own else run.cost,
-            error=None if turn is None else turn.error,
         )
         runs.end(tx, run)
         runs.publish(tx, self._bus, run, state.value)
@@ -226,6 +243,10 @@ def _said(run: AutomationRun, turn: Turn) -> str:
             return ""
 
 
+def _was_cut(turn: Turn) -> bool:
+    return turn.state is TurnState.PREEMPTED
+
+
 def _is_kept_to_itself(run: AutomationRun) -> bool:
     to = run.answer.post_to_main
     return to is None or to.mode is PostMode.NONE
@@ -240,6 +261,6 @@ def _last(run: AutomationRun) -> dict[str, object]:
         "last_run_id": run.id,
         "last_run_at": began,
         "last_status": run.state,
-        "last_error": run.error,
+        "last_error": run.reason if run.state is RunState.ERROR else None,
         "last_duration_ms": max(0, (run.ended_at or began) - began),
     }

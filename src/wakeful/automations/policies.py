@@ -75,10 +75,10 @@ def _so_many(policy: Missed, newest: int, now: int) -> int:
 
 def _starts(occurrences: tuple[int, ...], now: int, first: int) -> Iterator[Start]:
     is_catching_up = any(_is_late(at, now) for at in occurrences)
+    cause = RunCause.CATCH_UP if is_catching_up else RunCause.SCHEDULE
     for position, at in enumerate(occurrences):
-        # Whoever is not late waits behind those that are: the order stays.
+        # Whoever is not late waits behind those that are: the order stays, and none overlaps.
         begin = first + position * CATCH_UP_SPACING_MS if is_catching_up else now
-        cause = RunCause.CATCH_UP if _is_late(at, now) else RunCause.SCHEDULE
         yield Start(scheduled_at=at, not_before=begin, cause=cause)
 
 

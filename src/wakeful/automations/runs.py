@@ -105,18 +105,19 @@ def note_preempted(tx: Tx, run: AutomationRun, cost: float) -> AutomationRun:
     return again
 
 
-def note_trace(tx: Tx, run_id: str, traceback: str) -> None:
-    """Keep what went wrong inside the runtime."""
+def note_failure(tx: Tx, run_id: str, error: str, traceback: str | None) -> None:
+    """Keep what went wrong, and where, if that was inside the runtime."""
     tx.run(
-        "UPDATE automation_runs SET traceback = :traceback WHERE id = :id",
+        "UPDATE automation_runs SET error = :error, traceback = :traceback WHERE id = :id",
         id=run_id,
+        error=error,
         traceback=traceback,
     )
 
 
 def end(tx: Tx, run: AutomationRun) -> bool:
     """Write how a run ended; False if that is written."""
-    fields = ("state", "reason", "ended_at", "cost", "error", "turn_id")
+    fields = ("state", "reason", "ended_at", "cost", "turn_id")
     return _keep(tx, run, *fields, where="ended_at IS NULL")
 
 

@@ -59,6 +59,7 @@ class Foreseen(Record):
     """What was found about a timer before the transaction in which it fires."""
 
     now: int
+    revision: int  # of the schedule that it was found by
     next_at: int | None = None  # when its job is due again
 
 
@@ -133,9 +134,9 @@ class Scheduling:
         """Find when a job is due next; the data of its zone may have to be read."""
         pending = jobs.pending.decode(timer.payload)
         now = max(self.clock.now(), timer.due_at)
-        if pending.retry is not None:
-            return Foreseen(now=now)
-        return Foreseen(now=now, next_at=schedules.next_after(pending.schedule, now))
+        is_retry = pending.retry is not None
+        next_at = None if is_retry else schedules.next_after(pending.schedule, now)
+        return Foreseen(now=now, revision=pending.revision, next_at=next_at)
 
     def fire(self, tx: Tx, dues: Sequence[Due[Foreseen]]) -> None:
         """Set the next timers, and file what is due now."""
@@ -150,7 +151,7 @@ class Scheduling:
                 at = pending.retry.scheduled_at
                 self._plan(tx, page, job, _at_once(at, RunCause.RETRY), pending.retry.number)
             elif job.enabled:
-                known[job.id] = advanced = replace(job, next_run_at=due.fact.next_at)
+                known[job.id] = advanced = replace(job, next_run_at=_next_of(job, due.fact))
                 jobs.put(tx, advanced)
                 jobs.set_timers(tx, advanced)
                 self._plan_due(tx, page, advanced, due)
@@ -209,7 +210,9 @@ class Scheduling:
         if session is not None and not access.may_write(job.owner, session.owner):
             return NOT_ITS_OWN
         waiting = page.open.get(job.id, 0)
-        if not waiting or cause is RunCause.CATCH_UP:
+        if cause is RunCause.CATCH_UP:  # those follow each other, and one that was cut off
+            waiting = 0 if job.missed == "all" else waiting
+        if not waiting:
             return None
         if job.overlap is Overlap.SKIP:
             return "overlap"
@@ -309,6 +312,13 @@ class Scheduling:
 def source_of(name: str) -> str:
     """Return what the stimuli of an automation give as their source."""
     return f"cron:{name}"
+
+
+def _next_of(job: Automation, fact: Foreseen) -> int | None:
+    """Return when a job is due again, also if its schedule changed since that was looked up."""
+    if fact.revision == job.revision:
+        return fact.next_at
+    return schedules.next_after(job.schedule, fact.now)
 
 
 def _at_once(scheduled_at: int, cause: RunCause) -> Start:

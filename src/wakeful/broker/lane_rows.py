@@ -86,13 +86,15 @@ def add_missing(tx: Tx, session_keys: Iterable[str]) -> None:
 
     The update that changes nothing locks a row that another transaction made meanwhile.
     """
+    wanted = sorted(session_keys)
     tx.many(
         f"{_INSERT} ON CONFLICT (session_key) DO UPDATE SET seq = lanes.seq",
         [
             LANES.params(Lane(session_key=key, agent_id=keys.agent_of(key), pool=keys.pool_of(key)))
-            for key in sorted(session_keys)
+            for key in wanted
         ],
     )
+    tx.hold(map(lock, wanted))
 
 
 def forget(tx: Tx, session_keys: Sequence[str]) -> None:

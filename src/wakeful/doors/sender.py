@@ -25,6 +25,9 @@ from wakeful.vocabulary.text import error_text
 # Returns when the receiver has it; may be called again with the same delivery id.
 Door = Callable[[ReadyDelivery], Awaitable[None]]
 
+# Called in the transaction that gives a delivery up: nobody will have it.
+OnUndelivered = Callable[[Tx, Delivery], None]
+
 TIMEOUT_S = 30.0
 LOOK_EVERY_MS = 60_000
 FIRST_WAIT_MS = 1_000
@@ -38,9 +41,17 @@ class Sender:
     """A service that sends; one dead target never delays another."""
 
     def __init__(
-        self, store: Store, bus: Bus, clock: Clock, digests: Digests, doors: Mapping[str, Door]
+        self,
+        store: Store,
+        bus: Bus,
+        clock: Clock,
+        digests: Digests,
+        doors: Mapping[str, Door],
+        *,
+        on_undelivered: OnUndelivered,
     ) -> None:
         self._digests = digests
+        self._on_undelivered = on_undelivered
         self._store = store
         self._bus = bus
         self._clock = clock
@@ -195,9 +206,11 @@ class Sender:
         """Write how a delivery ended; the parts of a digest end with it."""
         if not outbox.settle(tx, delivery.id, state, error):
             return
-        self._publish(tx, f"delivery.{state.value}", delivery, error)
-        for part in held.settle_parts(tx, delivery.id, state, error) if delivery.parts else ():
-            self._publish(tx, f"delivery.{state.value}", part, error)
+        parts = held.settle_parts(tx, delivery.id, state, error) if delivery.parts else ()
+        for one in (delivery, *parts):
+            self._publish(tx, f"delivery.{state.value}", one, error)
+            if state is not DeliveryState.ACKNOWLEDGED:
+                self._on_undelivered(tx, one)
 
     def _publish(self, tx: Tx, kind: str, delivery: Delivery, error: str | None) -> None:
         data: dict[str, Any] = {"delivery_id": delivery.id}

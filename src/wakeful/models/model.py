@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from wakeful.vocabulary.agent import CACHE_EDGES_MS, ThinkingLevel
-from wakeful.vocabulary.errors import Garbled
+from wakeful.vocabulary.errors import Garbled, NothingSaid
 from wakeful.vocabulary.message import (
     AssistantMessage,
     Block,
@@ -155,7 +155,7 @@ def as_message(reply: Reply) -> AssistantMessage:
     if any(not call.name for call in message.tool_calls):
         raise Garbled("the model called a tool without a name")
     if not ids and not message.text.strip():
-        raise Garbled("the model answered with nothing")
+        raise NothingSaid("the model answered with nothing")
     if sum(map(_size, content)) > LONGEST_REPLY:
         raise Garbled(f"the model's answer is longer than {LONGEST_REPLY} characters")
     return message

@@ -1,7 +1,7 @@
 """What a database must bring to be a store: one connection, one transaction at a time."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from wakeful.store.database import In, Lock, Row, Verb
@@ -27,6 +27,9 @@ class Backend(ABC):
 
     def holds(self, lock: Lock) -> bool:
         return True  # where there is one writer, it holds everything
+
+    def hold(self, locks: Iterable[Lock]) -> None:
+        return None
 
     def gather(self, verb: Verb[In, Any], row: In) -> None:
         rows = self.gathered.get(verb)

@@ -79,7 +79,11 @@ class Tx(Protocol):
         ...
 
     def holds(self, lock: Lock) -> bool:
-        """Tell whether a lock of this group found its row; a row made since then is not held."""
+        """Tell whether a lock of this group found its row, or whoever made the row holds it."""
+        ...
+
+    def hold(self, locks: Iterable["Lock"]) -> None:
+        """Note that rows are locked which this transaction has made, or has just waited for."""
         ...
 
     def gather(self, verb: "Verb[In, Any]", row: In) -> None:

@@ -4,7 +4,7 @@ Isolation is READ COMMITTED. What a group decides on it reads after taking its l
 statements, so that it sees what the holder before it committed.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TypeVar
 
@@ -106,6 +106,9 @@ class PostgresBackend(Backend):
 
     def holds(self, lock: Lock) -> bool:
         return (lock.space.name, lock.key) in self._held
+
+    def hold(self, locks: Iterable[Lock]) -> None:
+        self._held.update((lock.space.name, lock.key) for lock in locks)
 
     def commit(self) -> None:
         found = self.one("SELECT CAST(pg_current_xact_id_if_assigned() AS TEXT)")

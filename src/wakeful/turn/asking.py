@@ -90,7 +90,9 @@ class ModelAsker:
     async def _shown(self, attempt: TurnAttempt) -> tuple[Sequence[Message], Mapping[str, str]]:
         """Return the conversation as the model is shown it, with what is attached to it."""
         context, run = attempt.context, attempt.run
-        messages = context.messages if run is None else with_prompt(context.messages, run)
+        messages = context.messages
+        if run is not None:
+            messages = with_prompt(context, run, attempt.turn.id)
         if not any(attached_to(message) for message in messages):
             return messages, NO_CONTENTS
         attempt.showing = attempt.showing or Showing(self._store)

@@ -68,6 +68,7 @@ class Context:
         self._counted_from = 0  # what was counted before this depth was another context
         self.is_stale = False  # something in it has been taken back since
         self._last_user_turn: str | None = None
+        self._opening: tuple[str, UserMessage] | None = None  # of the newest turn
 
     def extend(self, entries: Iterable[Entry]) -> None:
         for entry in entries:
@@ -103,6 +104,7 @@ class Context:
         context.refused = self.refused
         context.depth, context.hash = compacted.depth, compacted.hash
         context._last_user_turn = self._last_user_turn
+        context._opening = self._opening
         return context
 
     def _add(self, entry: Entry, body: Body) -> None:
@@ -125,9 +127,23 @@ class Context:
                 text=f"{last.text}\n\n{message.text}",
                 attachments=last.attachments + message.attachments,
             )
+            if self._opening is not None and self._opening[1] is last:
+                self._opening = (entry.turn_id, message)
         else:
             self._last_user_turn = entry.turn_id
+            if entry.turn_id is not None and entry.turn_id != self._opening_turn:
+                self._opening = (entry.turn_id, message)
         self.messages.append(message)
+
+    @property
+    def _opening_turn(self) -> str | None:
+        return None if self._opening is None else self._opening[0]
+
+    def opening_of(self, turn_id: str) -> UserMessage | None:
+        """Return the message that the newest turn began with, or what is still shown of it."""
+        if self._opening is None or self._opening[0] != turn_id:
+            return None
+        return self._opening[1]
 
 
 def build(branch: str, entries: Sequence[Entry], open_turn_id: str | None = None) -> Context:

@@ -8,6 +8,7 @@ from wakeful.outbox import outbox
 from wakeful.prompts import automation as prompts
 from wakeful.prompts.silence import spoken
 from wakeful.turn.commit import TurnCommit
+from wakeful.turn.context import Context
 from wakeful.turns.turns import End, TurnState
 from wakeful.vocabulary.automation import AutomationRun
 from wakeful.vocabulary.kinds import Answer
@@ -16,20 +17,19 @@ from wakeful.vocabulary.message import Message, UserMessage
 _WENT_WRONG = frozenset({TurnState.FAILED, TurnState.TIMED_OUT})
 
 
-def with_prompt(messages: Sequence[Message], run: AutomationRun) -> Sequence[Message]:
-    """Return a conversation with the prompt of a run behind the line that tells of it.
+def with_prompt(context: Context, run: AutomationRun, turn_id: str) -> Sequence[Message]:
+    """Return a conversation with the prompt of a run behind what its turn began with.
 
-    The prompt is in no entry: later turns read that line alone. Where the line was compacted, the
-    prompt follows the summary.
+    The prompt is in no entry: later turns read the line alone that tells of the run. Where what
+    the turn began with was compacted, the prompt follows the summary.
     """
-    prompt = run.rendered_prompt
+    messages, prompt = context.messages, run.rendered_prompt
     if prompt is None:
         return messages
-    trigger = prompts.trigger_text(run.job_name, str((run.prompt_variables or {})["message"]))
-    for position in reversed(range(len(messages))):
-        message = messages[position]
-        if isinstance(message, UserMessage) and trigger in message.text:
-            shown = replace(message, text=f"{message.text}\n\n{prompt}")
+    opening = context.opening_of(turn_id)
+    for position, message in enumerate(messages):
+        if opening is not None and message is opening:
+            shown = replace(opening, text=f"{opening.text}\n\n{prompt}")
             return [*messages[:position], shown, *messages[position + 1 :]]
     return [*messages[:1], UserMessage(text=prompt), *messages[1:]]
 
@@ -42,7 +42,8 @@ def closing(commit: TurnCommit, how: End) -> End:
     if how.state in _WENT_WRONG:
         is_out_of_time = how.state is TurnState.TIMED_OUT
         why = prompts.why_failed(how.error_kind, is_out_of_time=is_out_of_time)
-        return replace(how, reply=prompts.failed(run.job_name, why))
+        said = prompts.failed(run.job_name, why)
+        return replace(how, reply=said, error=said, detail=how.error)
     is_bound = commit.turn.kind.rule.answer is not Answer.POST
     if how.state is not TurnState.DONE or not is_bound or not spoken(how.reply or "").is_silent:
         return how

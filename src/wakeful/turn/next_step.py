@@ -194,6 +194,15 @@ def end_attempt(commit: TurnCommit, attempt: TurnAttempt, how: End) -> Ended:
     return end(commit, how)
 
 
+def end_unsaid(commit: TurnCommit, attempt: TurnAttempt, why: str) -> Ended:
+    """End a scheduled turn whose model says nothing, and goes on doing so: that is an answer."""
+    _write_facts(commit, attempt)
+    commit.fail_ask(AskState.GARBLED, why)
+    if commit.turn.interrupt is not Interrupt.NONE:
+        return end_interrupted(commit)
+    return end(commit, End(state=TurnState.DONE))
+
+
 def leave_attempt(
     commit: TurnCommit,
     attempt: TurnAttempt,
@@ -222,7 +231,11 @@ def leave(
     turns.leave(tx, turn.id, failed_ask=failed_ask, used_ms=round(commit.used_s() * 1000))
     lane_rows.release(tx, turn.session_key, resume_at=resume_at, keeps_turn=True)
     commit.publish(
-        "turn.left", reason=reason, resume_at=resume_at, error=ask_error, epoch=commit.epoch
+        "turn.left",
+        reason=reason,
+        resume_at=resume_at,
+        error=ask_error if commit.run is None else None,  # its record alone has such details
+        epoch=commit.epoch,
     )
     return Left(reason=reason)
 

@@ -35,6 +35,7 @@ from wakeful.vocabulary.errors import (
     AttachmentRefused,
     ContextOverflow,
     Garbled,
+    NothingSaid,
     Permanent,
     Transient,
 )
@@ -153,6 +154,10 @@ class TurnRunner:
         waiting = await self._wait_for_model(attempt, error)
         if waiting is not None:
             return waiting
+        if isinstance(error, NothingSaid) and attempt.run is not None:
+            return await self._writer.commit(
+                attempt, lambda commit: next_step.end_unsaid(commit, attempt, error_text(error))
+            )
         if isinstance(error, Garbled):
             attempt.partial.clear()  # what cannot be read is not sent again with every question
         return await self._writer.end(

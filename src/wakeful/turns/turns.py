@@ -240,6 +240,7 @@ class End(Record):
     reason: str | None = None  # for its stimuli
     usage_line: str | None = None  # what it used, for those who hear the reply
     may_pass: bool = False  # what it failed of may be over soon
+    detail: str | None = None  # what went wrong, where `error` says it for people
     trace: str | None = None  # where something went wrong inside the runtime
 
 

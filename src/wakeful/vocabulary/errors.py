@@ -10,6 +10,7 @@ WakefulError
 │   ├── TooOften        one sender has had what it may have for now
 │   ├── Underway        a turn is running where something must be changed
 │   ├── Garbled         a model answered with something unreadable
+│   │   └── NothingSaid  a model answered with nothing
 │   └── ModelHung       a model kept us waiting for too long
 ├── Permanent           a human must act
 │   ├── StoreDamaged    the database cannot be trusted
@@ -85,6 +86,10 @@ class Underway(Transient):
 
 class Garbled(Transient):
     """The model's answer cannot be read."""
+
+
+class NothingSaid(Garbled):
+    """The model answered with nothing."""
 
 
 class ModelHung(Transient):

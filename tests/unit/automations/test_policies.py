@@ -72,7 +72,7 @@ def test_those_that_catch_up_begin_five_seconds_apart():
     assert due.starts == (
         Start(scheduled_at=DAY, not_before=now, cause=RunCause.CATCH_UP),
         Start(scheduled_at=DAY + HOUR_MS, not_before=now + 5_000, cause=RunCause.CATCH_UP),
-        Start(scheduled_at=DAY + 2 * HOUR_MS, not_before=now + 10_000, cause=RunCause.SCHEDULE),
+        Start(scheduled_at=DAY + 2 * HOUR_MS, not_before=now + 10_000, cause=RunCause.CATCH_UP),
     )
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from wakeful.approvals.approvals import APPROVALS, Approval
+from wakeful.automations.jobs import JOBS
+from wakeful.automations.runs import RUNS
 from wakeful.broker.lane_rows import LANES, Lane
 from wakeful.broker.stimuli import STIMULI
 from wakeful.gate.budget_rows import BUDGETS, BudgetRow
@@ -28,6 +30,7 @@ from wakeful.turns.asks import Purpose
 from wakeful.turns.tool_calls import CALLS, RecordedCall
 from wakeful.turns.turns import TURNS, Turn
 from wakeful.views.activity import NEWEST, TURNS_OF_ALL
+from wakeful.vocabulary.automation import Automation, AutomationRun
 from wakeful.vocabulary.clock import SystemClock
 from wakeful.vocabulary.entry import Entry
 from wakeful.vocabulary.queueing import Mode
@@ -104,6 +107,8 @@ class Database(Record):
     events: list[EventRow]
     head: HeadRow
     timers: dict[str, int]  # when each is due
+    jobs: dict[str, Automation]
+    runs: dict[str, AutomationRun]
     sleeps: dict[str, Sleep]  # by owner
     approvals: dict[str, Approval]
     sleep_marks: list[SleepMark]
@@ -304,6 +309,8 @@ _SELECTS = {
     "events": _EVENTS.select("ORDER BY seq"),
     "head": _HEAD.select(""),
     "timers": "SELECT id, due_at FROM timers",
+    "jobs": JOBS.select(""),
+    "runs": RUNS.select("ORDER BY filed_at, id"),
     "sleeps": SLEEPS.select(""),
     "approvals": APPROVALS.select("ORDER BY number"),
     "sleep_marks": SLEEP_MARKS.select(""),
@@ -329,6 +336,8 @@ def _database(rows: Mapping[str, Sequence[Row]], problems: list[str]) -> Databas
         events=[_EVENTS.read(row) for row in rows["events"]],
         head=_HEAD.read(rows["head"][0]),
         timers={row[0]: row[1] for row in rows["timers"]},
+        jobs={row.id: row for row in map(JOBS.read, rows["jobs"])},
+        runs={row.id: row for row in map(RUNS.read, rows["runs"])},
         sleeps={row.owner: row for row in map(SLEEPS.read, rows["sleeps"])},
         approvals={row.id: row for row in map(APPROVALS.read, rows["approvals"])},
         sleep_marks=[SLEEP_MARKS.read(row) for row in rows["sleep_marks"]],

@@ -1,5 +1,6 @@
 """I12 timers."""
 
+from wakeful.testing.checker.automations import runs_are_filed_once
 from wakeful.testing.checker.finding import InvariantFinding
 from wakeful.testing.checker.history import EventRow, History, grouped
 from wakeful.testing.checker.marks import marks_in
@@ -10,7 +11,7 @@ LATE_MS = 60_000  # the timekeeper looks by itself every minute
 
 
 def timers_fire_once(history: History, finding: InvariantFinding) -> None:
-    """I12: a timer fires once, never early by the wall clock, and its firing is a stimulus."""
+    """I12: a timer fires once, never early, and its firing is a stimulus; so is each run."""
     fired = grouped(
         (event for event in history.db.events if event.kind == "timer.fired"),
         lambda event: (str(event.data["timer_id"]), int(event.data["due_at"])),
@@ -30,6 +31,7 @@ def timers_fire_once(history: History, finding: InvariantFinding) -> None:
             firing = next(iter(fired.get((line["timer"], due_at), ())), None)
             _check_set(history, line, firing, by_mark.get(mark), finding)
             _check_seen(history, mark, due_at, finding)
+    runs_are_filed_once(history, finding)
 
 
 def _check_set(

@@ -6,6 +6,7 @@ from wakeful.testing.checker.marks import digest
 from wakeful.transcript.resets import PastTranscript
 from wakeful.transcript.sessions import Session
 from wakeful.turn.context import build, in_view, last_compaction
+from wakeful.turn.jobs import with_prompt
 from wakeful.turns.asks import Purpose
 from wakeful.vocabulary.entry import Entry, chain
 from wakeful.vocabulary.kinds import View
@@ -74,6 +75,7 @@ def _check_contexts(history: History, finding: InvariantFinding) -> None:
     """Compare the bytes that the model was sent with those that the rows give."""
     sent = grouped(history.asked, lambda line: (line["turn"], line["step"]))
     places = {entry.hash: entry for entry in history.db.entries}
+    runs = {run.stimulus_id: run for run in history.db.runs.values() if run.stimulus_id}
     for ask in history.db.asks:
         lines = sent[ask.turn_id, ask.step]
         place = places.get(ask.leaf_hash)
@@ -86,7 +88,11 @@ def _check_contexts(history: History, finding: InvariantFinding) -> None:
         path = history.path(place.branch)[: place.depth + 1]
         turn = history.db.turns.get(ask.turn_id)
         view = View.FULL if turn is None else turn.view
-        rebuilt = digest(build(place.branch, in_view(path, view, ask.turn_id)).messages)
+        context = build(place.branch, in_view(path, view, ask.turn_id))
+        run = None if turn is None else runs.get(turn.opened_by)
+        rebuilt = digest(
+            context.messages if run is None else with_prompt(context, run, ask.turn_id)
+        )
         finding.expect(
             all(line["digest"] == rebuilt for line in lines),
             f"{ask.turn_id} step {ask.step} was asked something that its rows do not say",
