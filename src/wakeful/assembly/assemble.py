@@ -15,6 +15,7 @@ from wakeful.approvals.acts import ApprovalActs
 from wakeful.assembly.configured import Configured, Followers
 from wakeful.assembly.doors import operator_token
 from wakeful.assembly.engine import Ground, build_engine, locks_of_timer
+from wakeful.assembly.forecasting import Forecaster
 from wakeful.assembly.plan import Plan
 from wakeful.assembly.views import views_over
 from wakeful.bus.bus import Bus
@@ -66,6 +67,7 @@ class Assembled:
 
     services: Services
     followers: Followers
+    forecaster: Forecaster
     loops: Mapping[str, Service]  # what must run
     reconcile: Callable[[], Awaitable[None]]  # set what the agents' settings want to be due
     http: "HttpServer | None" = None
@@ -89,6 +91,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         lambda: followers.ready_agents,
     )
     agents, budgets = engine.agents, engine.deps.gate.budgets
+    forecaster = Forecaster(store, clock, chosen, hooks)
 
     views = views_over(store, bus, clock, chosen.bindings, chosen.cards, agents, budgets.days)
     services = Services(
@@ -126,6 +129,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         credentials=Credentials(store, ids),
         gatekeeper=Gatekeeper(store, clock),
         webhooks=engine.webhooks,
+        forecast=forecaster,
     )
     followers = _followers(plan, chosen, agents, services, engine.deps, engine.beating)
     stack.push_async_callback(followers.ready_agents.aclose)
@@ -144,13 +148,20 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
             await trigger.reconcile(store, agents.ids())
 
     if plan.http is None:
-        return Assembled(services=services, followers=followers, loops=loops, reconcile=reconcile)
+        return Assembled(
+            services=services,
+            followers=followers,
+            forecaster=forecaster,
+            loops=loops,
+            reconcile=reconcile,
+        )
     operator = await operator_token(services.credentials, plan.http, settings.home)
     http = plan.http.open(services)
     stack.callback(http.close)
     return Assembled(
         services=services,
         followers=followers,
+        forecaster=forecaster,
         loops={**loops, "http": http},
         reconcile=reconcile,
         http=http,

@@ -31,6 +31,7 @@ from wakeful.vocabulary.errors import StoreDamaged, StoreFailed
 BUSY_TIMEOUT_S = 5.0  # how long a foreign process may hold the database
 CHECKPOINT_BYTES = 16 * 1024 * 1024  # the write-ahead log is copied back above this size
 PAGE_BYTES = 4096
+STATEMENTS = 400  # that are kept prepared, of a database in memory: more than there are
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -271,9 +272,15 @@ class _Void:
 
 
 def _in_memory(options: SqliteOptions) -> Backend:
-    backend = SqliteBackend(apsw.Connection(":memory:"), None, options)
+    connection = apsw.Connection(":memory:", statementcachesize=STATEMENTS)
+    backend = SqliteBackend(connection, None, options)
     backend.start(options.migrations)
     return backend
+
+
+def backend_in_memory() -> Backend:
+    """Return a database of its own, in memory, with the schema of this release."""
+    return _in_memory(SqliteOptions(migrations=packaged()))
 
 
 def _in_file(path: Path, options: SqliteOptions) -> Backend:
