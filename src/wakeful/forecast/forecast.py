@@ -66,6 +66,8 @@ class ForecastLoop:
         self._looks: list[int] = []  # when other lanes are due
         self._open: list[tuple[int, int, OpenTurn]] = []
         self._count = 0
+        self._timers_at: int | None = None  # when the next timer is due, or was when it was set
+        store.listen(timers.SET, self._on_timer)
         store.listen(lane_rows.READY, partial(_hint, self._ready))
         store.listen(lane_rows.READY_LATER, partial(_hint, self._later))
         store.listen(lane_rows.DUE, lambda at: heapq.heappush(self._looks, int(at)))
@@ -73,6 +75,7 @@ class ForecastLoop:
     def run(self, until: int) -> int:
         """Go on up to an instant; return how far it went."""
         self._scan()
+        self._look_at_timers()
         self._step()
         for _ in range(MOST_STEPS):
             following = self._next()
@@ -84,8 +87,9 @@ class ForecastLoop:
 
     def _next(self) -> int | None:
         """Return when something is due next."""
-        first = self._store.look(timers.NEXT, kinds=list(self._kinds))
-        due = [row[0] for row in first]
+        due: list[int] = []
+        if self._timers_at is not None:
+            due.append(self._timers_at)
         if self._open:
             due.append(self._open[0][0])
         if self._looks:
@@ -107,9 +111,21 @@ class ForecastLoop:
 
     def _fire(self) -> bool:
         """Fire a page of timers."""
+        if self._timers_at is None or self._timers_at > self._clock.at:
+            return False
         rows = self._store.look(timers.DUE, now=self._clock.at, kinds=list(self._kinds), limit=PAGE)
         page = sorted(map(TIMERS.read, rows), key=lambda timer: (timer.due_at, timer.id))
-        return any(self._store.apply(self._firing, list(map(self._prepared, page))))
+        fired = self._store.apply(self._firing, list(map(self._prepared, page)))
+        self._look_at_timers()
+        return any(fired)
+
+    def _look_at_timers(self) -> None:
+        first = self._store.look(timers.NEXT, kinds=list(self._kinds))
+        self._timers_at = first[0][0] if first else None
+
+    def _on_timer(self, due_at: str) -> None:
+        if self._timers_at is None or int(due_at) < self._timers_at:
+            self._timers_at = int(due_at)
 
     def _prepared(self, timer: Timer) -> Due[Any]:
         prepare = self._kinds[timer.kind].prepare

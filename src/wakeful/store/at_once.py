@@ -36,8 +36,12 @@ class StoreAtOnce:
         return self._settle([WriteCall(None, None, verb, row) for row in rows]) if rows else []
 
     def look(self, sql: str, /, **params: object) -> Sequence[Row]:
-        """Run one SELECT."""
-        return self._backend.read(sql, params)
+        """Run one SELECT.
+
+        Not as readers do: to forbid writing for as long as it lasts would have every statement
+        prepared anew.
+        """
+        return self._backend.all(sql, **params)
 
     def put_rows(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
         """Fill a table with rows that another database has; it knows no fewer columns."""

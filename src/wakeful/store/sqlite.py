@@ -17,6 +17,7 @@ from wakeful.store.sqlite_check import refuse_damaged_content, refuse_damaged_fi
 from wakeful.store.sqlite_connection import (
     SqliteReader,
     connect,
+    connect_in_memory,
     connected_read_only,
     execute,
     our_error,
@@ -31,7 +32,6 @@ from wakeful.vocabulary.errors import StoreDamaged, StoreFailed
 BUSY_TIMEOUT_S = 5.0  # how long a foreign process may hold the database
 CHECKPOINT_BYTES = 16 * 1024 * 1024  # the write-ahead log is copied back above this size
 PAGE_BYTES = 4096
-STATEMENTS = 400  # that are kept prepared, of a database in memory: more than there are
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,7 +272,7 @@ class _Void:
 
 
 def _in_memory(options: SqliteOptions) -> Backend:
-    connection = apsw.Connection(":memory:", statementcachesize=STATEMENTS)
+    connection = connect_in_memory()
     backend = SqliteBackend(connection, None, options)
     backend.start(options.migrations)
     return backend
