@@ -16,6 +16,7 @@ from wakeful.store.migrations import Migration, migrate, packaged
 from wakeful.store.sqlite_check import refuse_damaged_content, refuse_damaged_file
 from wakeful.store.sqlite_connection import (
     SqliteReader,
+    as_list,
     connect,
     connect_in_memory,
     connected_read_only,
@@ -126,8 +127,8 @@ class SqliteBackend(Backend):
     def all(self, sql: str, /, **params: object) -> Sequence[Row]:
         statement = self._statements[sql]
         try:
-            if statement.lists:
-                params = {**with_lists(params, statement.lists)}
+            for name in statement.lists:
+                params[name] = as_list(params[name])
             return self._cursor.execute(statement.sql, params).fetchall()
         except Exception as error:
             self._void(error, sql, [params])

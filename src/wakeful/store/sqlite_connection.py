@@ -108,10 +108,12 @@ def with_lists(params: Mapping[str, object], lists: frozenset[str]) -> Mapping[s
     """Return the parameters with lists as the JSON that SQLite gets."""
     if not lists:
         return params
-    return {
-        name: _json.encode(value).decode() if name in lists else value
-        for name, value in params.items()
-    }
+    return {name: as_list(value) if name in lists else value for name, value in params.items()}
+
+
+def as_list(value: object) -> str:
+    """Return a list as SQLite gets it."""
+    return _json.encode(value).decode()
 
 
 def our_error(
