@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from wakeful.bus.bus import Bus
 from wakeful.forecast.simulated import Answered
 from wakeful.forecast.sources import DIGEST, source_of
+from wakeful.gate.money import dollars, nano
 from wakeful.store.database import Tx
 from wakeful.triggers import ticking
 from wakeful.vocabulary.event import Event
@@ -55,12 +56,25 @@ class Tally:
         self.fires = self.turns = self.parked = self.deferred = self.collisions = 0
         self.suppressed: Counter[str] = Counter()
         self.calls = self.input = self.output = self.unpriced = 0
-        self.money_p50 = self.money_p90 = 0.0
+        self.nano_p50 = self.nano_p90 = 0  # billionths of a dollar, which add up
 
     def row(self, agent_id: str, source: str) -> ForecastRow:
-        numbers = dict(vars(self))
-        numbers["suppressed"] = dict(sorted(self.suppressed.items()))
-        return ForecastRow(agent_id=agent_id, source=source, **numbers)
+        return ForecastRow(
+            agent_id=agent_id,
+            source=source,
+            fires=self.fires,
+            turns=self.turns,
+            suppressed=dict(sorted(self.suppressed.items())),
+            parked=self.parked,
+            deferred=self.deferred,
+            collisions=self.collisions,
+            calls=self.calls,
+            input=self.input,
+            output=self.output,
+            money_p50=dollars(self.nano_p50),
+            money_p90=dollars(self.nano_p90),
+            unpriced=self.unpriced,
+        )
 
 
 class Account:
@@ -70,10 +84,9 @@ class Account:
         self._when_looked_at = when_looked_at
         self._is_begun = False
         self._sources: dict[str, str] = {}  # by stimulus
-        self._places: dict[str, int] = {}  # the newest line of a stimulus
         self._tallies: defaultdict[tuple[str, str], Tally] = defaultdict(Tally)
         self._dues: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
-        self._parked: list[str] = []
+        self._parked: dict[str, int] = {}  # stimuli of this instant, and their lines
         self.lines: list[Happening] = []
         self.first: dict[tuple[str, str], Answered] = {}  # the first answer of each source
 
@@ -108,14 +121,14 @@ class Account:
         tally.input += answer.input
         tally.output += answer.output
         tally.unpriced += answer.cost is None
-        tally.money_p50 += answer.cost or 0.0
-        tally.money_p90 += answer.cost_p90 or 0.0
+        tally.nano_p50 += nano(answer.cost or 0.0)
+        tally.nano_p90 += nano(answer.cost_p90 or 0.0)
 
     def settle(self) -> None:
         """Look up, once what was written is there, until when things are put off."""
         if self._parked:
             for stimulus_id, until in self._when_looked_at(self._parked).items():
-                place = self._places[stimulus_id]
+                place = self._parked[stimulus_id]
                 self.lines[place] = replace(self.lines[place], until=until)
             self._parked.clear()
 
@@ -131,40 +144,29 @@ class Account:
         source = source_of(event.data["origin"], event.data["source"])
         assert event.stimulus_id is not None
         self._sources[event.stimulus_id] = source
-        tally, outcome = self._tally(event, source), event.data["outcome"]
+        tally = self._tally(event, source)
         tally.fires += 1
-        what = What.DIGEST if source == DIGEST else What.FIRE
-        if outcome in _DEFERRED:
-            tally.deferred += 1
-            what = What.DEFERRED
-        self._add(at, event, source, what)
+        self._add(at, event, source, What.DIGEST if source == DIGEST else What.FIRE)
         self._note_due(at, event, source)
+        if event.data["outcome"] in _DEFERRED:
+            tally.deferred += 1
+            self._add(at, event, source, What.DEFERRED)
 
     def _put_off(self, at: int, event: Event) -> None:
-        """Write down what became of a stimulus, in the line of its coming if that is now."""
-        stimulus_id = event.stimulus_id
-        assert stimulus_id is not None
-        source = self._sources.get(stimulus_id, "")
+        """Write down what became of a stimulus, as it came or in its lane."""
+        assert event.stimulus_id is not None
+        source = self._sources.get(event.stimulus_id, "")
         what, reason = What(event.kind.partition(".")[2]), event.data.get("reason")
-        place = self._places.get(stimulus_id)
-        if place is not None and self.lines[place].at == at:
-            known = self.lines[place]
-            if known.what is what:
-                return  # it was told twice
-            self.lines[place] = replace(known, what=what, reason=reason)
-        else:
-            self._add(at, event, source, what, reason)
         if what is What.PARKED:
             self._tally(event, source).parked += 1
-            self._parked.append(stimulus_id)
+            self._parked[event.stimulus_id] = len(self.lines)
         else:
-            self._tally(event, source).suppressed[reason or "suppressed"] += 1
+            self._tally(event, source).suppressed[reason or what.value] += 1
+        self._add(at, event, source, what, reason)
 
     def _add(
         self, at: int, event: Event, source: str, what: What, reason: str | None = None
     ) -> None:
-        if event.stimulus_id is not None:
-            self._places[event.stimulus_id] = len(self.lines)
         key = event.session_key or ""
         line = Happening(at=at, session_key=key, source=source, what=what, reason=reason)
         self.lines.append(line)

@@ -142,7 +142,7 @@ class AssumedTurns:
                 (usual.input_p90, usual.output_p90),
             )
         )
-        if not is_light and not is_summary:
+        if not is_light and not is_summary and not turn.kind.rule.acknowledges:
             self._said[key] += usage.output + _asked(context)
         price = tariffs_of(agent.model)[0].price
         cost = None if price is None else price.cost(usage)

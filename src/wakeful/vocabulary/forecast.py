@@ -48,14 +48,14 @@ class ForecastRow(Record):
 
 
 class What(StrEnum):
-    """What happens."""
+    """What happens; what comes of a fire at once stands behind it."""
 
     FIRE = "fire"
     TURN = "turn"
     DEFERRED = "deferred"  # until the session is idle
     SUPPRESSED = "suppressed"
     PARKED = "parked"
-    DIGEST = "digest"  # what is held is shown
+    DIGEST = "digest"  # the fire that shows what is held
 
 
 class Happening(Record):
