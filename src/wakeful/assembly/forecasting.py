@@ -2,13 +2,17 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from copy import copy
+from dataclasses import replace as with_fields
 from functools import partial
 from typing import Any
 
-from wakeful.assembly.configured import Configured
+from msgspec.structs import replace
+
+from wakeful.assembly.configured import Configured, configured
 from wakeful.assembly.engine import Ground, build_engine, locks_of_timer
 from wakeful.assembly.hooks import NO_HOOKS, Hooks
+from wakeful.assembly.plan import Plan
 from wakeful.forecast import assumptions, copying
 from wakeful.forecast.account import Account, HeardBus
 from wakeful.forecast.assumptions import Assumptions
@@ -16,12 +20,17 @@ from wakeful.forecast.copying import Copied
 from wakeful.forecast.forecast import ForecastLoop, VirtualClock, end_open, when_looked_at
 from wakeful.forecast.sources import source_of
 from wakeful.lanes.assumed import AssumedTurns
+from wakeful.models.model import Model
+from wakeful.models.remote import Remote
 from wakeful.models.tariffs import tariffs_of
+from wakeful.models.windows import NOTHING_STATED
+from wakeful.settings.settings import Settings
 from wakeful.store.at_once import StoreAtOnce
 from wakeful.store.database import Store
 from wakeful.telemetry.metrics import Metrics
 from wakeful.timers.timekeeper import Timekeeper, TimerKind
 from wakeful.timers.timers import Timer
+from wakeful.turn.agent import Agent
 from wakeful.turn.ready_agents import ReadyAgents
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.clock import Clock
@@ -34,6 +43,7 @@ from wakeful.vocabulary.forecast import (
     Forecast,
     ForecastRow,
 )
+from wakeful.vocabulary.hours import LOCAL
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.message import Usage
@@ -72,6 +82,37 @@ class Forecaster:
             usual = await assumptions.read(self._store, now)
             work = _Work(copy, clock, chosen, self._hooks, usual, agent_ids, copied)
             return await asyncio.to_thread(work.forecast, now + days * DAY_MS)
+
+
+def looked_at(agents: Sequence[Agent], settings: Settings, clock: Clock) -> Configured:
+    """Return what was chosen as far as a forecast needs it: nobody is asked, so nobody needs keys.
+
+    For whoever reads a database without a server; servers of tools are left out.
+    """
+    plan = Plan(
+        settings=replace(settings, outbound={}, hooks={}, mcp_servers={}),
+        agents={agent.id: _unasked(agent, settings) for agent in agents},
+        doors={},
+        http=None,
+        clock=clock,
+        metrics=Metrics(),
+    )
+    return configured(plan)
+
+
+def _unasked(agent: Agent, settings: Settings) -> Agent:
+    """Return an agent whose models are known by name and price alone."""
+    silent = copy(agent)
+    silent.mcp = ()
+    silent.model = _silent(agent.model, settings)
+    silent.fallback_models = tuple(_silent(one, settings) for one in agent.fallback_models)
+    return silent
+
+
+def _silent(model: str | Model, settings: Settings) -> str | Model:
+    if not isinstance(model, str) or model == "demo":
+        return model
+    return Remote(model, stated=settings.models.get(model, NOTHING_STATED))
 
 
 class _Work:
@@ -117,7 +158,7 @@ class _Work:
         return Forecast(
             since=since,
             until=reached,
-            zone=self._chosen.settings.timezone,
+            zone=self._chosen.settings.timezone or LOCAL,
             assumptions=tuple(map(self._assumption, rows)),
             rows=tuple(rows),
             timeline=tuple(self._account.lines),
@@ -168,7 +209,7 @@ class _Work:
 def _looked_up_once(kinds: Mapping[str, TimerKind[Any]]) -> Mapping[str, TimerKind[Any]]:
     """Return the kinds of timers; what lies outside of the store is looked up once for each."""
     return {
-        name: kind if kind.prepare is None else replace(kind, prepare=_once(kind.prepare))
+        name: kind if kind.prepare is None else with_fields(kind, prepare=_once(kind.prepare))
         for name, kind in kinds.items()
     }
 

@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 from wakeful.access.credentials import Credentials
 from wakeful.access.gatekeeper import Gatekeeper
 from wakeful.access.principal import Principal
+from wakeful.assembly.forecasting import Forecaster, looked_at
 from wakeful.assembly.views import Cards, views_over
 from wakeful.bus.bus import Bus
 from wakeful.cli.client import answered
@@ -24,6 +25,7 @@ from wakeful.doors.http.approvals import ApprovalEndpoints
 from wakeful.doors.http.attachments import Attachments
 from wakeful.doors.http.budgets import BudgetEndpoints
 from wakeful.doors.http.endpoint import Endpoint
+from wakeful.doors.http.forecast import ForecastEndpoints
 from wakeful.doors.http.inbox import InboxEndpoints
 from wakeful.doors.http.notices import NoticeEndpoints
 from wakeful.doors.http.open_streams import OpenStreams
@@ -52,6 +54,7 @@ from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.agent import Agents
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import StoreRefused
+from wakeful.vocabulary.forecast import USUAL_DAYS, Forecast
 from wakeful.vocabulary.ids import Ids
 
 T = TypeVar("T")
@@ -127,12 +130,19 @@ class Offline:
             InboxEndpoints(views),
             ActivityEndpoints(views),
             UsageEndpoints(views),
+            ForecastEndpoints(partial(self._forecast, store)),
             Attachments(views),
             TokenEndpoints(Credentials(store, ids)),
             Turns(views, streams),
         )
         every = (endpoint for subject in subjects for endpoint in subject.endpoints())
         return [endpoint for endpoint in every if endpoint.method == "GET"]
+
+    async def _forecast(
+        self, store: Store, days: int = USUAL_DAYS, agent: str | None = None
+    ) -> Forecast:
+        chosen = looked_at(self._loaded.agents, self._loaded.settings, self._clock)
+        return await Forecaster(store, self._clock, chosen)(days, agent)
 
     def _bindings(self) -> Bindings:
         settings = self._loaded.settings
