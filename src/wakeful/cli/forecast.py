@@ -26,9 +26,7 @@ WIDTHS = (9, 12, 5, 5, 4, 4, 4, 4, 6, 8, 8)
 # What one cell shows; several causes in it are a star.
 TURNS = {"tick": "t", "heartbeat": "h", "wake": "w", "digest": "d"}
 CRON, OTHER, SEVERAL, PUT_OFF, NOTHING = "c", "o", "*", "-", "·"
-LEGEND = (
-    "t tick, h heartbeat, w wake, c cron, d digest, o other turns, * several, - put off, · nothing"
-)
+LEGEND = "t tick  h heartbeat  w wake  c cron  d digest  o other  * several  - put off"
 
 Span = Annotated[str, typer.Argument(metavar="[DAYS]", help="How far to look, from 1d to 31d.")]
 Agent = Annotated[str, typer.Option("--agent", help="Of one agent alone.")]
@@ -101,7 +99,10 @@ def picture(found: Mapping[str, Any], local: Callable[[str], datetime]) -> Itera
 def _axis(days: Mapping[str, int]) -> str:
     """Write the days above the cells in which they begin, as far as there is room."""
     axis = ""
-    for name, place in sorted(days.items(), key=lambda day: day[1]):
+    order = sorted(days.items(), key=lambda day: day[1])
+    if len(order) > 1 and order[1][1] <= len(order[0][0]):
+        del order[0]  # what is left of today is too short for its name
+    for name, place in order:
         if place >= len(axis) + bool(axis) and place + len(name) <= CELLS:
             axis = f"{axis:{place}}{name}"
     return axis

@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Sequence
+from typing import Any, cast
 
 from tests.patience import patience
 from wakeful.models.model import Delta, Reply, Request
@@ -168,14 +169,14 @@ async def came(runtime: Runtime, since: int) -> Came:
         since=since,
         head=0,
     )
-    told: dict[str, set[tuple[int, str, str]]] = defaultdict(set)
+    told: defaultdict[str, Seen] = defaultdict(list)
     for at, key, what, kind, source, data in events:
         line = (at, key, _source(kind, source))
         if what == "stimulus.accepted":
             if '"outcome":"queued"' in data:
-                told["deferred"].add(line)
+                told["deferred"].append(line)
         else:
-            told[what.partition(".")[2]].add(line)
+            told[what.partition(".")[2]].append(line)
     turns = [
         (row[0], row[1], _source(row[2], row[3]))
         for row in await read(
@@ -256,19 +257,25 @@ def differences(foretold: Came, came: Came) -> list[str]:
     """Return what was foretold otherwise than it came, the first of each kind."""
     found: list[str] = []
     for name in Came.__struct_fields__:
-        said, was = getattr(foretold, name), getattr(came, name)
+        said: Any = getattr(foretold, name)
+        was: Any = getattr(came, name)
         if isinstance(said, dict):
-            for key in sorted(said.keys() | was.keys()):
-                if said.get(key) != was.get(key):
-                    found.append(f"{name} {key}: {_first(said.get(key), was.get(key))}")
+            ours, theirs = cast("dict[Any, Any]", said), cast("dict[Any, Any]", was)
+            for key in sorted(ours.keys() | theirs.keys()):
+                if ours.get(key) != theirs.get(key):
+                    found.append(f"{name} {key}: {_first(ours.get(key), theirs.get(key))}")
         elif said != was:
             found.append(f"{name}: {_first(said, was)}")
     return found
 
 
-def _first(said: object, was: object) -> str:
+def _first(said: Any, was: Any) -> str:
     if not isinstance(said, list) or not isinstance(was, list):
         return f"foretold {said}, came {was}"
+    return _first_line(cast("Seen", said), cast("Seen", was))
+
+
+def _first_line(said: Seen, was: Seen) -> str:
     for place, (one, other) in enumerate(zip(said, was, strict=False)):
         if one != other:
             return f"{len(said)} / {len(was)}, number {place}: foretold {one}, came {other}"
