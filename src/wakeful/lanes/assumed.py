@@ -46,11 +46,7 @@ class AssumedContexts(Contexts):
         self._known: dict[str, Context] = {}  # of each session, without words
 
     def take(self, tx: Tx, session: Session, open_turn_id: str | None) -> Context:
-        known = self._known.get(session.key)
-        if known is None or known.branch != session.branch:
-            known = _sized(session.branch, session.context_tokens if session.leaf_id else 0)
-            known.depth, known.hash = session.leaf_depth, session.leaf_hash
-            self._known[session.key] = known
+        known = self._of(session)
         context = _sized(known.branch, known.tokens)
         context.is_counted = known.is_counted
         context.depth, context.hash = known.depth, known.hash
@@ -58,6 +54,19 @@ class AssumedContexts(Contexts):
             context.extend(as_edited(entries.path(tx, session, known.depth)))
         context.is_stale = False
         return context
+
+    def light(self, tx: Tx, session: Session, turn_id: str) -> Context:
+        self._of(session)  # what is written from now on is not in its size
+        return super().light(tx, session, turn_id)
+
+    def _of(self, session: Session) -> Context:
+        """Return what is known of a session: its size when it was first asked for, or since."""
+        known = self._known.get(session.key)
+        if known is None or known.branch != session.branch:
+            known = _sized(session.branch, session.context_tokens if session.leaf_id else 0)
+            known.depth, known.hash = session.leaf_depth, session.leaf_hash
+            self._known[session.key] = known
+        return known
 
     def keep(self, session_key: str, context: Context) -> None:
         if not context.is_stale:

@@ -40,7 +40,8 @@ class AssumedModel:
         self.runtime: Runtime | None = None
         self.answers_at: list[int] = []
         self.bases: dict[str, tuple[float, int, int]] = {}  # by source: seconds, input, output
-        self._known: dict[str, int] = {}  # tokens of a conversation, with its last answer
+        # Of each conversation, how many messages were counted, and as how many tokens.
+        self._known: dict[str, tuple[int, int]] = {}
         self._said: defaultdict[str, int] = defaultdict(int)  # added since there are bases
 
     async def stream(self, request: Request) -> AsyncIterator[Delta | Reply]:
@@ -60,13 +61,12 @@ class AssumedModel:
         elif base is not None:
             read = base + self._said[key]
             self._said[key] += 0 if source == "heartbeat" else output + asked
-        elif key in self._known:
-            read = self._known[key] + asked
         else:
-            read = agent.fixed_tokens + sum(map(tokens_of, request.messages))
+            count, tokens = self._known.get(key, (0, agent.fixed_tokens))
+            read = tokens + sum(map(tokens_of, request.messages[count:]))
         await self._think(runtime.clock, seconds)
         if view != "light" and source != "heartbeat":  # of which nothing stays
-            self._known[key] = read + output
+            self._known[key] = len(request.messages) + 1, read + output
         price = self.tariffs[0].price
         usage = Usage(input=read, output=output)
         cost = None if price is None else price.cost(usage)
