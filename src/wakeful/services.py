@@ -10,6 +10,7 @@ from wakeful.access.credentials import Credentials
 from wakeful.access.gatekeeper import Gatekeeper
 from wakeful.activity.activity import ActivityActs
 from wakeful.approvals.acts import ApprovalActs
+from wakeful.automations.acts import AutomationActs
 from wakeful.bus.bus import Bus
 from wakeful.gate.budget_acts import BudgetActs
 from wakeful.intake.bindings import Bindings
@@ -109,6 +110,7 @@ class Services:
     inbox_items: InboxItems
     deletion: Deletion
     imports: TranscriptImports
+    automations: AutomationActs
     credentials: Credentials
     gatekeeper: Gatekeeper
     webhooks: Webhooks

@@ -1,6 +1,7 @@
 """Who may do what: tokens, scopes, owners.
 
-From: doors, commands, cli, settings, tools, intake, gate, triggers, approvals, services, views.
+From: automations, doors, commands, cli, settings, tools, intake, gate, triggers, approvals,
+    services, views.
 To: store.
 Never: keeps, logs or compares a secret in the clear.
 """

@@ -1,20 +1,19 @@
 """Assembling: the store, then every room on it, in path order."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Protocol
 
-import msgspec
-
 from wakeful.access.credentials import Credentials, Made
 from wakeful.access.gatekeeper import Gatekeeper
 from wakeful.activity.activity import ActivityActs
 from wakeful.approvals.acts import ApprovalActs
+from wakeful.assembly.automations import keeping
 from wakeful.assembly.configured import Configured, Followers
 from wakeful.assembly.doors import operator_token
-from wakeful.assembly.engine import Ground, build_engine, locks_of_timer
+from wakeful.assembly.engine import Engine, Ground, build_engine, locks_of_timer
 from wakeful.assembly.forecasting import Forecaster
 from wakeful.assembly.plan import Plan
 from wakeful.assembly.views import views_over
@@ -23,7 +22,7 @@ from wakeful.doors.sender import Sender
 from wakeful.gate.budget_acts import BudgetActs
 from wakeful.gate.throttle import Digests
 from wakeful.intake.compactions import Compactions
-from wakeful.intake.deletion import BoundAutomation, Deletion
+from wakeful.intake.deletion import Deletion
 from wakeful.intake.imports import TranscriptImports
 from wakeful.intake.sessions import SessionActs
 from wakeful.lanes.dispatcher import Dispatcher
@@ -36,15 +35,13 @@ from wakeful.outbox import outbox
 from wakeful.services import Services
 from wakeful.settings.places import DATABASE_NAME
 from wakeful.settings.settings import Settings
-from wakeful.store.database import Store, Tx
+from wakeful.store.database import Store
 from wakeful.store.opening import is_postgres, open_store
+from wakeful.telemetry.metrics import Metrics
 from wakeful.timers.timekeeper import Timekeeper
 from wakeful.transcript.indexing import Indexer
-from wakeful.triggers.beating import Beating
-from wakeful.triggers.heartbeat_acts import HeartbeatActs
 from wakeful.triggers.quiet_acts import QuietActs
 from wakeful.triggers.sleep_acts import SleepActs
-from wakeful.turn.commit import TurnDeps
 from wakeful.turn.ready_agents import ReadyAgents
 from wakeful.turn.turn import TurnRunner
 from wakeful.vocabulary.agent import Agents
@@ -80,15 +77,13 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
     ids = Ids(clock)
     store = await _open_store(settings, clock)
     stack.push_async_callback(store.close)
-    bus = Bus(store, ids, plan.metrics)
-    await bus.start()
-    if (newest := await outbox.newest_id(store)) is not None:
-        ids.follow(newest)  # deliveries go out in the order of their ids, whatever the clock says
+    bus = await _open_bus(store, ids, plan.metrics)
     engine = build_engine(
         Ground(store=store, bus=bus, ids=ids, clock=clock, metrics=plan.metrics),
         chosen,
         hooks,
         lambda: followers.ready_agents,
+        lambda name: followers.sender.knows(name),
     )
     agents, budgets = engine.agents, engine.deps.gate.budgets
     forecaster = Forecaster(store, clock, chosen, hooks)
@@ -111,7 +106,7 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
         approval_acts=ApprovalActs(store, ids, engine.answering),
         compactions=Compactions(store, bus, ids, engine.intake),
         sleep_acts=SleepActs(store, ids, engine.sleeping, engine.blocks),
-        heartbeats=HeartbeatActs(store, agents, engine.beating, engine.intake.keep_in),
+        heartbeats=engine.automations.heartbeats,
         budget_acts=BudgetActs(store, ids, clock, agents, budgets),
         quiet_acts=QuietActs(store, clock, ids, agents, engine.quieting),
         inbox_items=engine.inbox_items,
@@ -122,16 +117,21 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
             clock,
             engine.settlement,
             engine.ending.end_turn,
-            _no_automations,
-            on_deleted=(engine.ticking.on_deleted, engine.answering.cancel_all),
+            keeping,
+            on_deleted=(
+                engine.ticking.on_deleted,
+                engine.answering.cancel_all,
+                engine.deps.automations.on_deleted,
+            ),
         ),
+        automations=engine.deps.automations,
         imports=TranscriptImports(store, bus, ids, chosen.bindings),
         credentials=Credentials(store, ids),
         gatekeeper=Gatekeeper(store, clock),
         webhooks=engine.webhooks,
         forecast=forecaster,
     )
-    followers = _followers(plan, chosen, agents, services, engine.deps, engine.beating)
+    followers = _followers(plan, chosen, services, engine)
     stack.push_async_callback(followers.ready_agents.aclose)
     loops: dict[str, Service] = {
         "dispatcher": followers.dispatcher,
@@ -169,6 +169,15 @@ async def assemble(plan: Plan, chosen: Configured, stack: AsyncExitStack) -> Ass
     )
 
 
+async def _open_bus(store: Store, ids: Ids, metrics: Metrics) -> Bus:
+    """Take up the numbers of events, and of what leaves, where the last process left them."""
+    bus = Bus(store, ids, metrics)
+    await bus.start()
+    if (newest := await outbox.newest_id(store)) is not None:
+        ids.follow(newest)  # deliveries go out in the order of their ids, whatever the clock says
+    return bus
+
+
 async def _open_activity(services: Services, agents: Agents) -> None:
     """Give every agent its Activity session, and a mark of what people have read."""
     await services.activity.open(agents.ids())
@@ -179,13 +188,12 @@ async def _open_activity(services: Services, agents: Agents) -> None:
 def _followers(
     plan: Plan,
     chosen: Configured,
-    agents: Agents,
     services: Services,
-    deps: TurnDeps,
-    beating: Beating,
+    engine: Engine,
 ) -> Followers:
     """Build what thinks, sends and sweeps by what was chosen."""
     clock, store, bus = plan.clock, services.views.store, services.views.bus
+    agents, deps = engine.agents, engine.deps
     ready_agents = ReadyAgents(chosen.ready_agents, chosen.catalog.resolve_one)
     turns = TurnRunner(store, deps, clock, Random(), plan.metrics, chosen.settings.timezone)
     interrupts, owner = Interrupts(), deps.ids.new("node")
@@ -208,9 +216,11 @@ def _followers(
             chosen.pools,
         ),
         turns=turns,
-        beating=beating,
+        beating=engine.beating,
+        scheduling=engine.automations.scheduling,
+        automations=services.automations,
         sender=Sender(store, bus, clock, Digests(bus, deps.ids, deps.gate.budgets), chosen.doors),
-        janitor=Janitor(store, bus, clock, **msgspec.structs.asdict(chosen.settings.retention)),
+        janitor=Janitor(store, bus, clock, chosen.settings.retention),
         webhooks=services.webhooks,
     )
 
@@ -220,8 +230,3 @@ async def _open_store(settings: Settings, clock: Clock) -> Store:
     if is_postgres(database):
         return await open_store(database, clock=clock)
     return await open_store(home / DATABASE_NAME if home else None, clock=clock)
-
-
-def _no_automations(tx: Tx, session_key: str) -> Sequence[BoundAutomation]:
-    """Return the automations that are bound to a session: nobody can make one yet."""
-    return ()

@@ -10,6 +10,8 @@ from wakeful.assembly.doors import webhook_doors
 from wakeful.assembly.plan import Plan
 from wakeful.assembly.ready_agents import card_of, mcp_servers, ready_agent, refuse_open_homes
 from wakeful.assembly.views import Cards
+from wakeful.automations.acts import AutomationActs
+from wakeful.automations.scheduling import Scheduling
 from wakeful.doors.sender import Door, Sender
 from wakeful.gate.days import Days
 from wakeful.intake.accept import IntakeRules
@@ -101,6 +103,8 @@ class Followers:
     dispatcher: Dispatcher
     turns: TurnRunner
     beating: Beating
+    scheduling: Scheduling
+    automations: AutomationActs
     sender: Sender
     janitor: Janitor
     webhooks: Webhooks
@@ -119,10 +123,12 @@ class Followers:
         self.dispatcher.follow(new.pools)
         self.turns.follow(new.settings.timezone)
         self.beating.follow(new.settings.zone)
+        self.scheduling.follow(new.settings.zone)
+        self.automations.follow(new.settings.automations)
         self.days.follow(new.settings.zone)
         self.sender.follow(new.doors)
         self.webhooks.follow(new.hooks)
-        self.janitor.follow(**msgspec.structs.asdict(new.settings.retention))
+        self.janitor.follow(new.settings.retention)
         return self.ready_agents.follow(new.ready_agents, new.catalog.resolve_one)
 
 

@@ -9,9 +9,11 @@ import msgspec
 
 from wakeful.approvals.answering import Answering
 from wakeful.approvals.asking import TIMER_KIND as APPROVAL_TIMER
+from wakeful.assembly.automations import AutomationParts, build_automations
 from wakeful.assembly.configured import Configured
 from wakeful.assembly.gate import build_gate
-from wakeful.assembly.hooks import Hooks, all_grants
+from wakeful.assembly.hooks import Hooks, all_grants, first_of
+from wakeful.automations.jobs import TIMER_KIND as AUTOMATION_TIMER
 from wakeful.broker import lane_rows
 from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
@@ -53,7 +55,7 @@ _drafts = msgspec.json.Decoder(Draft)
 class Trigger(Protocol):
     """An inner source of stimuli."""
 
-    async def reconcile(self, store: Store, agent_ids: Sequence[str]) -> None: ...
+    async def reconcile(self, store: Store, agent_ids: Sequence[str], /) -> None: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +81,7 @@ class Engine:
     answering: Answering
     quieting: Quieting
     releasing: Releasing
+    automations: AutomationParts
     ending: Ending
     settlement: Settlement
     intake: Intake
@@ -90,11 +93,16 @@ class Engine:
     @property
     def triggers(self) -> Sequence[Trigger]:
         """What sets the timers that the settings want, in this order."""
-        return (self.ticking, self.beating, self.quieting, self.releasing)
+        scheduling = self.automations.scheduling
+        return (self.ticking, self.beating, self.quieting, self.releasing, scheduling)
 
 
 def build_engine(
-    ground: Ground, chosen: Configured, hooks: Hooks, ready_agents: Callable[[], ReadyAgents]
+    ground: Ground,
+    chosen: Configured,
+    hooks: Hooks,
+    ready_agents: Callable[[], ReadyAgents],
+    knows_door: Callable[[str], bool],
 ) -> Engine:
     """Build it; the agents made ready are asked for when there is something to ask."""
     store, bus, ids, clock = ground.store, ground.bus, ground.ids, ground.clock
@@ -117,6 +125,7 @@ def build_engine(
     beating.follow(zone)
     notices = Notices(bus, ids)
     answering = Answering(bus, notices, file)
+    automations = build_automations(store, bus, ids, clock, agents, file, beating)
     gate = build_gate(
         agents,
         ready_agents,
@@ -134,6 +143,7 @@ def build_engine(
             sleeping.on_settled,
             beating.on_settled,
             answering.on_settled,
+            automations.finishing.on_settled,
             forget_expiry,
             *hooks.on_settled,
         ),
@@ -143,7 +153,13 @@ def build_engine(
         ids,
         settlement,
         gate.budgets,
-        (ticking.on_ended, sleeping.on_ended, beating.on_ended, *hooks.on_ended),
+        (
+            ticking.on_ended,
+            sleeping.on_ended,
+            beating.on_ended,
+            automations.finishing.on_ended,
+            *hooks.on_ended,
+        ),
     )
     intake = Intake(
         store,
@@ -164,9 +180,10 @@ def build_engine(
         queue_settings_of=intake.queue.of,
         file=intake.accept_in,
         grants_of=all_grants(webhooks.grants_of, hooks.grants_of),
-        reports_to=hooks.reports_to,
+        reports_to=first_of(automations.finishing.reports_to, hooks.reports_to),
         proactive_of=blocks.of,
         answering=answering,
+        automations=automations.acts(store, chosen, settlement, knows_door),
     )
     inbox_items = InboxItems(store, settlement)
     return Engine(
@@ -178,6 +195,7 @@ def build_engine(
         answering=answering,
         quieting=quieting,
         releasing=releasing,
+        automations=automations,
         ending=ending,
         settlement=settlement,
         intake=intake,
@@ -191,6 +209,7 @@ def build_engine(
             HEARTBEAT_TIMER: TimerKind(beating.fire, beating.prepare),
             QUIET_TIMER: TimerKind(quieting.fire),
             RELEASE_TIMER: TimerKind(releasing.fire),
+            AUTOMATION_TIMER: automations.timers,
             APPROVAL_TIMER: TimerKind(answering.fire),
             EXPIRY_TIMER: TimerKind(inbox_items.fire),
         },

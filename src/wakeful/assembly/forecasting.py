@@ -30,6 +30,7 @@ from wakeful.store.database import Store
 from wakeful.telemetry.metrics import Metrics
 from wakeful.timers.timekeeper import Timekeeper, TimerKind
 from wakeful.timers.timers import Timer
+from wakeful.triggers.beating import TIMER_KIND as HEARTBEAT_TIMER
 from wakeful.turn.agent import Agent
 from wakeful.turn.ready_agents import ReadyAgents
 from wakeful.vocabulary import session_key as keys
@@ -140,7 +141,9 @@ class _Work:
         ids = Ids(clock)
         self._bus = HeardBus(store, ids, heard=self._account.hear)
         ground = Ground(store=store, bus=self._bus, ids=ids, clock=clock, metrics=Metrics())
-        self._engine = build_engine(ground, chosen, hooks, lambda: self._ready_agents)
+        self._engine = build_engine(
+            ground, chosen, hooks, lambda: self._ready_agents, _knows_every_door
+        )
         self._turns = AssumedTurns(
             self._engine.deps, self._ready_agents, usual, self._account.answered
         )
@@ -206,12 +209,15 @@ class _Work:
         )
 
 
+def _knows_every_door(_name: str) -> bool:
+    return True
+
+
 def _looked_up_once(kinds: Mapping[str, TimerKind[Any]]) -> Mapping[str, TimerKind[Any]]:
-    """Return the kinds of timers; what lies outside of the store is looked up once for each."""
-    return {
-        name: kind if kind.prepare is None else with_fields(kind, prepare=_once(kind.prepare))
-        for name, kind in kinds.items()
-    }
+    """Return the kinds of timers; the file of a heartbeat is looked at once, as it is now."""
+    heart = kinds[HEARTBEAT_TIMER]
+    assert heart.prepare is not None
+    return {**kinds, HEARTBEAT_TIMER: with_fields(heart, prepare=_once(heart.prepare))}
 
 
 def _once(prepare: Callable[[Timer], Any]) -> Callable[[Timer], Any]:

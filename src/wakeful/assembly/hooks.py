@@ -33,6 +33,15 @@ class Hooks(Record):
 NO_HOOKS = Hooks()
 
 
+def first_of(*asked: ReportsTo) -> ReportsTo:
+    """Return the first session that one of these names."""
+
+    def reports_to(tx: Tx, stimulus: Stimulus) -> str | None:
+        return next(filter(None, (ask(tx, stimulus) for ask in asked)), None)
+
+    return reports_to
+
+
 def all_grants(*asked: GrantsOf) -> GrantsOf:
     """Return what grants a stimulus whatever one of these does."""
 

@@ -1,6 +1,7 @@
 """The ledger of stimuli and lanes: accept, claim, settle, order.
 
-From: intake, lanes, turn, tools, triggers, approvals, commands; views and operations, which look,
+From: automations, intake, lanes, turn, tools, triggers, approvals, commands; views and
+    operations, which look,
 gate.
 To: attachments, store.
 Never: decides what should happen to a stimulus; it only keeps what was decided.

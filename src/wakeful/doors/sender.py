@@ -55,6 +55,10 @@ class Sender:
         """Send through these doors from now on."""
         self._doors = doors
 
+    def knows(self, door: str) -> bool:
+        """Tell whether something can be sent through a door of this name."""
+        return door in self._doors
+
     async def run(self) -> None:
         unlisten = self._store.listen(outbox.FILED, self._on_filed)
         try:

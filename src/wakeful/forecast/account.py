@@ -107,6 +107,9 @@ class Account:
                 source = source_of(event.data["origin"], event.data["source"])
                 self._tally(event, source).turns += 1
                 self._add(tx.now, event, source, What.TURN)
+            case "automation.skipped" | "automation.missed" | "automation.error":
+                if event.stimulus_id is None:  # nothing was filed for it
+                    self._skipped(tx.now, event)
             case "timer.fired" if event.data["kind"] == ticking.TIMER_KIND:
                 self._note_due(tx.now, event, "tick")  # of which nothing may come
             case _:
@@ -151,6 +154,17 @@ class Account:
         if event.data["outcome"] in _DEFERRED:
             tally.deferred += 1
             self._add(at, event, source, What.DEFERRED)
+
+    def _skipped(self, at: int, event: Event) -> None:
+        """Write down an occurrence of a job that nothing comes of."""
+        source = f"cron:{event.data['name']}"
+        tally = self._tally(event, source)
+        tally.fires += 1
+        reason = event.data.get("reason") or event.kind.partition(".")[2]
+        tally.suppressed[reason] += 1
+        self._add(at, event, source, What.FIRE)
+        self._add(at, event, source, What.SUPPRESSED, reason)
+        self._note_due(at, event, source)
 
     def _put_off(self, at: int, event: Event) -> None:
         """Write down what became of a stimulus, as it came or in its lane."""

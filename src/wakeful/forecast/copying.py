@@ -41,6 +41,8 @@ _ROWS: Sequence[tuple[str, str]] = (
     ),
     ("approvals", "WHERE state = 'open' OR (state = 'granted' AND used_at IS NULL)"),
     ("approval_head", ""),
+    ("automations", ""),
+    ("automation_runs", "WHERE ended_at IS NULL"),
     ("turns", "WHERE state = 'open'"),
     ("turns", "WHERE id > :yesterday AND kind IN :own_kinds"),
     ("asks", "WHERE turn_id IN (SELECT id FROM turns WHERE state = 'open')"),

@@ -1,6 +1,7 @@
 """Order: each session is one lane, and at most one turn runs in it.
 
 From: runtime.
-To: turn, approvals, intake, gate, prompts, tools; models, for their prices; the ledgers.
+To: turn, approvals, automations, intake, gate, prompts, tools; the ledgers; models, for their
+    prices.
 Never: keeps anything in memory that the ledger could not give back.
 """

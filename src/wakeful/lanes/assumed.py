@@ -14,10 +14,10 @@ from wakeful.forecast.sources import source_of
 from wakeful.lanes.contexts import Contexts
 from wakeful.lanes.opening import Opening
 from wakeful.models.tariffs import tariffs_of
+from wakeful.prompts.heartbeat_token import TOKEN
 from wakeful.store.database import Tx
 from wakeful.transcript import entries
 from wakeful.transcript.sessions import Session
-from wakeful.triggers.heartbeat_token import TOKEN
 from wakeful.turn import compaction_commits, next_step
 from wakeful.turn.agent import ReadyAgent
 from wakeful.turn.attempt import Ask, Compact, Fenced, Next, StepResult, TurnAttempt
@@ -135,12 +135,12 @@ class AssumedTurns:
     def _reply(self, attempt: TurnAttempt, next: Ask | Compact) -> AssistantMessage:
         """Return the assumed answer, and count it."""
         turn, agent, usual = attempt.turn, attempt.agent, self._usual(attempt.turn)
-        key, is_light = turn.session_key, turn.view is View.LIGHT
+        key, is_alone = turn.session_key, turn.view is not View.FULL
         context = attempt.context
         before = context.tokens + (0 if context.is_counted else agent.fixed_tokens)
         is_summary = isinstance(next, Compact)
         most = next.grant.max_tokens
-        more = 0 if is_light else self._said[key]
+        more = 0 if is_alone else self._said[key]
         usage, dear = (
             Usage(
                 input=before if read is None or is_summary else read + more,
@@ -151,7 +151,7 @@ class AssumedTurns:
                 (usual.input_p90, usual.output_p90),
             )
         )
-        if not is_light and not is_summary and not turn.kind.rule.acknowledges:
+        if not is_alone and not is_summary and not turn.kind.rule.acknowledges:
             self._said[key] += usage.output + _asked(context)
         price = tariffs_of(agent.model)[0].price
         cost = None if price is None else price.cost(usage)

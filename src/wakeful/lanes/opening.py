@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from wakeful.approvals import approvals
 from wakeful.approvals.approvals import Approval
+from wakeful.automations import runs
 from wakeful.broker import held, lane_rows, stimuli
 from wakeful.broker.lane_rows import Lane
 from wakeful.gate import halts
@@ -35,8 +36,9 @@ from wakeful.turns.asks import Purpose
 from wakeful.turns.turns import ENDS, End, Interrupt, Phase, Turn, TurnState
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.approving import ApprovalKind, ApprovalState
+from wakeful.vocabulary.automation import AutomationRun, RunState
 from wakeful.vocabulary.entry import UserBody
-from wakeful.vocabulary.kinds import Kind, View, Work
+from wakeful.vocabulary.kinds import Kind, Limit, View, Work
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import Place, State, Stimulus, Trust
 
@@ -89,7 +91,8 @@ class Opening:
             return None  # it was deleted since somebody said that its lane is ready
         assert session is not None
         if lane.turn_id is not None:
-            agent = self._agent_of(session, _kind_of(tx, lane.turn_id))
+            kind = _kind_of(tx, lane.turn_id)
+            agent = self._agent_of(session, kind, _run_of_turn(tx, lane.turn_id, kind))
             if poison.must_wait(tx, lane, agent.config.limits.attempts):
                 return None
             return self._reopen(tx, lane, session, agent, ledger_failures)
@@ -99,20 +102,29 @@ class Opening:
         if choice is None:
             return None
         session, choice = self._begin_anew(tx, session, choice)
-        agent = self._agent_of(session, choice.stimuli[0].kind)
+        head = choice.stimuli[0]
+        agent = self._agent_of(session, head.kind, _run_of(tx, head))
         return self._open(tx, lane, session, agent, choice, ledger_failures)
 
-    def _agent_of(self, session: Session, kind: Kind | None) -> ReadyAgent:
+    def _agent_of(
+        self, session: Session, kind: Kind | None, run: AutomationRun | None = None
+    ) -> ReadyAgent:
         """Return the agent that this session wants now; a reset may have forgotten some choices.
 
-        Heartbeats may have a model of their own.
+        Heartbeats may have a model of their own, and so may automations.
         """
         agent = self._agents.get(session.agent_id, session.overrides)
         assert agent is not None
-        model = agent.config.heartbeat.model
-        if model is None or kind is None or not kind.rule.acknowledges:
+        model, thinking = None if run is None else run.model, None if run is None else run.thinking
+        if kind is not None and kind.rule.acknowledges:
+            model = agent.config.heartbeat.model
+        if model is None and thinking is None:
             return agent
-        chosen = replace(session.overrides, model=model)
+        chosen = replace(
+            session.overrides,
+            model=model or session.overrides.model,
+            thinking=thinking or session.overrides.thinking,
+        )
         return self._agents.get(session.agent_id, chosen) or agent
 
     def undo(self, tx: Tx, session_key: str) -> None:
@@ -185,9 +197,16 @@ class Opening:
         head = choice.stimuli[0]
         answers = _answers(tx, choice.stimuli)
         turn = self._new_turn(tx, lane, session, agent, choice.stimuli)
+        run = _run_of(tx, head)
+        if run is not None:
+            turn = replace(turn, wall_s=run.timeout_s)
+            is_fresh = turn.view is View.FRESH
+            run = runs.begin(tx, run, turn.id, session.transcript_id if is_fresh else None)
+            runs.publish(tx, self._deps.bus, run, RunState.RUNNING)
         if answers:
             turn = replace(turn, granted=self._granted(choice.stimuli, answers))
         attempt = self._claim(tx, lane, session, agent, turn)
+        attempt.run = run
         turns.add(tx, turn)
         ids = [stimulus.id for stimulus in choice.stimuli]
         stimuli.claim(tx, ids, turn.id)
@@ -203,7 +222,7 @@ class Opening:
         )
         for stimulus_id in ids:
             commit.publish("stimulus.claimed", stimulus_id, how="opened")
-        next = commit.outcome(_first_step(commit, answers)).apply(attempt)
+        next = commit.outcome(_first_step(commit, head, answers)).apply(attempt)
         return Opened(attempt=attempt, next=next)
 
     def _claim(
@@ -379,6 +398,7 @@ class Opening:
         turn = turns.get(tx, lane.turn_id)
         assert turn is not None
         attempt = self._claim(tx, lane, session, agent, turn, is_open=True)
+        attempt.run = _run_of_turn(tx, turn.id, turn.kind)
         is_answered = load_step(tx, session, attempt)
         commit = TurnCommit(self._deps, tx, attempt, turn, session, ledger_failures)
         commit.publish("turn.resumed", epoch=attempt.claim.epoch, attempt=turn.attempts)
@@ -445,8 +465,22 @@ def _is_to_run(approval: Approval) -> bool:
     return is_granted and approval.kind is ApprovalKind.TOOL
 
 
-def _first_step(commit: TurnCommit, answers: Sequence[Approval]) -> Next:
+def _run_of(tx: Tx, head: Stimulus) -> AutomationRun | None:
+    """Return the run that a stimulus is, if its turn is nothing else."""
+    if head.kind.rule.limit is not Limit.JOB:
+        return None
+    return runs.of_stimuli(tx, [head.id]).get(head.id)
+
+
+def _run_of_turn(tx: Tx, turn_id: str, kind: Kind | None) -> AutomationRun | None:
+    is_run = kind is not None and kind.rule.limit is Limit.JOB
+    return runs.of_turn(tx, turn_id) if is_run else None
+
+
+def _first_step(commit: TurnCommit, head: Stimulus, answers: Sequence[Approval]) -> Next:
     """Run what was granted, or ask what the turn was opened for, if there is something to ask."""
+    if commit.turn.kind.rule.work is Work.NOTHING:
+        return next_step.end(commit, End(state=TurnState.DONE, reply=head.text))
     if next_step.is_moot(commit):
         return next_step.end(commit, End(state=TurnState.DONE))
     if is_compaction(commit.turn):

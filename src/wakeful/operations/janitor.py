@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from wakeful import attachments
 from wakeful.approvals import approvals
+from wakeful.automations import pruning
 from wakeful.broker import inbox_counts, lane_rows, stimuli
 from wakeful.bus.bus import Bus
 from wakeful.gate import budget_rows, storms
@@ -18,6 +19,7 @@ from wakeful.transcript.jsonl import imports
 from wakeful.turns import turns
 from wakeful.vocabulary.clock import Clock, Leaps
 from wakeful.vocabulary.errors import StoreFailed, Transient
+from wakeful.vocabulary.retention import Retention
 from wakeful.vocabulary.retrying import retrying
 
 SWEEP_EVERY_S = 3_600.0
@@ -36,26 +38,15 @@ Step = Callable[[Tx, str], str | None]
 class Janitor:
     """A service that sweeps every hour."""
 
-    def __init__(
-        self,
-        store: Store,
-        bus: Bus,
-        clock: Clock,
-        *,
-        ledger_days: int,
-        event_days: int,
-        events: int,
-    ) -> None:
+    def __init__(self, store: Store, bus: Bus, clock: Clock, kept: Retention) -> None:
         self._store = store
         self._bus = bus
         self._clock = clock
-        self.follow(ledger_days=ledger_days, event_days=event_days, events=events)
+        self._kept = kept
 
-    def follow(self, *, ledger_days: int, event_days: int, events: int) -> None:
+    def follow(self, kept: Retention) -> None:
         """Keep things for as long as this from the next sweep on."""
-        self._ledger_ms = ledger_days * DAY_MS
-        self._event_ms = event_days * DAY_MS
-        self._events = events
+        self._kept = kept
 
     async def run(self) -> None:
         leaps = Leaps(self._clock)
@@ -72,7 +63,8 @@ class Janitor:
     async def sweep(self) -> None:
         """Forget everything that is past its time."""
         now = self._clock.now()
-        before, events_before = now - self._ledger_ms, now - self._event_ms
+        kept = self._kept
+        before, events_before = now - kept.ledger_days * DAY_MS, now - kept.event_days * DAY_MS
         steps: dict[str, Step] = {
             "stimuli": lambda tx, after: stimuli.prune(tx, after, before, STEP),
             "attachments": lambda tx, after: attachments.prune(tx, after, STEP),
@@ -84,12 +76,16 @@ class Janitor:
             "storms": lambda tx, _: storms.prune(tx, now - DAY_MS, STEP),
             "approvals": lambda tx, _: approvals.prune(tx, before, STEP),
             "sources of the inbox": lambda tx, _: inbox_counts.prune(tx, STEP),
+            "runs": lambda tx, _: pruning.prune_old(tx, now - kept.run_days * DAY_MS, STEP),
+            "runs of each job": lambda tx, after: pruning.prune_beyond(
+                tx, after, kept.runs_per_job, STEP
+            ),
             "notices": lambda tx, _: notices.prune(tx, before, STEP),
             "sleeps": lambda tx, _: marks.prune(tx, before, STEP),
             "words in rooms": lambda tx, _: overheard.prune(tx, now - overheard.KEPT_MS, STEP),
             "imports": lambda tx, _: imports.sweep(tx, STEP),
             "lines of the index": lambda tx, after: search.sweep(tx, after, STEP),
-            "events": lambda tx, _: self._bus.prune(tx, events_before, self._events, STEP),
+            "events": lambda tx, _: self._bus.prune(tx, events_before, kept.events, STEP),
         }
         for what, step in steps.items():
             try:

@@ -11,12 +11,12 @@ from wakeful.settings.settings import (
     LaneSettings,
     OutboundSettings,
     ResetSettings,
-    Retention,
     StormSettings,
 )
 from wakeful.tools.mcp.options import McpServerSettings
 from wakeful.vocabulary.agent import Limits, ThinkingLevel, ThrottleRules
 from wakeful.vocabulary.approving import Permissions
+from wakeful.vocabulary.automation import AutomationLimits
 from wakeful.vocabulary.budget import BudgetRules
 from wakeful.vocabulary.compacting import CompactionRules
 from wakeful.vocabulary.heartbeat import HeartbeatRules
@@ -25,6 +25,7 @@ from wakeful.vocabulary.inbox import InboxRules
 from wakeful.vocabulary.proactive import ProactiveRules
 from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides
 from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.retention import Retention
 from wakeful.vocabulary.route import Route
 
 DEFAULT_PORT = 8484
@@ -108,6 +109,7 @@ class SettingsFile(Record):
     models: dict[str, ModelSettings] = {}
     providers: dict[str, ProviderSettings] = {}
     retention: Retention = Retention()
+    automations: AutomationLimits = AutomationLimits()
     telemetry: TelemetrySettings = TelemetrySettings()
     drain_s: float = 30.0
     watchdog_s: float = 30.0

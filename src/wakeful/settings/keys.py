@@ -302,6 +302,13 @@ KEYS: dict[str, Key] = {
     "retention.ledger_days": _key("Days that settled stimuli, turns, deliveries stay.", 1, 36_500),
     "retention.event_days": _key("Days that events stay.", 1, 36_500),
     "retention.events": _key("How many events stay.", 1_000, 1_000_000_000),
+    "retention.run_days": _key("Days that records of runs of automations stay.", 1, 36_500),
+    "retention.runs_per_job": _key("How many of them one automation has.", 1, 1_000_000),
+    "automations.per_session": _key("How many automations one session may have.", 1, 10_000),
+    "automations.min_spacing_s": _key(
+        "How many seconds must lie between two runs of what an agent schedules.", 1, DAY_S
+    ),
+    "automations.from_automations": _key("Whether what an automation does may schedule others."),
     "telemetry.log_level": _key("How much is logged."),
     "drain_s": _key("How many seconds a stop waits for running turns.", 0, DAY_S),
     "watchdog_s": _key("Seconds until a server that hangs ends itself; 0: never.", 0, DAY_S),

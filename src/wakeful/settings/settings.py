@@ -20,10 +20,12 @@ from wakeful.settings.hooks import HookSettings, hook_of
 from wakeful.settings.keys import refuse_out_of_bounds
 from wakeful.tools.mcp.options import McpServerSettings, refuse_bad_server
 from wakeful.vocabulary import session_key as keys
+from wakeful.vocabulary.automation import AutomationLimits
 from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.inbox import InboxRules
 from wakeful.vocabulary.queueing import NO_OVERRIDES, QueueOverrides, checked
 from wakeful.vocabulary.record import Record
+from wakeful.vocabulary.retention import Retention
 from wakeful.vocabulary.route import READ_DOORS
 from wakeful.vocabulary.text import is_plain
 
@@ -49,14 +51,6 @@ class StormSettings(Record):
 
     turns: int = 8
     window_s: int = 60
-
-
-class Retention(Record):
-    """How long what is settled is kept; transcripts are kept until somebody deletes them."""
-
-    ledger_days: int = 90  # stimuli, turns, deliveries
-    event_days: int = 7
-    events: int = 1_000_000
 
 
 class ResetSettings(Record):
@@ -110,6 +104,7 @@ class Settings(Record):
     models: dict[str, ModelSettings] = {}  # what is known about them, by `provider:model`
     providers: dict[str, ProviderSettings] = {}
     retention: Retention = Retention()
+    automations: AutomationLimits = AutomationLimits()
     drain_s: float = 30.0  # how long a stop waits for running turns
     watchdog_s: float = 0.0  # end the process if its event loop hangs for so long; 0: never
 
@@ -122,6 +117,7 @@ class Settings(Record):
         refuse_out_of_bounds(self.lanes, "lanes")
         refuse_out_of_bounds(self.storm, "storm")
         refuse_out_of_bounds(self.retention, "retention")
+        refuse_out_of_bounds(self.automations, "automations")
         refuse_out_of_bounds(self.attachments, "attachments")
         _refuse_bad_inbox(self.inbox)
         refuse_out_of_bounds(self.reset, "reset")

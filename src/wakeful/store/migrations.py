@@ -15,7 +15,7 @@ import apsw
 from wakeful.store.database import Row
 from wakeful.vocabulary.errors import Invariant, StoreRefused
 
-BINARY_VERSION = 3  # raised by one with each migration that older binaries could not live with
+BINARY_VERSION = 4  # raised by one with each migration that older binaries could not live with
 
 CREATE_SCHEMA = "CREATE TABLE schema (version BIGINT NOT NULL, min_binary BIGINT NOT NULL)"
 _INSERT_SCHEMA = "INSERT INTO schema (version, min_binary) VALUES ({:d}, {:d})"

@@ -6,6 +6,7 @@ from wakeful.tools.check_inbox import check_inbox
 from wakeful.tools.current_time import current_time
 from wakeful.tools.files import FILE_TOOLS
 from wakeful.tools.memory import MEMORY_TOOLS
+from wakeful.tools.schedule import schedule
 from wakeful.tools.send_message import send_message
 from wakeful.tools.sessions import SESSION_TOOLS
 from wakeful.tools.shell import shell
@@ -25,6 +26,7 @@ def default_tools() -> tuple[Tool, ...]:
         check_inbox,
         send_message,
         sleep,
+        schedule,
         ask_human,
     )
 

@@ -9,6 +9,7 @@ from typing import Any, cast, get_type_hints, overload
 
 import msgspec
 
+from wakeful.automations.acts import AutomationActs
 from wakeful.models.model import ToolSpec
 from wakeful.store.database import Store, Tx
 from wakeful.transcript.sessions import Session
@@ -29,6 +30,7 @@ from wakeful.vocabulary.stimulus import (
 )
 
 DEFAULT_TIMEOUT_S = 60.0
+NO_ALIASES: Mapping[str, str | None] = {}
 
 NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,63}")
 _HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
@@ -70,6 +72,7 @@ class LedgerContext(Record):
     file: Callable[[Sequence[Draft]], list[Receipt]]
     proactive: ProactiveRules  # how the session wakes by itself
     settle: Callable[[Sequence[str], State], None]  # end stimuli of the lanes that are locked
+    automations: AutomationActs
     attachments: tuple[ReadyAttachment, ...] = ()  # what the tool's `prepare` has read for it
 
 
@@ -107,6 +110,8 @@ class Tool:
 
     With a `schema` of its own it takes `context` and, unread, `arguments`: for a tool whose
     signature is known only while running.
+
+    `aliases` are names that others have for its arguments; what has none of ours is left out.
     """
 
     # Each is a word of the decorator; a caller names the few it needs.
@@ -122,8 +127,10 @@ class Tool:
         schema: Mapping[str, Any] | None = None,
         locks: Locks | None = None,
         prepare: "Tool | None" = None,
+        aliases: Mapping[str, str | None] = NO_ALIASES,
     ) -> None:
         self.function = function
+        self._aliases = aliases
         self.locks = locks
         self.prepare = prepare
         self.name = name or function.__name__
@@ -163,6 +170,10 @@ class Tool:
             return {"arguments": dict(arguments)}
         known = self._arguments.__struct_fields__
         spelled = {name if name in known else _snake(name): v for name, v in arguments.items()}
+        for name, ours in self._aliases.items():
+            value = spelled.pop(name, None)
+            if ours is not None and value is not None:
+                spelled.setdefault(ours, value)
         try:
             parsed = msgspec.convert(spelled, self._arguments, strict=False)
         except msgspec.ValidationError as error:
@@ -182,8 +193,9 @@ def tool(
     is_for_external: bool = False,
     locks: Locks | None = None,
     prepare: Tool | None = None,
+    aliases: Mapping[str, str | None] = NO_ALIASES,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
-def tool(
+def tool(  # noqa: PLR0913 (the words of the decorator)
     function: Callable[..., Any] | None = None,
     /,
     *,
@@ -193,6 +205,7 @@ def tool(
     is_for_external: bool = False,
     locks: Locks | None = None,
     prepare: Tool | None = None,
+    aliases: Mapping[str, str | None] = NO_ALIASES,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a typed function a tool; its docstring is what the model reads about it."""
 
@@ -205,6 +218,7 @@ def tool(
             is_for_external=is_for_external,
             locks=locks,
             prepare=prepare,
+            aliases=aliases,
         )
 
     return decorate if function is None else decorate(function)

@@ -11,10 +11,12 @@ from wakeful.transcript import branches, sessions
 from wakeful.transcript.branches import Segment
 from wakeful.transcript.sessions import Session
 from wakeful.vocabulary.entry import (
+    POST_TOPIC,
     AssistantBody,
     Body,
     Entry,
     EntryKind,
+    NoteBody,
     attachments_of,
     chain,
     encode_body,
@@ -30,6 +32,7 @@ _STRETCH = ENTRIES.select(f"{_OF_SEGMENT} ORDER BY depth")
 _STRETCH_OF_TURN = ENTRIES.select(f"{_OF_SEGMENT} AND turn_id = :turn_id ORDER BY depth")
 
 
+_HEARD_KINDS = frozenset({EntryKind.MESSAGE, EntryKind.CUSTOM_MESSAGE})
 MOST_COUNTED = 1000  # entries that are looked at to count what is unread
 
 
@@ -93,6 +96,8 @@ def append(tx: Tx, session: Session, lines: Sequence[NewEntry]) -> tuple[Session
 
 def is_heard(body: Body) -> bool:
     """Tell whether an entry is something that the agent said to people."""
+    if isinstance(body, NoteBody):
+        return body.topic == POST_TOPIC
     return isinstance(body, AssistantBody) and not body.is_silent and bool(body.message.text)
 
 
@@ -105,7 +110,7 @@ def count_heard(tx: Tx, session: Session, after_depth: int) -> int:
     return sum(
         is_heard(entry.content())
         for entry in path(tx, session, first)
-        if entry.kind is EntryKind.MESSAGE
+        if entry.kind in _HEARD_KINDS
     )
 
 

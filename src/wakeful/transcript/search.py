@@ -21,6 +21,7 @@ from wakeful.vocabulary.entry import (
     EntryKind,
     NoteBody,
     ToolBody,
+    TriggerBody,
     UserBody,
 )
 from wakeful.vocabulary.record import Record
@@ -102,6 +103,8 @@ def _spoken(kind: EntryKind, body: Body) -> tuple[Role, str] | None:
             return Role.SUMMARY, body.summary
         case NoteBody(is_hidden=True):
             return None
+        case TriggerBody():
+            return Role.NOTE, body.text
         case NoteBody():
             return (Role.SUMMARY if kind is EntryKind.BRANCH_SUMMARY else Role.NOTE), body.text
 

@@ -83,8 +83,9 @@ class HeartbeatActs:
         heartbeat shows that to a model that may do everything.
         """
         agent_id = keys.agent_of(draft.session_key)
-        beats = timers.get(tx, timer_id(agent_id)) is not None
-        is_taken = beats and draft.trust is Trust.OPERATOR
+        beat = timers.get(tx, timer_id(agent_id))
+        beats_there = beat is not None and beat.target == draft.session_key
+        is_taken = beats_there and draft.trust is Trust.OPERATOR
         at = datetime.fromtimestamp(tx.now / 1000, UTC).astimezone(self._beating.zone)
         line = system_line(at.strftime("%Y-%m-%d %H:%M %Z"), draft.text)
         (receipt,) = self._file(tx, [replace(draft, text=line, is_taken_along=is_taken)])

@@ -1,7 +1,7 @@
 """What people hear of a heartbeat's answer: nothing, unless there is something new."""
 
+from wakeful.prompts.heartbeat_token import strip_heartbeat_token
 from wakeful.transcript.sessions import Session
-from wakeful.triggers.heartbeat_token import strip_heartbeat_token
 from wakeful.vocabulary.heartbeat import HeartbeatRules
 from wakeful.vocabulary.record import Record
 

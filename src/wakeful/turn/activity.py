@@ -3,8 +3,8 @@
 from typing import cast
 
 from wakeful.bus.bus import Bus
+from wakeful.prompts.silence import spoken
 from wakeful.store.database import Tx
-from wakeful.turn.silence import spoken
 from wakeful.turn.sizing import is_unheard
 from wakeful.turns.turns import End, Turn, TurnState
 from wakeful.vocabulary import session_key as keys

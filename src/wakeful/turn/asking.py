@@ -21,6 +21,7 @@ from wakeful.models.sight import sight_of
 from wakeful.store.database import Store
 from wakeful.telemetry.metrics import Metrics
 from wakeful.turn.attempt import Asking, TurnAttempt
+from wakeful.turn.jobs import with_prompt
 from wakeful.turn.showing import Showing, attached_to
 from wakeful.turn.sizing import is_flush, is_light_heartbeat
 from wakeful.vocabulary.apart import Apart
@@ -88,12 +89,13 @@ class ModelAsker:
 
     async def _shown(self, attempt: TurnAttempt) -> tuple[Sequence[Message], Mapping[str, str]]:
         """Return the conversation as the model is shown it, with what is attached to it."""
-        context = attempt.context
-        if not any(attached_to(message) for message in context.messages):
-            return context.messages, NO_CONTENTS
+        context, run = attempt.context, attempt.run
+        messages = context.messages if run is None else with_prompt(context.messages, run)
+        if not any(attached_to(message) for message in messages):
+            return messages, NO_CONTENTS
         attempt.showing = attempt.showing or Showing(self._store)
         sight = sight_of(attempt.agent.model)
-        return await attempt.showing.show(context.messages, context.refused, sight)
+        return await attempt.showing.show(messages, context.refused, sight)
 
     async def answer(
         self, attempt: TurnAttempt, request: Request, show: Show, grant: Grant

@@ -11,6 +11,7 @@ from wakeful.turn.showing import Showing
 from wakeful.turns.asks import Purpose
 from wakeful.turns.tool_calls import CallState
 from wakeful.turns.turns import Turn, TurnState
+from wakeful.vocabulary.automation import AutomationRun
 from wakeful.vocabulary.message import AssistantMessage, ToolCall
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import ReadyAttachment, Trust
@@ -143,6 +144,7 @@ class TurnAttempt:
     agent: ReadyAgent
     turn: Turn
     context: Context
+    run: AutomationRun | None = None  # that the turn is
     # What the model is told first; the same for the whole attempt, or until the turn's trust sinks.
     system: tuple[Trust, str] | None = None
     can_remember: bool = False  # memories could be written down: looked up with the files

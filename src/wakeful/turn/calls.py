@@ -203,6 +203,7 @@ def _run_in_ledger(commit: TurnCommit, tool: Tool, call: ToolCall) -> ToolResult
         file=partial(commit.deps.file, commit.tx),
         proactive=commit.deps.proactive_of(commit.session),
         attachments=commit.prepared.get(call.id, ()),
+        automations=commit.deps.automations,
         settle=partial(commit.deps.settlement.settle, commit.tx),
     )
     try:

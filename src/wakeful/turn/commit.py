@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from wakeful import attachments
 from wakeful.approvals.answering import Answering
+from wakeful.automations.acts import AutomationActs
 from wakeful.broker import lane_rows, stimuli
 from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
@@ -15,6 +16,8 @@ from wakeful.gate.money import broken_off, nano
 from wakeful.intake.filing import File
 from wakeful.models.tariffs import tariffs_of
 from wakeful.prompts.approvals import answers_next
+from wakeful.prompts.automation import trigger_text
+from wakeful.prompts.silence import spoken
 from wakeful.store.database import Tx
 from wakeful.transcript import entries, sessions
 from wakeful.transcript.entries import NewEntry
@@ -24,16 +27,17 @@ from wakeful.turn.attempt import Asking, Fenced, Next, StepState, TurnAttempt
 from wakeful.turn.context import Context
 from wakeful.turn.ending import Ending, fail_asks
 from wakeful.turn.resume import load_step
-from wakeful.turn.silence import spoken
 from wakeful.turns import asks, turns
 from wakeful.turns.asks import AskEnd, AskState, Reserved
 from wakeful.turns.turns import Phase, Turn, TurnState
 from wakeful.vocabulary.entry import (
+    POST_TOPIC,
     AssistantBody,
     Body,
     Entry,
     EntryKind,
     NoteBody,
+    TriggerBody,
     UserBody,
     attached,
 )
@@ -80,6 +84,7 @@ class TurnDeps(Record):
     reports_to: ReportsTo
     proactive_of: ProactiveOf
     answering: Answering
+    automations: AutomationActs
 
 
 class CommitOutcome(Record):
@@ -119,6 +124,7 @@ class TurnCommit:
         self.deps = deps
         self.tx = tx
         self.agent = attempt.agent
+        self.run = attempt.run
         self.can_remember = attempt.can_remember
         self.epoch = attempt.claim.epoch
         self.turn = turn
@@ -179,23 +185,41 @@ class TurnCommit:
 
         What a model no longer sees is shown again, without being its line.
         """
-        said = stimulus.text if text is None else text
         if not is_again:
             self._note_answer(stimulus)
+        kind, body = self._line_of(stimulus, stimulus.text if text is None else text)
         self._lines.append(
             NewEntry(
                 id=self.deps.ids.entry(),
-                kind=EntryKind.MESSAGE,
-                body=UserBody(
-                    text=said,
-                    source=f"{INBOX}{stimulus.source}" if stimulus.in_inbox else stimulus.source,
-                    is_external=stimulus.trust is Trust.EXTERNAL,
-                    attachments=stimulus.attachments,
-                ),
+                kind=kind,
+                body=body,
                 turn_id=self.turn.id,
                 stimulus_id=None if is_again else stimulus.id,
                 epoch=self.epoch,
             )
+        )
+
+    def _line_of(self, stimulus: Stimulus, text: str) -> tuple[EntryKind, Body]:
+        """Return the line that shows a stimulus, by what it is."""
+        is_external, run = stimulus.trust is Trust.EXTERNAL, self.run
+        if stimulus.kind.rule.work is Work.NOTHING:
+            post = NoteBody(topic=POST_TOPIC, text=text, is_external=is_external)
+            return EntryKind.CUSTOM_MESSAGE, post
+        if run is not None and run.stimulus_id == stimulus.id and run.prompt_ref is not None:
+            return EntryKind.AUTOMATION_TRIGGER, TriggerBody(
+                text=trigger_text(run.job_name, text),
+                automation_id=run.job_id,
+                automation_name=run.job_name,
+                automation_run_id=run.id,
+                automation_prompt_ref=run.prompt_ref,
+                source=stimulus.source,
+                is_external=is_external,
+            )
+        return EntryKind.MESSAGE, UserBody(
+            text=text,
+            source=f"{INBOX}{stimulus.source}" if stimulus.in_inbox else stimulus.source,
+            is_external=is_external,
+            attachments=stimulus.attachments,
         )
 
     def _note_answer(self, stimulus: Stimulus) -> None:

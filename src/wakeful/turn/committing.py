@@ -58,8 +58,24 @@ class TurnWriter:
                 log.warning("the ledger tool %r failed", failed.call.name, exc_info=True)
                 failures[failed.call.id] = failed.error_text
 
-    async def end(self, attempt: TurnAttempt, state: TurnState, kind: str, sentence: str) -> Next:
-        how = End(state=state, reply=sentence, error_kind=kind, error=sentence)
+    async def end(
+        self,
+        attempt: TurnAttempt,
+        state: TurnState,
+        kind: str,
+        sentence: str,
+        *,
+        may_pass: bool = False,
+        trace: str | None = None,
+    ) -> Next:
+        how = End(
+            state=state,
+            reply=sentence,
+            error_kind=kind,
+            error=sentence,
+            may_pass=may_pass,
+            trace=trace,
+        )
         return await self.commit(
             attempt, lambda commit: next_step.end_attempt(commit, attempt, how)
         )

@@ -17,6 +17,7 @@ from wakeful.vocabulary.entry import (
     EntryKind,
     NoteBody,
     ToolBody,
+    TriggerBody,
     UserBody,
     encode_body,
 )
@@ -44,7 +45,8 @@ OF_OUTSIDERS = "the summary of a conversation in which others spoke"
 
 
 # A reply that ended so is no reply: it broke off, or the runtime itself said why there is none.
-_FAILED: frozenset[StopReason] = frozenset({"aborted", "error", "limit"})
+_FAILED: frozenset[StopReason] = frozenset({"aborted", "error", "limit", "closure"})
+_UNREAD: frozenset[StopReason] = frozenset({"aborted", "closure"})  # no model need know of it
 
 
 class Context:
@@ -245,6 +247,11 @@ def message_of(entry: Entry, body: Body) -> Message | None:
             if body.is_external:
                 noted = fenced(noted, source=entry.kind, entry_id=entry.id)
             return UserMessage(text=noted, attachments=body.attachments)
+        case TriggerBody():
+            said = body.text
+            if body.is_external:
+                said = fenced(said, source=body.source, entry_id=entry.id)
+            return UserMessage(text=said)
         case ToolBody():
             return _result(entry, body)
         case AssistantBody():
@@ -259,7 +266,7 @@ def _reply(message: AssistantMessage) -> Message | None:
     """
     if message.stop_reason not in _FAILED:
         return message
-    return None if message.stop_reason == "aborted" else UserMessage(text=notes.FAILED)
+    return None if message.stop_reason in _UNREAD else UserMessage(text=notes.FAILED)
 
 
 def _result(entry: Entry, body: ToolBody) -> ToolMessage:

@@ -13,10 +13,10 @@ from wakeful.gate.budgets import Budgets
 from wakeful.gate.money import dollars
 from wakeful.outbox import outbox
 from wakeful.outbox.outbox import Along
+from wakeful.prompts.silence import spoken
 from wakeful.store.database import Tx
 from wakeful.transcript import sessions
 from wakeful.turn import activity
-from wakeful.turn.silence import spoken
 from wakeful.turn.sizing import is_unheard
 from wakeful.turns import asks, tool_calls, turns
 from wakeful.turns.asks import AskEnd, AskState

@@ -4,11 +4,11 @@ from msgspec.structs import replace
 
 from wakeful.broker import held
 from wakeful.outbox import outbox
+from wakeful.prompts.silence import spoken
 from wakeful.transcript import sessions
 from wakeful.triggers.heartbeat_answers import ACKNOWLEDGED, heard
 from wakeful.turn.commit import TurnCommit
 from wakeful.turn.context import UNSAID
-from wakeful.turn.silence import spoken
 from wakeful.turns.turns import End, TurnState
 from wakeful.vocabulary.entry import EntryKind, NoteBody
 

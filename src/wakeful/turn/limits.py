@@ -31,6 +31,8 @@ def out_of_time(turn: Turn, limits: Limits) -> str:
 
 
 def _whole_s(turn: Turn, limits: Limits) -> int:
+    if turn.wall_s is not None:
+        return turn.wall_s
     is_job = turn.kind.rule.limit is Limit.JOB
     return limits.automation_wall_s if is_job else limits.wall_s
 

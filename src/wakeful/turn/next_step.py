@@ -19,7 +19,7 @@ from wakeful.intake.facts import arrival_of, lane_facts
 from wakeful.prompts import approvals as prompts
 from wakeful.prompts import notes
 from wakeful.transcript import resets, sessions
-from wakeful.turn import calls, heartbeats, limits, sizing
+from wakeful.turn import calls, heartbeats, jobs, limits, sizing
 from wakeful.turn.attempt import (
     Act,
     Ask,
@@ -173,6 +173,7 @@ def end(commit: TurnCommit, how: End) -> Ended:
     calls.skip_open(commit, notes.SKIPPED_STOP)
     if commit.turn.kind.rule.acknowledges:
         how = heartbeats.closing(commit, how)
+    how = jobs.closing(commit, how)
     if how.reply is not None and how.error_kind is not None and not is_compaction(commit.turn):
         commit.say(how.reply, "limit" if how.error_kind == "limit" else "error")
     commit.flush()

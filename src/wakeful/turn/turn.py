@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import traceback
 from random import Random
 
 from wakeful.gate.money import Grant
@@ -40,6 +41,8 @@ from wakeful.vocabulary.errors import (
 from wakeful.vocabulary.failpoints import failpoint
 from wakeful.vocabulary.message import ToolCall
 from wakeful.vocabulary.text import error_text
+
+LONGEST_TRACE = 20_000  # characters, the last of them
 
 log = logging.getLogger(__name__)
 
@@ -98,7 +101,8 @@ class TurnRunner:
     async def fail(self, attempt: TurnAttempt, error: Exception) -> Next:
         """End a turn that failed in a way nobody foresaw."""
         sentence = f"Something went wrong inside the runtime: {type(error).__name__}."
-        return await self._writer.end(attempt, TurnState.FAILED, "internal", sentence)
+        trace = "".join(traceback.format_exception(error))[-LONGEST_TRACE:]
+        return await self._writer.end(attempt, TurnState.FAILED, "internal", sentence, trace=trace)
 
     async def give_up(self, attempt: TurnAttempt) -> Next:
         """End a turn whose end could not be written either, without saying what it knew."""
@@ -151,7 +155,9 @@ class TurnRunner:
             return waiting
         if isinstance(error, Garbled):
             attempt.partial.clear()  # what cannot be read is not sent again with every question
-        return await self._writer.end(attempt, TurnState.FAILED, "provider", error_text(error))
+        return await self._writer.end(
+            attempt, TurnState.FAILED, "provider", error_text(error), may_pass=True
+        )
 
     async def _wait_for_model(self, attempt: TurnAttempt, error: Transient) -> Next | None:
         """Leave the turn open until the model may answer; None after enough tries."""

@@ -4,9 +4,9 @@ It belongs to what is delivered, never to the reply: no model reads it, and no t
 with it.
 """
 
+from wakeful.prompts.silence import spoken
 from wakeful.transcript.sessions import ResponseUsage
 from wakeful.turn.commit import TurnCommit
-from wakeful.turn.silence import spoken
 from wakeful.turn.sizing import is_unheard
 from wakeful.turns import asks
 from wakeful.vocabulary.record import Record

@@ -93,6 +93,8 @@ class Turn(Record):
     reserved: int = 0  # what its open question may cost, in billionths of a dollar
     usage_line: str | None = None  # with which its reply ends where it is delivered
     model: str | None = None  # that answered last; None: none has yet
+    wall_s: int | None = None  # how long it may take; None: as its agent's settings say
+    may_pass: bool = False  # it failed of something that time may mend
 
     @property
     def origin(self) -> Origin:
@@ -237,6 +239,8 @@ class End(Record):
     error: str | None = None
     reason: str | None = None  # for its stimuli
     usage_line: str | None = None  # what it used, for those who hear the reply
+    may_pass: bool = False  # what it failed of may be over soon
+    trace: str | None = None  # where something went wrong inside the runtime
 
 
 def end(tx: Tx, turn: Turn, how: End, *, is_news: bool = False) -> bool:
@@ -244,7 +248,7 @@ def end(tx: Tx, turn: Turn, how: End, *, is_news: bool = False) -> bool:
     changed = tx.run(
         "UPDATE turns SET state = :state, phase = 'ended', reply = :reply, "
         "error_kind = :error_kind, error = :error, ended_at = :now, usage_line = :usage_line, "
-        "is_news = :is_news, "
+        "is_news = :is_news, may_pass = :may_pass, "
         "used_ms = used_ms + CASE WHEN :now > claimed_at THEN :now - claimed_at ELSE 0 END "
         "WHERE id = :id AND state = 'open'",
         id=turn.id,
@@ -254,6 +258,7 @@ def end(tx: Tx, turn: Turn, how: End, *, is_news: bool = False) -> bool:
         error=how.error,
         usage_line=how.usage_line,
         is_news=int(is_news),
+        may_pass=int(how.may_pass),
         now=tx.now,
     )
     return changed == 1

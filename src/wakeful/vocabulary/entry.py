@@ -6,9 +6,12 @@ from typing import Any, cast
 
 import msgspec
 
+from wakeful.vocabulary.automation import PromptRef
 from wakeful.vocabulary.message import AssistantMessage, ToolMessage
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import KeptAttachment
+
+POST_TOPIC = "post"  # of a note that tells a session what came of an automation elsewhere
 
 
 class EntryKind(StrEnum):
@@ -57,6 +60,21 @@ class NoteBody(Record, tag="note", omit_defaults=True, gc=False):
     attachments: tuple[KeptAttachment, ...] = ()  # of an approved call's result
 
 
+class TriggerBody(Record, tag="trigger", omit_defaults=True):
+    """An automation that was due: what people and later turns read of it.
+
+    The prompt that was made of it is kept with the record of its run.
+    """
+
+    text: str
+    automation_id: str
+    automation_name: str
+    automation_run_id: str
+    automation_prompt_ref: PromptRef
+    source: str = ""
+    is_external: bool = False
+
+
 class CompactionBody(Record, tag="compaction"):
     """A summary that stands for everything before the first entry that is kept.
 
@@ -77,7 +95,7 @@ class CompactionBody(Record, tag="compaction"):
         return _texts(self.details.get("files_read")), _texts(self.details.get("files_changed"))
 
 
-Body = UserBody | AssistantBody | ToolBody | NoteBody | CompactionBody
+Body = UserBody | AssistantBody | ToolBody | NoteBody | TriggerBody | CompactionBody
 
 encode_body = msgspec.json.Encoder().encode
 decode_body = msgspec.json.Decoder(Body).decode

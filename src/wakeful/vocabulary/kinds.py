@@ -182,6 +182,7 @@ class KindRule(Record):
     hurries: bool = False
     is_answer: bool = False  # to what an agent asked people: its turn may begin with a call
     answers_questions: bool = False  # whoever speaks so may answer what the agent asked
+    is_scheduled: bool = False  # it may stand for an occurrence of an automation
     is_remembered: bool = True  # a long conversation is worth memories before it is compacted
 
     @property
@@ -272,8 +273,11 @@ RULES: dict[Kind, KindRule] = {
         supersedes=False,
     ),
     Kind.CALLBACK: KindRule(answer=Answer.ROUTE, obeys_markers=True, is_inner=True),
-    Kind.AUTOMATION: KindRule(limit=Limit.JOB, is_inner=True, is_throttled=False),
+    Kind.AUTOMATION: KindRule(
+        limit=Limit.JOB, is_inner=True, is_throttled=False, is_scheduled=True
+    ),
     Kind.ISOLATED_AUTOMATION: KindRule(
+        is_scheduled=True,
         answer=Answer.POST,
         view=View.FRESH,
         limit=Limit.JOB,
@@ -309,6 +313,7 @@ RULES: dict[Kind, KindRule] = {
         takes_held=True,
     ),
     Kind.SYSTEM_EVENT: KindRule(
+        is_scheduled=True,
         joins=Joins.HEARTBEAT,
         asleep=Asleep.WAITS,
         answer=Answer.TARGET,

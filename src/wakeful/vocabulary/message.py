@@ -30,7 +30,8 @@ class ToolCall(Record, tag="tool_call", omit_defaults=True, gc=False):
 
 
 Block = Text | Thinking | ToolCall
-StopReason = Literal["stop", "length", "tool_use", "aborted", "error", "limit"]
+# A closure is said by the runtime: a scheduled turn that has nothing to say ends visibly, too.
+StopReason = Literal["stop", "length", "tool_use", "aborted", "error", "limit", "closure"]
 
 
 class Usage(Record, gc=False):

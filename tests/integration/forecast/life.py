@@ -56,7 +56,7 @@ class AssumedModel:
         seconds, base, output = self.bases.get(source, (TURN_S, None, OUTPUT))
         output = min(output, request.max_tokens or output)
         asked = tokens_of(request.messages[-1])
-        if view == "light":
+        if view != "full":
             read = base or agent.fixed_tokens + sum(map(tokens_of, request.messages))
         elif base is not None:
             read = base + self._said[key]
@@ -65,7 +65,7 @@ class AssumedModel:
             count, tokens = self._known.get(key, (0, agent.fixed_tokens))
             read = tokens + sum(map(tokens_of, request.messages[count:]))
         await self._think(runtime.clock, seconds)
-        if view != "light" and source != "heartbeat":  # of which nothing stays
+        if view == "full" and source != "heartbeat":  # of which nothing stays
             self._known[key] = len(request.messages) + 1, read + output
         price = self.tariffs[0].price
         usage = Usage(input=read, output=output)

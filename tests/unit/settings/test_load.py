@@ -21,7 +21,8 @@ ENVIRON = {"WAKEFUL_HOME": "/srv/wakeful"}
 TOP = (
     "timezone, database, database_file, server, agents, tools_from, bindings, dm_scope, "
     "identity_links, unified, reset, queue, doors, lanes, storm, max_chain_depth, attachments, "
-    "inbox, outbound, hooks, mcp_servers, models, providers, retention, telemetry, drain_s"
+    "inbox, outbound, hooks, mcp_servers, models, providers, retention, automations, "
+    "telemetry, drain_s"
 )
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wakeful.triggers.heartbeat_token import TOKEN, strip_heartbeat_token
+from wakeful.prompts.heartbeat_token import TOKEN, strip_heartbeat_token
 
 LONG = "The build of the release branch fails since noon. " * 8
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from wakeful.turn.silence import spoken
+from wakeful.prompts.silence import spoken
 
 
 @pytest.mark.parametrize("text", ["NO_REPLY", " HEARTBEAT_OK ", "[SILENT]", "NO_REPLY\nNO_REPLY"])

@@ -16,6 +16,7 @@ from wakeful.vocabulary.entry import (
     EntryKind,
     NoteBody,
     ToolBody,
+    TriggerBody,
     UserBody,
 )
 from wakeful.vocabulary.message import (
@@ -158,7 +159,7 @@ def edited(body: Body, replacement: str) -> Body | None:
         if content is None:
             return None
         match body:
-            case UserBody() | NoteBody():
+            case UserBody() | NoteBody() | TriggerBody():
                 return msgspec.structs.replace(body, text=text_of(content))
             case ToolBody():
                 result = msgspec.structs.replace(body.message, text=text_of(content))

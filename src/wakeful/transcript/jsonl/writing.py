@@ -16,6 +16,7 @@ from wakeful.vocabulary.entry import (
     EntryKind,
     NoteBody,
     ToolBody,
+    TriggerBody,
     UserBody,
     attachments_of,
 )
@@ -27,7 +28,10 @@ VERSION = 3
 NO_CONTENTS: Mapping[str, str] = {}
 
 _encode = msgspec.json.Encoder().encode
-_STOP_NAMES = {ours: theirs for theirs, ours in STOP_REASONS.items()} | {"limit": "length"}
+_STOP_NAMES = {ours: theirs for theirs, ours in STOP_REASONS.items()} | {
+    "limit": "length",
+    "closure": "stop",
+}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -127,6 +131,13 @@ def _fields(
             }
         case NoteBody():
             return _note(kind, body)
+        case TriggerBody():
+            return {
+                "type": "custom_message",
+                "customType": kind.value,
+                "content": body.text,
+                "display": True,
+            }
         case _:
             assert_never(body)
     return {"type": "message", "message": {**message, "timestamp": at}}

@@ -2,7 +2,7 @@
 
 import re
 
-from wakeful.triggers.heartbeat_token import strip_heartbeat_token
+from wakeful.prompts.heartbeat_token import strip_heartbeat_token
 from wakeful.vocabulary.record import Record
 
 TOKENS = ("NO_REPLY", "HEARTBEAT_OK", "[SILENT]")
