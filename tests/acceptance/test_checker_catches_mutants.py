@@ -5,8 +5,8 @@ scene and passes.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -15,12 +15,15 @@ from tests.patience import patience
 from tests.proofs.client import OUT, Client, gather
 from tests.proofs.mutants import MUTANTS
 from tests.proofs.process import Gone, Place, RigProcess, running
+from tests.proofs.rig import FALLBACK
+from tests.proofs.stand_in import NAP_MS
 from tests.proofs.trial import come_to_rest, judged
 from wakeful.testing.checker.check import Report
 
 PATIENCE_S = patience(3)  # a broken build may never come to rest
 STILL_S = patience(1)
 LANE = "agent:main:a"
+DAY_MS = 86_400_000
 
 Play = Callable[[RigProcess, Client], Awaitable[None]]
 
@@ -34,6 +37,7 @@ class Scene:
     fail: str = ""
     die: str = ""
     budget: str = ""
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 async def plain(rig: RigProcess, client: Client) -> None:
@@ -157,6 +161,17 @@ async def slept(rig: RigProcess, client: Client) -> None:
     await rig.rest()
 
 
+async def slept_badly(rig: RigProcess, client: Client) -> None:
+    """A message ends a sleep, and the time of its end comes when nobody sleeps any more."""
+    await client.say(rig, "a", "nap")
+    await rig.rest()
+    await client.say(rig, "a")
+    await rig.rest()
+    client.place.move_clock(NAP_MS + 1000)
+    await rig.ask("seen", kind="timer.fired", count=1)
+    await rig.rest()
+
+
 async def stormed(rig: RigProcess, client: Client) -> None:
     """One source wants more turns than it may have."""
     for _ in range(6):
@@ -206,8 +221,25 @@ async def crowded(rig: RigProcess, client: Client) -> None:
     await rig.rest()
 
 
+async def dear_on_two_days(rig: RigProcess, client: Client) -> None:
+    """Most of a day's money is spent, and a little of the next; then the clock is moved back."""
+    await client.say(rig, "a", "dear+look,dear+look,dear+look,dear+say")
+    await rig.rest()
+    client.place.move_clock(DAY_MS)
+    await client.say(rig, "a")
+    await rig.rest()
+    client.place.move_clock(0)
+    await client.say(rig, "b", "dear+look,dear+look,dear+look,dear+say")
+    await rig.rest()
+
+
 async def broken_off(rig: RigProcess, client: Client) -> None:
     await client.say(rig, "a", "broken+say")
+    await rig.rest()
+
+
+async def stood_in(rig: RigProcess, client: Client) -> None:
+    await client.say(rig, "a", "cut+look,say")
     await rig.rest()
 
 
@@ -228,7 +260,9 @@ SHORT = '{"money_per_day": 10, "turns_per_day": null, "money_per_chain": 0.05}'
 SCENES: dict[str, Scene] = {
     "crowded": Scene(play=crowded, budget=LITTLE),
     "killed between reserve and settle": Scene(play=crowded, fail="close:kill:3", budget=LITTLE),
+    "dear on two days": Scene(play=dear_on_two_days, budget=LITTLE),
     "broken off": Scene(play=broken_off),
+    "stood in": Scene(play=stood_in, env={FALLBACK: "1"}),
     "announced": Scene(play=announced, budget=SHORT),
     "compacted": Scene(play=compacted),
     "plain": Scene(play=plain),
@@ -250,6 +284,7 @@ SCENES: dict[str, Scene] = {
     "started twice": Scene(play=started_twice),
     "timed": Scene(play=timed),
     "slept": Scene(play=slept),
+    "slept badly": Scene(play=slept_badly),
     "misled": Scene(play=misled),
     "approved": Scene(play=approved),
     "stormed in two lives": Scene(play=stormed_then_killed, again=stormed),
@@ -259,7 +294,11 @@ SCENES: dict[str, Scene] = {
 CATCHES: dict[str, tuple[str, str]] = {
     "reserve_after_the_call": ("crowded", "I15"),
     "settle_twice": ("plain", "I15"),
+    "budget_in_memory": ("killed between reserve and settle", "I15"),
+    "day_moves_back": ("dear on two days", "I15"),
+    "usage_settled_again_on_resume": ("killed after an intent", "I13"),
     "broken_call_is_free": ("broken off", "I13"),
+    "fallback_is_free": ("stood in", "I13"),
     "summary_not_counted": ("compacted", "I13"),
     "chain_budget_ignored": ("announced", "I14"),
     "own_work_counts_as_human": ("announced", "I14"),
@@ -294,6 +333,7 @@ CATCHES: dict[str, tuple[str, str]] = {
     "pending_waker_overlooked": ("slept", "I19"),
     "sleep_outlasts_a_message": ("slept", "I19"),
     "nothing_wakes": ("slept", "I19"),
+    "generation_ignored": ("slept badly", "I19"),
     "sleep_not_in_the_feed": ("slept", "I10"),
     "storms_ignored": ("stormed in two lives", "I14"),
     "storms_forgotten": ("stormed in two lives", "I14"),
@@ -323,7 +363,7 @@ async def played(scene: Scene, folder: Path, mutant: str = "") -> Report:
     """Play a scene, let the process come to rest, and return what the checker says."""
     place = Place(folder)
     client = Client(place)
-    env = {"WAKEFUL_MUTANT": mutant, "RIG_BUDGET": scene.budget}
+    env = {"WAKEFUL_MUTANT": mutant, "RIG_BUDGET": scene.budget, **scene.env}
     options = ("--die", scene.die) if scene.die else ()
     await live(place, client, scene.play, {**env, "WAKEFUL_FAIL": scene.fail}, options)
     if scene.again is not None:

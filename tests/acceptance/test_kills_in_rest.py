@@ -1,4 +1,4 @@
-"""Kill the process around the commits of a sleep, a wake and a tick: each goes on, once."""
+"""Kill the process around the commits of a sleep, a wake, a tick and a beat: each goes on, once."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from tests.acceptance.scenes import assert_kept
 from tests.proofs.client import Client
 from tests.proofs.process import Gone, Place, running
-from tests.proofs.rig import TICKS
+from tests.proofs.rig import HEARTBEAT, TICKS
 from tests.proofs.stand_in import NAP_MS
 from tests.proofs.trial import judged
 from wakeful.testing.checker.history import Database, read_postgres, read_sqlite
@@ -18,6 +18,7 @@ from wakeful.vocabulary.stimulus import TERMINAL
 MAIN = "agent:main:main"
 LANE = "agent:main:a"
 TICKING = {TICKS: "1"}
+BEATING = {HEARTBEAT: "1m"}
 MINUTE_MS = 60_000
 
 
@@ -58,6 +59,35 @@ def assert_ticks_on(found: Database) -> None:
     assert {f"tick {MAIN}", "heartbeat main"} <= found.timers.keys()
 
 
+async def beat_and_die(place: Place, die: str) -> Database:
+    try:
+        async with running(place, env=BEATING, options=("--die", die)) as rig:
+            place.move_clock(MINUTE_MS + 1000)
+            await rig.ask("seen", kind="heartbeat.skipped", count=2)  # one of each agent
+            await rig.stop()
+    except Gone:
+        pass
+    place.move_clock(3 * MINUTE_MS)
+    async with running(place, env=BEATING) as rig:
+        await rig.ask("seen", kind="heartbeat.skipped", count=2)
+        await Client(place).say(rig, "a")
+        await rig.rest()
+        await rig.stop()
+    return await rows(place)
+
+
+def assert_in_step(found: Database) -> None:
+    """Each heartbeat has its reason, none came twice, and the next is in step with the first."""
+    beats = [one for one in found.stimuli.values() if one.origin is Origin.HEARTBEAT]
+    fired = [event.data for event in found.events if event.kind == "timer.fired"]
+    dues = [data["due_at"] for data in fired if data["timer_id"] == "heartbeat main"]
+
+    assert 2 <= len(beats) <= 4
+    assert {(one.state, one.state_reason) for one in beats} == {("suppressed", "nothing-to-do")}
+    assert len(set(dues)) == len(dues) == len([one for one in beats if one.session_key == MAIN])
+    assert {(found.timers["heartbeat main"] - due) % MINUTE_MS for due in dues} == {0}
+
+
 async def sleep_and_die(place: Place, die: str) -> Database:
     client = Client(place)
     try:
@@ -96,6 +126,12 @@ async def test_a_killed_tick_goes_on_and_the_next_one_comes(
 ) -> None:
     assert_ticks_on(await tick_and_die(place, f"{where}:{number}"))
     assert_kept(await judged(place))
+
+
+@pytest.mark.parametrize("die", ["before:10", "after:10"])
+async def test_a_killed_heartbeat_keeps_its_step(place: Place, die: str) -> None:
+    assert_in_step(await beat_and_die(place, die))
+    assert_kept(await judged(place, must=("I12",)))
 
 
 @pytest.mark.parametrize("where", ["before", "after"])

@@ -107,6 +107,7 @@ class Client:
     """Remembers what it asked; what was never answered is asked again with the same key."""
 
     def __init__(self, place: Place, seed: int = 0) -> None:
+        self.place = place
         self._lines = Ledger(place.ledgers / "client.jsonl")
         self._seed = seed
         self._count = 0

@@ -8,14 +8,22 @@ from typing import Any
 from msgspec.structs import replace
 
 from tests.proofs.patching import original, patch
+from wakeful.gate.budget_rows import BudgetRow
 from wakeful.gate.budgets import BudgetRefusal, Budgets, Payer, PricedQuestion
+from wakeful.gate.money import dollars
 from wakeful.gate.storms import Storm, StormLimits
 from wakeful.store.database import Tx
+from wakeful.transcript.sessions import Session
+from wakeful.turn.attempt import TurnAttempt
 from wakeful.turn.commit import TurnCommit
+from wakeful.turns import turns
 from wakeful.turns.asks import AskEnd, Purpose, Reserved, SettledAsk
 from wakeful.vocabulary.kinds import RULES, Human, Kind
+from wakeful.vocabulary.message import Usage
 
 RESERVE = "wakeful.gate.budgets:Budgets.reserve"
+RESERVE_ROWS = "wakeful.gate.budget_rows:_RESERVE"
+LOAD_STEP = "wakeful.lanes.opening:load_step"
 SETTLE = "wakeful.gate.budgets:Budgets.settle"
 NOTE_STORM = "wakeful.gate.storms:note"
 
@@ -49,6 +57,48 @@ def settle_twice() -> None:
     patch(SETTLE, settle_again)
 
 
+def budget_in_memory() -> None:
+    """Know of nothing that was spent or set aside before this process began."""
+    reserve = original("wakeful.gate.budget_rows:reserve")
+    known: set[str] = set()
+
+    def reserve_of_this_life(tx: Tx, agent_id: str, *args: Any) -> list[BudgetRow]:
+        if agent_id not in known:
+            known.add(agent_id)
+            zeros = ", ".join(f"{name} = 0" for name in ("spent", "reserved", "others", "turns"))
+            tx.run(f"UPDATE budgets SET {zeros} WHERE agent_id = :id", id=agent_id)
+        return reserve(tx, agent_id, *args)
+
+    patch("wakeful.gate.budget_rows:reserve", reserve_of_this_life)
+
+
+def day_moves_back() -> None:
+    """Begin the day anew whenever the clock shows another one, also an earlier one."""
+    sql: str = original(RESERVE_ROWS)
+    anew = sql.replace("day = CASE WHEN day < :day THEN :day ELSE day END", "day = :day")
+    patch(RESERVE_ROWS, anew.replace("day < :day", "day <> :day"))
+
+
+def usage_settled_again_on_resume() -> None:
+    """Count once more, when a turn goes on, what its last answer took."""
+    load = original(LOAD_STEP)
+
+    def load_and_count(tx: Tx, session: Session, attempt: TurnAttempt) -> bool:
+        is_answered: bool = load(tx, session, attempt)
+        turn = attempt.turn
+        row = tx.one(
+            "SELECT SUM(cost) FROM asks WHERE turn_id = :id AND step = :step AND state = :state",
+            id=turn.id,
+            step=turn.step,
+            state="answered",
+        )
+        if row is not None and row[0]:
+            turns.note_usage(tx, turn.id, Usage(cost=dollars(row[0])), turn.model or "")
+        return is_answered
+
+    patch(LOAD_STEP, load_and_count)
+
+
 def broken_call_is_free() -> None:
     """Take an answer that broke off for one that was refused."""
     fail = original("wakeful.turn.commit:TurnCommit._fail")
@@ -57,6 +107,15 @@ def broken_call_is_free() -> None:
         fail(self, replace(how, cost=0, costs_all=False, is_estimate=False))
 
     patch("wakeful.turn.commit:TurnCommit._fail", fail_for_free)
+
+
+def fallback_is_free() -> None:
+    """Pay for the model that answered, and for none that broke off before it."""
+
+    def lost_cost(*_: Any) -> float:
+        return 0.0
+
+    patch("wakeful.models.fallback:lost_cost", lost_cost)
 
 
 def summary_not_counted() -> None:

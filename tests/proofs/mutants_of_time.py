@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from tests.proofs.patching import original, patch
-from wakeful.sleeps.sleeps import Sleep
+from wakeful.sleeps.sleeps import Sleep, WokenBy
 from wakeful.store.database import Tx
 from wakeful.timers import timers
 from wakeful.timers.timekeeper import Due, Timekeeper
@@ -15,6 +15,7 @@ from wakeful.triggers.sleeping import Sleeping
 from wakeful.vocabulary.clock import SystemClock
 
 AHEAD_MS = 3_600_000
+GET_SLEEPS = "wakeful.sleeps.sleeps:get_all"
 
 
 def timers_fire_early() -> None:
@@ -67,6 +68,25 @@ def nothing_wakes() -> None:
             timers.cancel(tx, f"sleep {sleep.owner}")
 
     patch("wakeful.triggers.sleeping:Sleeping._keep", keep_without_timer)
+
+
+def generation_ignored() -> None:
+    """Wake whoever slept when a timer was set, whether or not they still do."""
+    keep, get_all = original("wakeful.triggers.sleeping:Sleeping._keep"), original(GET_SLEEPS)
+    known: dict[str, Sleep] = {}
+
+    def keep_and_remember(self: Sleeping, tx: Tx, asleep: Sequence[Sleep]) -> None:
+        keep(self, tx, asleep)
+        known.update({sleep.owner: sleep for sleep in asleep})
+
+    def fire(self: Sleeping, tx: Tx, dues: Sequence[Due[None]]) -> None:
+        asleep = get_all(tx, [due.timer.target for due in dues])
+        owners = [due.timer.target for due in dues]
+        found = [asleep.get(owner) or known.get(owner) for owner in owners]
+        self.wake(tx, [sleep for sleep in found if sleep is not None], WokenBy.TIMER)
+
+    patch("wakeful.triggers.sleeping:Sleeping._keep", keep_and_remember)
+    patch("wakeful.triggers.sleeping:Sleeping.fire", fire)
 
 
 def timer_fires_twice() -> None:

@@ -58,6 +58,7 @@ SOON_MS = 600_000  # what is due later than that is not waited for
 HEARTBEAT = "RIG_HEARTBEAT"  # a variable: how often the agents look after things
 THROTTLE = "RIG_THROTTLE"  # a variable: what the agents may say unasked in an hour
 TICKS = "RIG_TICKS"  # a variable: the agents wake by themselves once a minute
+FALLBACK = "RIG_FALLBACK"  # a variable: another model is asked where the first breaks off
 TICKING = ProactiveRules(enabled=True, tick_interval_secs=60, jitter_pct=0, initial_greeting=False)
 AGENTS = ("main", "other")
 ASKS = ("dare",)  # tools whose calls must be approved
@@ -299,6 +300,7 @@ async def serve(options: argparse.Namespace) -> None:
             Agent(
                 id=agent,
                 model=model,
+                fallback_models=[model.substitute()] if os.environ.get(FALLBACK) else (),
                 tools=hands.tools(),
                 compaction=COMPACTING,
                 budget=budget,

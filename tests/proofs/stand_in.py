@@ -56,15 +56,22 @@ class StandIn:
         self._gates = gates
         self._clock = clock
         self._takes = int(os.environ.get(TAKES) or 1_000_000)
+        self._stands_in = False
         self._asked: Counter[tuple[str, int]] = Counter(
             (line["turn"], line["step"])
             for line in ledger.read(lines.path)
             if line["what"] == "asked"
         )
 
+    def substitute(self) -> "StandIn":
+        """Return a model that is asked where this one broke off."""
+        other = StandIn(self._lines, self._gates, self._clock)
+        other._stands_in, other._asked = True, self._asked
+        return other
+
     @property
     def name(self) -> str:
-        return "stand-in"
+        return "substitute" if self._stands_in else "stand-in"
 
     @property
     def tariffs(self) -> Sequence[Tariff]:
@@ -123,6 +130,7 @@ class StandIn:
             shown=[] if request.purpose == "summary" else shown_marks(request.messages),
             digest=digest(request.messages),
             max_tokens=request.max_tokens,
+            stands_in=self._stands_in,
         )
 
     def _refuse_too_long(self, request: Request) -> None:
@@ -152,6 +160,10 @@ class StandIn:
                 await self._gates.stay("deaf")
             elif manner == "transient" and self._is_first(request):
                 raise Transient("529: overloaded", retry_after_s=RETRY_AFTER_S)
+            elif manner == "cut" and self._is_first(request):
+                yield Delta(text="half of ")
+                self._lines.note("charged", turn=request.turn_id, step=request.step, cost=TOKEN)
+                raise Transient("connection lost")
             elif manner == "refuse":
                 raise Permanent("403: no")
             elif self._asked[request.turn_id, request.step] <= _DEATHS.get(manner, 0):

@@ -48,6 +48,8 @@ MOST_QUEUED = 10  # runs of one job that wait for each other
 NO_AGENT = "no-agent"
 NOT_ITS_OWN = "session-deleted"  # what has its name now is somebody else's
 _ERRORS = frozenset({NO_AGENT})
+# What is told of a run whose stimulus cannot open a turn at once; its row says nothing of that.
+_WAITING = {Outcome.QUEUED: RunState.DEFERRED, Outcome.PARKED: RunState.PARKED}
 
 # Files what an agent should hear of with its next heartbeat, or at once.
 FileEvent = Callable[[Tx, Draft, bool], Receipt]
@@ -284,14 +286,18 @@ class Scheduling:
         asked = [draft for _, draft in planned if draft is not None and not _is_event(draft)]
         receipts = iter(self._file(tx, asked))
         written: list[AutomationRun] = []
+        states: list[RunState] = []
         for run, draft in planned:
+            state = run.state
             if draft is not None:
                 receipt = self._tell(tx, run, draft) if _is_event(draft) else next(receipts)
                 run = _filed(run, receipt, tx.now)
+                state = _WAITING.get(receipt.outcome, run.state)
             written.append(run)
+            states.append(state)
         runs.add(tx, written)
-        for run in written:
-            runs.publish(tx, self.bus, run, run.state.value)
+        for run, state in zip(written, states, strict=True):
+            runs.publish(tx, self.bus, run, state.value)
         for job_id in dict.fromkeys(run.job_id for run in written):
             finishing.finish_if_over(tx, self.bus, known[job_id])
         return written

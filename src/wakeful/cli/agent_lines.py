@@ -81,7 +81,8 @@ def beat_lines(context: CliContext, agent: Shown) -> Iterator[str]:
     beat: Shown = agent.get("heartbeat") or {}
     if beat.get("last_outcome"):
         at, came = context.how_long(beat["last_run_at"]), safe(beat["last_outcome"])
-        yield f"heartbeat of {safe(agent['id'])}, {at}: {came.replace(':', ', ')}"
+        more = _which_limit(agent, came.partition(":")[2])
+        yield f"heartbeat of {safe(agent['id'])}, {at}: {came.replace(':', ', ')}{more}"
 
 
 def skip_lines(context: CliContext, agent: Shown) -> Iterator[str]:
@@ -90,7 +91,16 @@ def skip_lines(context: CliContext, agent: Shown) -> Iterator[str]:
     for one in agent.get("skipped") or ():
         if one["origin"] != "heartbeat":
             at, times = context.how_long(one["last_at"]), counted(one["count"], "time")
-            yield f"{safe(one['origin'])} of {who}, {at}: skipped, {safe(one['reason'])} ({times})"
+            came = f"skipped, {safe(one['reason'])} ({times}){_which_limit(agent, one['reason'])}"
+            yield f"{safe(one['origin'])} of {who}, {at}: {came}"
+
+
+def _which_limit(agent: Shown, reason: str) -> str:
+    """Tell where to look for a limit of which no other line tells."""
+    # Of its day's money and turns one does; else a limit of its own was reached.
+    if reason != "budget" or is_short(agent["budget"]):
+        return ""
+    return "; `wakeful notices` and `wakeful budget show` tell which limit"
 
 
 def held_lines(context: CliContext, agent: Shown) -> Iterator[str]:

@@ -15,6 +15,9 @@ Agent = Annotated[str, typer.Option("--agent", help="Whose budget.")]
 Amount = Annotated[float, typer.Argument(min=0, help="How many US dollars more.")]
 MoreTurns = Annotated[int, typer.Option("--turns", min=0, help="How many turns more.")]
 Source = Annotated[str, typer.Option("--source", help="Whose share of it, a token's name.")]
+Origin = Annotated[
+    str, typer.Option("--origin", help="What only heartbeat, tick or another origin may use of it.")
+]
 By = Annotated[UsageBy, typer.Option("--by", help="Which sums.")]
 Since = Annotated[str, typer.Option("--since", help="From when on: 24h, 7d, or 2026-01-01.")]
 Until = Annotated[
@@ -42,13 +45,16 @@ def increase(
     turns: MoreTurns = 0,
     until: Until = "",
     source: Source = "",
+    origin: Origin = "",
 ) -> None:
     """Raise today's budget; what waited for it goes on."""
     if not amount and not turns:
         raise InvalidInput("amount", "must be above 0, such as 1.00, or --turns must be")
+    if source and origin:
+        raise InvalidInput("source", "and --origin name two limits; raise one after the other")
     body: dict[str, Any] = {"agent": agent, "money": amount, "turns": turns}
-    if source:
-        body["scope"] = f"source:{source}"
+    if source or origin:
+        body["scope"] = f"source:{source}" if source else f"origin:{origin}"
     if until:
         body["until"] = coming(until, "until", context.clock.now(), context.zone)
     raised = context.needed_server().post("/api/budgets/raise", body)
@@ -58,7 +64,8 @@ def increase(
     is_for_today = raised["raised_until"] == raised["resets_at"]
     ends = " today" if is_for_today else f", until {context.when(raised['raised_until'])}"
     waited = f"; {raised['released']} that waited go on" if raised["released"] else ""
-    who = f"{safe(source)} at {safe(agent)}" if source else safe(agent)
+    part = source or origin
+    who = f"{safe(part)} at {safe(agent)}" if part else safe(agent)
     line = f"{who} may spend {left} and take {count} turns{ends}{waited}"
     context.out.data(raised, [line])
 

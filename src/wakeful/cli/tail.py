@@ -84,9 +84,8 @@ class _Follower:
                 self._show(frame)
 
     def _show(self, frame: SseFrame) -> None:
-        data = {"id": frame.id, "event": frame.kind, **frame.data}
         if self._context.out.is_json:
-            self._context.out.item(data, "")
+            self._context.out.item(flat(frame), "")
             return
         if frame.kind == "reset":
             self._context.out.complain("that position is not known here; only what is new is shown")
@@ -104,6 +103,16 @@ class _Follower:
         at = self._context.out.styled(self._context.when(data.get("at")), DIM)
         session = data.get("session_key") or ""
         self._context.out.line(f"{at} {kind:<18} {safe(f'{session} {more}')}".rstrip())
+
+
+def flat(frame: SseFrame) -> dict[str, Any]:
+    """Return an event as one object; its `id` is its position, from which one may go on.
+
+    The id of what it tells of, a sleep or an item, is named after that: `sleep_id`.
+    """
+    what = frame.kind.partition(".")[0]
+    data = {f"{what}_id" if name == "id" else name: value for name, value in frame.data.items()}
+    return {"id": frame.id, "event": frame.kind, **data}
 
 
 def unknown_topics(topics: str) -> list[str]:

@@ -4,8 +4,10 @@ from wakeful.commands.command import Caller, Deed, Said, saying
 from wakeful.gate import halts
 from wakeful.services import Services
 from wakeful.store.database import Tx
+from wakeful.vocabulary.errors import InvalidInput
 from wakeful.vocabulary.spans import format_span, leading_span
 
+_OTHER_LENGTH = "a sleep lasts a minute to a day, and ends before a prompt cache does or long after"
 _WHY_NOT = {
     "awake": "Nobody is asleep here.",
     "halted": "Not woken: the agent is halted. /resume lifts that.",
@@ -24,12 +26,17 @@ async def sleep(services: Services, caller: Caller, rest: str) -> Deed:
 
     def act(tx: Tx) -> Said:
         entered = services.sleep_acts.sleep_in(tx, key, requested_ms, " ".join(reason))
-        return Said(text=f"Asleep for {format_span(entered.final_ms)}; a message wakes it.")
+        lasts, wish = format_span(entered.final_ms), format_span(requested_ms)
+        why = "" if entered.final_ms == requested_ms else f" (not {wish}: {_OTHER_LENGTH})"
+        return Said(text=f"Asleep for {lasts}{why}; a message wakes it.")
 
     return Deed(act=act)
 
 
-async def wake(services: Services, caller: Caller, _rest: str) -> Deed:
+async def wake(services: Services, caller: Caller, rest: str) -> Deed:
+    if rest:
+        raise InvalidInput("wake", "takes nothing, and wakes at once")
+
     def act(tx: Tx) -> Said:
         woken = services.sleep_acts.wake_in(tx, caller.session_key)
         if woken.woken:

@@ -235,7 +235,8 @@ def turns_left(row: BudgetRow, rules: BudgetRules) -> int | None:
 def is_nearly_spent(row: BudgetRow) -> bool:
     """Tell whether people should be told that most of a day's money is spent."""
     cap = None if row.cap is None else row.cap + row.raised_money
-    return cap is not None and not row.is_warned and row.spent >= cap * WARN_AT
+    is_new = row.spent > 0 and not row.is_warned
+    return cap is not None and is_new and row.spent >= cap * WARN_AT
 
 
 def reserve(

@@ -6,6 +6,7 @@ told at most to say. Whatever ends it settles it, once: at its price, at an esti
 
 import shlex
 from collections.abc import Sequence
+from datetime import date
 
 from wakeful.bus.bus import Bus
 from wakeful.gate import budget_rows, money
@@ -177,9 +178,10 @@ class Budgets:
         """Say that nothing is left, until when, and what may be done about it."""
         agent_id, option = ("main", "") if row is None else (row.agent_id, _option(row))
         command = f"`wakeful budget raise 1.00 --agent {agent_id}{option}`"
-        if option:
+        if row is not None and option:
+            who = "this source" if _word(row) == budget_rows.SOURCE else _named(row.scope)
             return (
-                "I stopped: what this source may use today is used up. It is renewed when the next "
+                f"I stopped: what {who} may use today is used up. It is renewed when the next "
                 f"day begins; {command} raises it."
             )
         return (
@@ -200,7 +202,8 @@ class Budgets:
         cap = dollars((row.cap or 0) + row.raised_money)
         text = (
             f"{row.agent_id} has spent ${dollars(row.spent):.2f} of the ${cap:.2f} that "
-            f"{_named(row.scope)} may spend today; most of it by {top or 'people'}."
+            f"{_named(row.scope)} may spend today; most of it by {top or 'people'}. "
+            f"`wakeful budget raise 1.00 --agent {row.agent_id}{_option(row)}` allows more."
         )
         subject = f"{row.agent_id} {row.scope}"
         self.notices.add(tx, "budget", subject, str(row.day), text, row.agent_id)
@@ -230,7 +233,8 @@ class Budgets:
 
     def _publish(self, tx: Tx, kind: str, row: BudgetRow, **more: object) -> None:
         cap = None if row.cap is None else dollars(row.cap + row.raised_money)
-        scope = {"agent_id": row.agent_id, "scope": row.scope, "day": row.day, "cap": cap}
+        day = date.fromordinal(row.day).isoformat()
+        scope = {"agent_id": row.agent_id, "scope": row.scope, "day": day, "cap": cap}
         data = {**scope, "spent": dollars(row.spent), **more}
         self._bus.publish(tx, Event(kind=kind, data=data))
 
@@ -245,9 +249,14 @@ def _beginner(scope: str) -> str:
 
 
 def _option(row: BudgetRow) -> str:
-    """Return how a command names a source, as a shell reads it."""
-    word, _, name = row.scope.partition(":")
-    return f" --source {shlex.quote(name)}" if word == budget_rows.SOURCE else ""
+    """Return how a command names an origin or a source, as a shell reads it."""
+    word, name = _word(row), row.scope.partition(":")[2]
+    return "" if word == AGENT else f" --{word} {shlex.quote(name)}"
+
+
+def _word(row: BudgetRow) -> str:
+    """Return whether a limit is the agent's, an origin's or a source's."""
+    return row.scope.partition(":")[0]
 
 
 def _least(*amounts: int | None) -> int | None:

@@ -18,6 +18,7 @@ from wakeful.gate.wakes import PASSED, GateVerdict, MayWake, Verdict, Wake
 from wakeful.models.tariffs import Tariff
 from wakeful.store.database import Tx
 from wakeful.vocabulary.budget import BudgetRules
+from wakeful.vocabulary.kinds import Refused
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import Priority, Trust
 
@@ -79,6 +80,8 @@ class WakeLook:
 
     def may_wake(self, wake: Wake, asked: Asked | None) -> GateVerdict:
         """Return what the gate says; where one passed, all that are like it do."""
+        if wake.kind.rule.refused is Refused.NEVER:
+            return PASSED  # it asks no model: neither money nor the hour is at stake
         likeness = (wake.agent_id, wake.kind, wake.source, wake.trust, wake.priority)
         if wake.depth or wake.root_id != wake.id or wake.ignores_quiet_hours:
             return self._verdict(wake, asked)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from wakeful.automations import runs
 from wakeful.broker import held, lane_rows, parking, stimuli
 from wakeful.broker.lane_rows import Lane
 from wakeful.broker.stimuli import NEVER
@@ -19,6 +20,7 @@ from wakeful.store.database import Tx
 from wakeful.transcript.sessions import Session
 from wakeful.turn.agent import ReadyAgent
 from wakeful.turn.commit import TurnDeps
+from wakeful.vocabulary.automation import RunState
 from wakeful.vocabulary.kinds import Asleep
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.stimulus import Priority, State, Stimulus
@@ -166,6 +168,10 @@ class Waiting:
             self._deps.bus.publish(
                 tx, f"stimulus.{state.value}", session_key, stimulus_id=stimulus_id, reason=reason
             )
+        if state is State.PARKED:
+            for run in runs.of_stimuli(tx, ids).values():
+                parked = replace(run, reason=reason)
+                runs.publish(tx, self._deps.bus, parked, RunState.PARKED.value)
 
 
 def _is_stale_wake(stimulus: Stimulus, sleep: Sleep | None) -> bool:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from wakeful.models import demo_acts as acts
+from wakeful.models import demo_appointments as appointments
 from wakeful.models.demo_acts import LONGEST_QUOTE, Act, Answer, Say, Task, Use
 from wakeful.vocabulary.message import ToolMessage
 from wakeful.vocabulary.record import Record
@@ -38,6 +39,10 @@ _OUTSIDE = r"^The block below came from outside \((?P<source>[^)\n]*)\)[^\n]*\n"
 
 # The first that fits answers; the narrow ones come first.
 INTENTS: tuple[Intent, ...] = (
+    Intent(
+        words=r"^\[Scheduled automation: [^\n]*\]\n.*?\n\n(?:Remind me: )?(?P<what>.+)\Z",
+        act=appointments.keep_appointment,
+    ),
     Intent(
         words=r"\b(?:reply|answer|respond)\b.*\b(?P<token>HEARTBEAT_OK|NO_REPLY)\b",
         act=acts.be_quiet,
@@ -90,6 +95,25 @@ INTENTS: tuple[Intent, ...] = (
         words=r"^\W*(?:please\s+)?(?:go\s+to\s+)?(?:sleep|rest)\s+(?:for\s+)?"
         r"(?P<span>(?:\d+|an?)\s*[a-z]+)[.!]?\s*$",
         act=acts.sleep,
+    ),
+    Intent(
+        words=r"\b(?:remind\s+(?:me|us)|wake\s+me)\s+(?:every\s+(?:(?P<every_day>day|weekday)\s+at\s+"
+        r"(?P<clock>\d{1,2}(?:[:.]\d{2})?\s*(?:am|pm)?)|(?P<every>(?:\d+\s*)?[a-z]+))"
+        r"|in\s+(?P<in>(?:\d+|an?)\s*[a-z]+))\s+(?:to|of|that|about|:)?\s*(?P<what>.+)",
+        act=appointments.appoint,
+        tool="schedule",
+        example="remind me in 2 minutes to stretch",
+    ),
+    Intent(
+        words=r"\b(?:what|which|list|show)\b.*\b(?:scheduled|reminders|appointments|automations)\b",
+        act=appointments.list_appointments,
+        tool="schedule",
+        example="what is scheduled?",
+    ),
+    Intent(
+        words=r"\b(?:cancel|remove|forget|delete)\s+(?:the\s+)?(?:reminder|appointment|automation)s?"
+        r"\s+(?:to\s+|of\s+|about\s+)?(?P<name>.+)",
+        act=appointments.cancel_appointment,
     ),
     Intent(
         words=rf"\bwrite\s+{_NAMED}{_PATH}:\s*(?P<text>.+)",

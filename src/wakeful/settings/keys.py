@@ -55,7 +55,10 @@ _HOURS = {
 _HEARTBEAT = {
     "every": _key("How often it looks after things: 30m, 2h; 0: never."),
     "prompt": _key("What it is asked; default: to follow HEARTBEAT.md of its workspace."),
-    "target": _key("Where its answer goes: `last` (where people spoke last), `none` or a route."),
+    "target": Key(
+        means="Where its answer goes: `last` (where people spoke last), `none` or a route.",
+        wants="last, none or a route such as {door: mail, address: ann}",
+    ),
     "session": _key("The session in which it looks after things."),
     "model": _key("Another model for this; default: the session's."),
     "ack_max_chars": _key("Up to how many characters beside HEARTBEAT_OK say nothing.", 0, 100_000),

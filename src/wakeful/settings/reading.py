@@ -88,13 +88,20 @@ class Reading:
             if name not in fields:
                 self.complain(at, _unknown(name, list(fields)))
                 continue
-            value = _NOTHING if _says_nothing(child) else self._value(child, fields[name].type, at)
+            value = self._of_key(child, fields[name].type, at)
             if value is not _NOTHING:
                 found[name] = value
         for name, field in fields.items():
             if field.required and name not in found and name not in pairs:
                 self.complain(path, f"needs the key {name!r}")
         return found
+
+    def _of_key(self, node: yaml.Node, kind: inspect.Type, path: str) -> Any:
+        """Return what a key says: a bare one nothing, `null` that there is none or no limit."""
+        if not _says_nothing(node):
+            return self._value(node, kind, path)
+        is_bare = not node.value
+        return _NOTHING if is_bare or not _may_be_none(kind) else None
 
     def _dict(self, node: yaml.Node, kind: inspect.DictType, path: str) -> Any:
         pairs = self._pairs(node, path)
@@ -173,6 +180,11 @@ def _kinds(kind: inspect.Type) -> Sequence[inspect.Type]:
     return [part for part in parts if not isinstance(part, inspect.NoneType)]
 
 
+def _may_be_none(kind: inspect.Type) -> bool:
+    parts = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
+    return any(isinstance(part, inspect.NoneType) for part in parts)
+
+
 def _converted(said: str, tag: str, kind: inspect.Type) -> Any:
     match kind:
         case inspect.StrType() if tag == text.TEXT:
@@ -185,6 +197,8 @@ def _converted(said: str, tag: str, kind: inspect.Type) -> Any:
             return said.lower() == "true"
         case inspect.EnumType() if tag == text.TEXT and said in [one.value for one in kind.cls]:
             return said
+        case inspect.LiteralType() if tag == text.TEXT and said in kind.values:
+            return said
         case _:
             return _NOTHING
 
@@ -193,6 +207,8 @@ def _wanted(kind: inspect.Type) -> str:
     match kind:
         case inspect.EnumType():
             return "one of " + ", ".join(str(member.value) for member in kind.cls)
+        case inspect.LiteralType():
+            return "one of " + ", ".join(map(str, kind.values))
         case inspect.IntType():
             return _WORDS[text.INT]
         case inspect.FloatType():

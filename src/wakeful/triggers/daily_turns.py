@@ -10,18 +10,23 @@ from wakeful.telemetry.metrics import Metrics
 from wakeful.transcript import sessions
 from wakeful.triggers.blocks import ProactiveBlocks
 from wakeful.triggers.tick_times import next_tick
+from wakeful.triggers.ticking import timer_id
 from wakeful.vocabulary import session_key as keys
-from wakeful.vocabulary.kinds import kinds_where
+from wakeful.vocabulary.kinds import Kind, kinds_where
 from wakeful.vocabulary.proactive import ProactiveRules
 
 DAY_MS = 86_400_000
 
 # A turn asks its model in the commit that opens it: what was opened has reached the model.
+# Whoever rests in a session that does not tick uses up nothing: one that ticks has its timer.
 _OF_ITS_OWN = ", ".join(f"'{kind}'" for kind in kinds_where(lambda rule: rule.is_of_its_own))
 _USED = (
     "SELECT agent_id, COUNT(*) FROM turns "  # noqa: S608
     "WHERE agent_id IN :agent_ids AND opened_at > :since "
-    f"AND kind IN ({_OF_ITS_OWN}) GROUP BY agent_id"
+    f"AND kind IN ({_OF_ITS_OWN}) "
+    f"AND (kind = '{Kind.TICK.value}' "
+    f"OR EXISTS (SELECT 1 FROM timers WHERE timers.id = '{timer_id('')}' || turns.session_key)) "
+    "GROUP BY agent_id"
 )
 
 
@@ -70,7 +75,8 @@ class DailyTurns:
         """Tell people once a day, however many wakes are refused."""
         text = (
             f"{agent_id} has woken by itself {used} times in 24 hours, which is all it may "
-            f"(proactive.daily_turn_budget); until some of that is over, people alone wake it."
+            "(`proactive: {daily_turn_budget: …}` in the settings allows more; 0: any number); "
+            "until some of that is over, people alone wake it."
         )
         self._notices.add_once_in(tx, DAY_MS, "daily-turns", agent_id, text, agent_id)
         tx.after_commit(lambda: self._metrics.proactive(agent_id, "budget.exhausted", refused))

@@ -28,6 +28,7 @@ from wakeful.vocabulary.kinds import Asleep, Kind
 from wakeful.vocabulary.stimulus import OPERATOR, Draft, Outcome, Priority, Receipt
 
 TIMER_KIND = "sleep"
+TIMED = "sleep"  # the source of a wake whose time has come
 LOOK_AGAIN_MS = 300_000  # after a wake that may not be, and that nobody can say when it may be
 
 # What outsiders are told of a sleep that begins.
@@ -198,7 +199,7 @@ def _wake_of(tx: Tx, sleep: Sleep, by: WokenBy) -> Draft:
         priority=Priority.LATER,
         trust=sleep.trust,
         owner=OPERATOR,
-        source="sleep" if by is WokenBy.TIMER else f"{Kind.WAKE.value}:{by.value}",
+        source=TIMED if by is WokenBy.TIMER else f"{Kind.WAKE.value}:{by.value}",
         cause_id=sleep.cause_id,
         ignores_quiet_hours=by is WokenBy.OPERATOR,
     )

@@ -246,7 +246,7 @@ def test_a_reader_that_leaves_early_is_no_error(awake: Home):
 
 
 def test_status_and_doctor_tell_who_sleeps_until_when_and_why(tmp_path: Path):
-    home = Home(tmp_path / "home")
+    home = limited(tmp_path / "home")
     with home.up() as server:
         home.ok("send", "what time is it?", "--session", "My Plans", "--wait", "10")
         slept = home.ok("sleep", "My Plans", "2", "hours", "the", "build", "runs")
@@ -258,6 +258,7 @@ def test_status_and_doctor_tell_who_sleeps_until_when_and_why(tmp_path: Path):
         beats, more = home.ok("heartbeat"), home.ok("budget", "raise", "--turns", "5")
         week = home.ok("budget", "raise", "1.00", "--until", "7d")
         again = home.ok("budget", "raise", "1.00")
+        own = home.ok("budget", "raise", "--turns", "5", "--origin", "heartbeat")
         calm = home.ok("quiet", "until", "07:00")
         quiet, mentioned = home.json("quiet"), home.ok("status")
         loud, wrong = home.json("quiet", "off", "--agent", "main"), home.run("quiet", "sometimes")
@@ -277,6 +278,7 @@ def test_status_and_doctor_tell_who_sleeps_until_when_and_why(tmp_path: Path):
     assert all("is on, every 30m" in told for told in (on, beats))
     assert more.strip() == "main may spend $1.0000 and take 305 turns today"
     assert week.partition(", until ")[2] == again.partition(", until ")[2] != ""
+    assert own.strip() == "heartbeat at main may spend any amount and take 6 turns today"
     assert "main is quiet until " in calm
     assert "(operator); `wakeful quiet off` ends it" in calm
     assert (quiet["is_quiet"], quiet["by"]) == (True, "operator")
@@ -292,6 +294,10 @@ def test_status_and_doctor_tell_who_sleeps_until_when_and_why(tmp_path: Path):
     [
         (("heartbeat", "maybe"), "action: must be nothing, on, off or now, not 'maybe'"),
         (("budget", "raise"), "amount: must be above 0, such as 1.00, or --turns must be"),
+        (
+            ("budget", "raise", "1", "--source", "x", "--origin", "tick"),
+            "source: and --origin name two limits; raise one after the other",
+        ),
     ],
 )
 def test_what_cannot_be_meant_is_refused_before_a_server_is_looked_for(
@@ -301,6 +307,15 @@ def test_what_cannot_be_meant_is_refused_before_a_server_is_looked_for(
 
     assert refused.returncode == 2
     assert told in refused.stderr
+
+
+def limited(folder: Path) -> Home:
+    """Make a home whose agent may look after things once a day."""
+    folder.mkdir(mode=0o700)
+    limits = "agents: {main: {budget: {origins: {heartbeat: {turns_per_day: 1}}}}}\n"
+    folder.joinpath("wakeful.yaml").write_text(limits)
+    folder.joinpath("wakeful.yaml").chmod(0o600)
+    return Home(folder)
 
 
 def hold_back(home: Home) -> None:

@@ -1,7 +1,9 @@
 """Budgets: what may be spent is known before it is, and what was spent is never more."""
 
 import asyncio
+from datetime import UTC, datetime
 
+import msgspec
 import pytest
 
 from tests.integration.gate.spending import (
@@ -20,8 +22,9 @@ from wakeful.doors import messaging
 from wakeful.doors.messaging import Message
 from wakeful.gate.budget_acts import Raise
 from wakeful.gate.budgets import GIVEN_BACK_MS
+from wakeful.models.prices import Price, Rate
 from wakeful.models.scripted import call
-from wakeful.models.tariffs import UNPRICED
+from wakeful.models.tariffs import UNPRICED, Tariff
 from wakeful.runtime import Runtime
 from wakeful.testing.kit import ManualClock, Pause, operator_draft, says, wait_for
 from wakeful.tools.tool import tool
@@ -285,8 +288,8 @@ async def test_a_price_that_nobody_knows_is_told_and_only_turns_count():
 
 
 async def test_at_four_fifths_of_a_cap_people_are_told_once_who_spent_it():
-    model = paid([costs(4_000)] * 3)
-    async with spending(model, BudgetRules(money_per_day=0.12)) as runtime:
+    model, clock = paid([costs(4_000)] * 3), ManualClock(NOON)
+    async with spending(model, BudgetRules(money_per_day=0.12), clock=clock) as runtime:
         for _ in range(3):
             await reply(runtime)
         warned = await runtime.store.read("SELECT data FROM events WHERE kind = 'budget.warned'")
@@ -294,6 +297,40 @@ async def test_at_four_fifths_of_a_cap_people_are_told_once_who_spent_it():
 
     assert len(warned) == len(notices) == 1
     assert "most of it by user" in notices[0][0]
+    assert msgspec.json.decode(warned[0][0]) == {
+        "agent_id": "main",
+        "scope": "agent",
+        "day": datetime.fromtimestamp(NOON / 1000, UTC).date().isoformat(),
+        "cap": 0.12,
+        "spent": 0.12,
+        "top_origin": "user",
+    }
+
+
+async def test_the_limit_of_an_origin_is_raised_by_the_command_that_its_notice_names():
+    budget = BudgetRules(origins={"webhook": DayLimits(turns_per_day=1)}, share_of_a_source=1)
+    async with spending(paid([costs(1)] * 2), budget) as runtime:
+        await runtime.wait(await runtime.accept(outsider("one")))
+        waits = await runtime.accept(outsider("two"))
+        ((told,),) = await runtime.store.read("SELECT text FROM notices WHERE kind = 'budget'")
+        wish = Raise(agent_id="main", turns=50, scope="origin:webhook")
+        await runtime.services.budget_acts.increase(wish, "operator")
+        turn = await runtime.wait(waits)
+
+    assert waits.outcome is Outcome.PARKED
+    assert "`wakeful budget raise --turns 50 --agent main --origin webhook` allows more" in told
+    assert turn is not None
+    assert turn.state is TurnState.DONE
+
+
+async def test_where_nothing_was_spent_nobody_is_told_that_most_of_it_was():
+    budget = BudgetRules(money_per_day=0, turns_per_day=None)
+    free = Tariff(price=Price(output=Rate(base=0.0)), max_output=4_000)
+    async with spending(paid([says("free")], free), budget) as runtime:
+        answer = await reply(runtime)
+        notices = await runtime.store.read("SELECT text FROM notices")
+
+    assert (answer, notices) == ("free", [])
 
 
 async def test_at_four_fifths_of_the_turns_one_notice_says_so():

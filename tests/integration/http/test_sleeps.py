@@ -91,6 +91,9 @@ async def test_rest_by_command():
         clock.advance(3600)
         shown = await said(client, "/sleep")
         bad = await client.post(f"{AT}/messages", json={"text": "/sleep soon"})
+        later = await said(client, "/wake in an hour")
+        snapped = await said(client, "/sleep 10m")
+        clock.advance(60)
         woken = await said(client, "/wake")
         await wait_for(home.runtime, "sleep.woken")
         again = await said(client, "/wake")
@@ -99,5 +102,10 @@ async def test_rest_by_command():
     assert entered["reply"] == "Asleep for 2h; a message wakes it."
     assert shown["reply"] == "Asleep for another 1h: the build runs."
     assert "2h" in bad.text
-    assert woken["reply"] == "Woken after 1h."
+    assert later["reply"] == "/wake: takes nothing, and wakes at once"
+    assert snapped["reply"] == (
+        "Asleep for 4m 30s (not 10m: a sleep lasts a minute to a day, and ends before a prompt "
+        "cache does or long after); a message wakes it."
+    )
+    assert woken["reply"] == "Woken after 1m."
     assert again["reply"] == "Nobody is asleep here."

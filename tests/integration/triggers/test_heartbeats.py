@@ -265,6 +265,22 @@ async def test_another_interval_counts_from_the_last_run(tmp_path: Path) -> None
     assert shorter == [now + 5 * MINUTE * 1000]
 
 
+async def test_new_settings_keep_the_step_and_a_new_interval_counts_from_the_last_run() -> None:
+    clock, model = ManualClock(), Scripted([])
+    async with beating(model, clock, HeartbeatRules()) as runtime:
+        clock.advance(30 * MINUTE)
+        await seen(runtime, "heartbeat.skipped", 1)
+        ran, found = clock.now(), list[list[int]]()
+        for every in ("30m", "2h", "0", "2h"):
+            clock.advance(10 * MINUTE)
+            rules = HeartbeatRules(every=every, ack_max_chars=20)
+            await runtime.reconfigure(agents=[Agent(model=model, heartbeat=rules)])
+            found.append(await due(runtime))
+
+    half_an_hour = 30 * MINUTE * 1000
+    assert found == [[ran + half_an_hour], [ran + 4 * half_an_hour], [], [ran + 4 * half_an_hour]]
+
+
 async def test_whoever_is_busy_asleep_or_halted_is_left_alone() -> None:
     clock, pause = ManualClock(), Pause("done")
     model = [says("", call("sleep", duration_ms=7_200_000, reason="rest")), pause]

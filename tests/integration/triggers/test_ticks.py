@@ -305,6 +305,21 @@ async def test_the_day_is_counted_over_restarts_and_with_the_ends_of_sleeps(tmp_
     assert refused.data["reason"] == "budget"
 
 
+async def test_the_wakes_of_a_session_that_does_not_tick_use_up_nothing() -> None:
+    clock, rules = ManualClock(), replace(RULES, daily_turn_budget=1)
+    nap = says("", call("sleep", duration_ms=60_000))
+    async with ticking([nap, "NO_REPLY", "NO_REPLY"], clock, rules) as runtime:
+        await runtime.send("rest", session="agent:main:dm:ann")
+        await wait_for(runtime, "sleep.entered")
+        clock.advance(60)
+        await ended(runtime, 2)
+        clock.advance(LONGEST_S)
+        await ended(runtime, 3)
+        found = await ticks(runtime)
+
+    assert [(state, reason) for _, state, reason in found] == [("done", None)]
+
+
 async def test_a_sleeper_does_not_tick_until_it_was_woken() -> None:
     clock = ManualClock()
     nap = says("", call("sleep", duration_ms=7_200_000))

@@ -55,6 +55,23 @@ def test_what_was_skipped_is_told_with_its_reason(context: CliContext):
     ]
 
 
+def test_a_limit_that_no_other_line_tells_of_is_pointed_to(context: CliContext):
+    tick = {"origin": "tick", "reason": "budget", "count": 2, "last_at": NOW}
+    used_up = budget(used=300)
+
+    beat = {"last_outcome": "skipped:budget", "last_run_at": NOW}
+
+    beaten, own = rest_lines(context, [agent(heartbeat=beat, skipped=[tick])])
+    first, raised = rest_lines(context, [agent(skipped=[tick], budget=used_up)])
+
+    assert beaten.endswith(
+        "skipped, budget; `wakeful notices` and `wakeful budget show` tell which limit"
+    )
+    assert own.endswith("(2 times); `wakeful notices` and `wakeful budget show` tell which limit")
+    assert first.endswith("skipped, budget (2 times)")
+    assert "`wakeful budget raise --turns 50 --agent main` raises it" in raised
+
+
 def test_who_is_parked_reads_until_when_and_what_helps(context: CliContext):
     receipt = {"session_key": "agent:scout:main", "outcome": "parked", "reason": "budget"}
 

@@ -4,7 +4,8 @@ import re
 from datetime import UTC
 from pathlib import Path
 
-from wakeful.cli.tail import KINDS, brief, unknown_topics
+from wakeful.cli.client import SseFrame
+from wakeful.cli.tail import KINDS, brief, flat, unknown_topics
 from wakeful.cli.times import shown
 
 
@@ -23,3 +24,9 @@ def test_a_topic_that_no_event_has_is_told():
 
     assert set(documented) == set(KINDS)
     assert unknown_topics("turn.*, stimulus.accepted,*,bogus") == ["bogus"]
+
+
+def test_the_id_of_an_event_is_its_position_whatever_it_tells_of():
+    frame = SseFrame(id="ep_1-7", kind="sleep.entered", data={"id": "sl_1", "at": 5})
+
+    assert flat(frame) == {"id": "ep_1-7", "event": "sleep.entered", "sleep_id": "sl_1", "at": 5}

@@ -13,8 +13,14 @@ from wakeful.settings.file import LogLevel, SettingsFile
 from wakeful.settings.load import Loaded, load, load_text, reload
 from wakeful.settings.places import file_of, home_of
 from wakeful.settings.problems import BadSettings
+from wakeful.vocabulary.agent import ThrottleRules
 from wakeful.vocabulary.approving import permission_of
+from wakeful.vocabulary.budget import BudgetRules, DayLimits
+from wakeful.vocabulary.heartbeat import HeartbeatRules
+from wakeful.vocabulary.hours import DailyHours
+from wakeful.vocabulary.proactive import ProactiveRules
 from wakeful.vocabulary.queueing import Mode
+from wakeful.vocabulary.route import Route
 
 FILE = Path("/etc/wakeful.yaml")
 ENVIRON = {"WAKEFUL_HOME": "/srv/wakeful"}
@@ -183,7 +189,7 @@ def test_every_key_arrives_where_it_belongs():
         ),
         (
             "agents: {main: {heartbeat: {target: somewhere}}}",
-            ":1: agents.main.heartbeat.target: must be",
+            ":1: agents.main.heartbeat.target: must be last, none or a route such as",
         ),
         (
             "agents: {main: {heartbeat: {session: 'agent:other:main'}}}",
@@ -291,6 +297,88 @@ def test_hours_are_read_as_people_write_them(seven: str):
     seven_ms, zone = 7 * 3_600_000, ZoneInfo("UTC")
     assert config.quiet_hours.span(0, zone).end == seven_ms
     assert config.heartbeat.active_hours.span(0, zone).start == seven_ms
+
+
+@pytest.mark.parametrize(
+    ("written", "target"),
+    [
+        ("last", "last"),
+        ("none", "none"),
+        ("{door: mail, address: ann}", Route(door="mail", address="ann")),
+    ],
+)
+def test_each_target_of_a_heartbeat_is_taken(written: str, target: object):
+    (main,) = loaded(f"agents: {{main: {{heartbeat: {{target: {written}}}}}}}").agents
+
+    assert main.config.heartbeat.target == target
+
+
+@pytest.mark.parametrize(("written", "limit"), [("null", None), ("~", None), ("", 1.0), ("3", 3.0)])
+def test_null_lifts_a_limit_and_a_bare_key_does_not(written: str, limit: float | None):
+    text = f"agents:\n  main:\n    budget:\n      money_per_day: {written}\n"
+
+    assert loaded(text).agents[0].config.budget.money_per_day == limit
+
+
+def test_every_setting_about_waking_arrives_where_it_belongs():
+    everything = loaded(
+        """
+        timezone: Europe/Berlin
+        agents:
+          main:
+            proactive: {enabled: true, tick_interval_secs: 900, jitter_pct: 5, max_idle_secs: 7200,
+              initial_greeting: false, cache_aware_schedule: false, allow_short_intervals: true,
+              daily_turn_budget: 7, light_context: true}
+            heartbeat: {every: 2h, prompt: Look., target: none, session: watch,
+              model: "ollama:small", ack_max_chars: 10, include_reasoning: true,
+              light_context: false,
+              active_hours: {start: "08:00", end: "24:00", timezone: America/New_York}}
+            budget: {money_per_day: 2.5, turns_per_day: null, money_per_chain: 0.5,
+              reserve_for_people: 0.3, origins: {tick: {money_per_day: 0.1, turns_per_day: 9}},
+              sources: {"cron:daily": {turns_per_day: 5}}}
+            quiet_hours: {start: "22:00", end: "07:00", timezone: local}
+            throttle: {per_hour: null}
+        bindings:
+          - match: {door: hub}
+            proactive: {enabled: true}
+        """
+    )
+
+    (main,) = everything.agents
+    assert main.config.proactive == ProactiveRules(
+        enabled=True,
+        tick_interval_secs=900,
+        jitter_pct=5,
+        max_idle_secs=7200,
+        initial_greeting=False,
+        cache_aware_schedule=False,
+        allow_short_intervals=True,
+        daily_turn_budget=7,
+        light_context=True,
+    )
+    assert main.config.heartbeat == HeartbeatRules(
+        every="2h",
+        prompt="Look.",
+        target="none",
+        session="watch",
+        model="ollama:small",
+        ack_max_chars=10,
+        include_reasoning=True,
+        light_context=False,
+        active_hours=DailyHours(start="08:00", end="24:00", timezone="America/New_York"),
+    )
+    assert main.config.budget == BudgetRules(
+        money_per_day=2.5,
+        turns_per_day=None,
+        money_per_chain=0.5,
+        reserve_for_people=0.3,
+        origins={"tick": DayLimits(money_per_day=0.1, turns_per_day=9)},
+        sources={"cron:daily": DayLimits(turns_per_day=5)},
+    )
+    assert main.config.quiet_hours == DailyHours(start="22:00", end="07:00", timezone="local")
+    assert main.config.throttle == ThrottleRules(per_hour=None)
+    # The block of a binding counts whole: what it leaves out is the default, not its agent's.
+    assert everything.settings.bindings[0].proactive == ProactiveRules(enabled=True)
 
 
 def test_all_problems_are_told_at_once_in_the_order_of_the_file():

@@ -141,7 +141,12 @@ class History:
         self.entries_of_turn = grouped(database.entries, lambda entry: entry.turn_id)
         self.asks_of_turn = grouped(database.asks, lambda ask: ask.turn_id)
         self.calls_of_turn = grouped(database.calls, lambda call: call.turn_id)
-        self.asked = [line for line in ledgers.model if line["what"] == "asked"]
+        # A model that stands in for another is asked within the same question.
+        self.asked = [
+            line
+            for line in ledgers.model
+            if line["what"] == "asked" and not line.get("stands_in", False)
+        ]
         self.asked_of_turn = grouped(self.asked, lambda line: str(line["turn"]))
         self.begun = [line for line in ledgers.tools if line["what"] == "begun"]
         self.begun_of_turn = grouped(self.begun, lambda line: str(line["turn"]))

@@ -2,7 +2,8 @@
 
 from wakeful.testing.checker.finding import InvariantFinding
 from wakeful.testing.checker.history import EventRow, History
-from wakeful.vocabulary.kinds import Asleep
+from wakeful.triggers.sleeping import TIMED
+from wakeful.vocabulary.kinds import Asleep, Kind
 from wakeful.vocabulary.stimulus import TERMINAL, Priority, Stimulus
 
 # What a sender was told of something that may run, sooner or later.
@@ -15,6 +16,7 @@ def nobody_oversleeps(history: History, finding: InvariantFinding) -> None:
     for key, events in history.events_of_session.items():
         if key is not None and any(event.kind == "sleep.entered" for event in events):
             _check_session(history, key, events, finding)
+    _check_wakes(history, finding)
     for owner, sleep in history.db.sleeps.items():
         wake = history.db.stimuli.get(sleep.wake_id or "")
         finding.expect(
@@ -22,6 +24,29 @@ def nobody_oversleeps(history: History, finding: InvariantFinding) -> None:
             or (wake is not None and wake.state not in TERMINAL),
             f"{owner} sleeps until {sleep.wake_at} and nothing will wake it",
         )
+
+
+def _check_wakes(history: History, finding: InvariantFinding) -> None:
+    """A wake is filed for somebody who sleeps, and by the clock not before the sleep is over."""
+    asleep: dict[str | None, EventRow] = {}
+    for event in history.db.events:
+        stimulus = history.db.stimuli.get(event.stimulus_id or "")
+        if event.kind == "sleep.entered":
+            asleep[event.session_key] = event
+        elif event.kind in _OF_SLEEP:
+            asleep.pop(event.session_key, None)
+        elif (
+            event.kind == "stimulus.accepted"
+            and stimulus is not None
+            and stimulus.kind is Kind.WAKE
+        ):
+            entered = asleep.get(event.session_key)
+            is_due = entered is not None and event.at >= entered.data["wake_at"]
+            finding.expect(
+                entered is not None and (is_due or stimulus.source != TIMED),
+                f"{stimulus.id} wakes {event.session_key} at {event.at}, which slept as {entered}",
+                history.story(stimulus.id),
+            )
 
 
 def _check_session(
