@@ -24,6 +24,7 @@ from wakeful.turn.attempt import Ask, Compact, Fenced, Next, StepResult, TurnAtt
 from wakeful.turn.commit import TurnCommit, TurnDeps, commit_step
 from wakeful.turn.compaction import CompactionPlan, PreparedCompaction
 from wakeful.turn.context import Context, as_edited
+from wakeful.turn.jobs import with_prompt
 from wakeful.turn.ready_agents import ReadyAgents
 from wakeful.turn.sizing import room
 from wakeful.turns.turns import TURNS, End, Turn, TurnState
@@ -138,6 +139,7 @@ class AssumedTurns:
         key, is_alone = turn.session_key, turn.view is not View.FULL
         context = attempt.context
         before = context.tokens + (0 if context.is_counted else agent.fixed_tokens)
+        before += _of_prompt(attempt)
         is_summary = isinstance(next, Compact)
         most = next.grant.max_tokens
         more = 0 if is_alone else self._said[key]
@@ -186,6 +188,14 @@ def _sized(branch: str, tokens: int) -> Context:
     context = Context(branch)
     context.tokens, context.is_counted = tokens, tokens > 0
     return context
+
+
+def _of_prompt(attempt: TurnAttempt) -> int:
+    """Return the tokens of the prompt of a job, which its model is shown and no entry holds."""
+    run, messages = attempt.run, attempt.context.messages
+    if run is None:
+        return 0
+    return sum(map(tokens_of, with_prompt(messages, run))) - sum(map(tokens_of, messages))
 
 
 def _asked(context: Context) -> int:

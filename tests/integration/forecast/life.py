@@ -39,7 +39,7 @@ class AssumedModel:
         self.tariffs = (tariff,)
         self.runtime: Runtime | None = None
         self.answers_at: list[int] = []
-        self.bases: dict[str, tuple[float, int, int]] = {}  # by source: seconds, input, output
+        self.bases: dict[str, tuple[float, int | None, int]] = {}  # by source: seconds, input, output
         # Of each conversation, how many messages were counted, and as how many tokens.
         self._known: dict[str, tuple[int, int]] = {}
         self._said: defaultdict[str, int] = defaultdict(int)  # added since there are bases
@@ -177,6 +177,14 @@ async def came(runtime: Runtime, since: int) -> Came:
                 told["deferred"].append(line)
         else:
             told[what.partition(".")[2]].append(line)
+    for agent_id, at, key, name in await read(
+        "SELECT agent_id, filed_at, session_key, job_name FROM automation_runs "
+        "WHERE filed_at >= :since AND stimulus_id IS NULL ORDER BY filed_at, id",
+        since=since,
+    ):
+        line = (at, key, f"cron:{name}")  # of which nothing was filed
+        fires[agent_id, line[2]].append(line)
+        told["suppressed"].append(line)
     turns = [
         (row[0], row[1], _source(row[2], row[3]))
         for row in await read(
@@ -186,7 +194,7 @@ async def came(runtime: Runtime, since: int) -> Came:
         )
     ]
     return Came(
-        fires=dict(fires),
+        fires={key: sorted(seen) for key, seen in fires.items()},
         turns=turns,
         suppressed=sorted(told["suppressed"]),
         parked=sorted(told["parked"]),

@@ -15,6 +15,7 @@ from tests.integration.forecast.life import (
     differences,
     foretold,
 )
+from wakeful.automations.wishes import Maker, Wish
 from wakeful.gate.gate import Asked, WakeGate
 from wakeful.gate.wakes import GateVerdict, Wake, everything
 from wakeful.models.prices import Price
@@ -26,13 +27,14 @@ from wakeful.testing.kit import ManualClock, operator_draft
 from wakeful.timers import timers
 from wakeful.timers.timers import Timer
 from wakeful.turn.agent import Agent
+from wakeful.vocabulary.automation import CronSchedule, EverySchedule, SystemEvent
 from wakeful.vocabulary.budget import BudgetRules
 from wakeful.vocabulary.forecast import Basis, Forecast, What
 from wakeful.vocabulary.heartbeat import HeartbeatRules
 from wakeful.vocabulary.hours import DailyHours
 from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.proactive import ProactiveRules
-from wakeful.vocabulary.stimulus import Priority
+from wakeful.vocabulary.stimulus import OPERATOR, Priority, Trust
 
 # Two days before clocks in Berlin are moved, in spring and in autumn.
 SPRING = round(datetime(2027, 3, 26, 10, tzinfo=UTC).timestamp() * 1000)
@@ -139,6 +141,58 @@ async def test_what_is_parked_and_deferred_goes_on_as_foretold() -> None:
         parked = [line for line in forecast.timeline if line.what is What.PARKED]
         assert {line.reason for line in parked} == {"quiet-hours", "budget"}
         assert all(line.until is not None for line in parked)
+        assert differences(foretold(forecast), await came(runtime, now)) == []
+
+
+async def test_jobs_run_as_foretold_where_clocks_are_moved() -> None:
+    model = AssumedModel()
+    agent = Agent(
+        model=model,
+        limits=PATIENT,
+        proactive=ProactiveRules(enabled=True, tick_interval_secs=4 * 3_600),
+        heartbeat=HeartbeatRules(every="6h"),
+        quiet_hours=NIGHT,
+    )
+    life = Life([agent], BERLIN, ManualClock(SPRING), model)
+    jobs = [
+        Wish(name="news", message="Read.", schedule=CronSchedule(expr="0 9 * * *"), isolated=True),
+        Wish(
+            name="gap",
+            message="In the gap.",
+            schedule=CronSchedule(expr="30 2 * * *"),
+            session_key=MAIN,
+            respect_quiet_hours=True,
+        ),
+        Wish(
+            name="often",
+            message="Often.",
+            schedule=EverySchedule(every_s=3_600),
+            session_key=ELSEWHERE,
+            respect_quiet_hours=True,
+        ),
+        Wish(
+            name="event",
+            payload=SystemEvent(text="An hour has passed."),
+            schedule=EverySchedule(every_s=7_000),
+            session_key=MAIN,
+        ),
+    ]
+    async with life.runtime as runtime:
+        await life.begin()
+        await said_in(runtime, ELSEWHERE, life.clock, life)
+        maker = Maker(owner=OPERATOR, trust=Trust.OPERATOR, name="me", is_person=True)
+        for job in jobs:
+            await runtime.services.automations.add(job, maker)
+        now = life.clock.now()
+        forecast = await runtime.forecast(4)
+
+        await life.run_until(forecast.until)
+
+        by_source = {row.source: row for row in forecast.rows}
+        assert {"cron:news", "cron:gap", "cron:often", "cron:event"} <= by_source.keys()
+        assert by_source["cron:news"].turns == 4
+        assert by_source["cron:often"].parked > 0
+        assert by_source["cron:often"].suppressed["overlap"] > 0
         assert differences(foretold(forecast), await came(runtime, now)) == []
 
 
