@@ -17,6 +17,15 @@ from wakeful.timers.timers import TIMERS, Timer
 
 MOST_STEPS = 1_000_000  # instants; what takes more ends before its time, and says when
 
+TIDY_EVERY_MS = 6 * 3_600_000
+KEPT_MS = 25 * 3_600_000  # of turns the gate counts those of a day
+
+_OVER = (
+    "DELETE FROM stimuli WHERE settled_at < :before",
+    "DELETE FROM asks WHERE settled_at < :before",
+    "DELETE FROM turns WHERE ended_at < :before",
+    "DELETE FROM automation_runs WHERE ended_at < :before",
+)
 _LOOKED_AT = "SELECT id, due_at FROM stimuli WHERE id IN :ids"
 
 
@@ -66,6 +75,7 @@ class ForecastLoop:
         self._looks: list[int] = []  # when other lanes are due
         self._open: list[tuple[int, int, OpenTurn]] = []
         self._count = 0
+        self._tidied_at = clock.at
         self._timers_at: int | None = None  # when the next timer is due, or was when it was set
         store.listen(timers.SET, self._on_timer)
         store.listen(lane_rows.READY, partial(_hint, self._ready))
@@ -83,6 +93,8 @@ class ForecastLoop:
                 return until
             self._clock.at = max(self._clock.at, following)
             self._step()
+            if self._clock.at > self._tidied_at + TIDY_EVERY_MS:
+                self._tidy()
         return self._clock.at
 
     def _next(self) -> int | None:
@@ -95,6 +107,12 @@ class ForecastLoop:
         if self._looks:
             due.append(self._looks[0])
         return min(due, default=None)
+
+    def _tidy(self) -> None:
+        """Forget what is over and decides nothing any more: small tables are quick ones."""
+        self._tidied_at = self._clock.at
+        for sql in _OVER:
+            self._store.write(lambda tx, sql=sql: tx.run(sql, before=tx.now - KEPT_MS))
 
     def _step(self) -> None:
         """Do all that is due now, in the order in which it would be done."""

@@ -58,8 +58,8 @@ class What(StrEnum):
     DIGEST = "digest"  # the fire that shows what is held
 
 
-class Happening(Record):
-    """One line of the time to come."""
+class Happening(Record, gc=False):
+    """One line of the time to come; there may be a hundred thousand."""
 
     at: int
     session_key: str
