@@ -120,12 +120,12 @@ def _drawn(was: str, line: Mapping[str, Any]) -> str:
 
 def _marks(found: Mapping[str, Any], written: Callable[[str], str]) -> Iterator[str]:
     """Tell when agents have nothing left to spend, once for each day."""
-    told: set[tuple[str, str]] = set()
+    marked: set[tuple[str, str]] = set()
     for line in found["timeline"]:
         at = written(line["at"])
         key = _agent_of(line["session_key"]), at[:10]
-        if line.get("reason") == "budget" and key not in told:
-            told.add(key)
+        if line.get("reason") == "budget" and key not in marked:
+            marked.add(key)
             yield f"{at}  {_short(key[0], NAME)}: a {safe(line['source'], 20)} is put off (budget)"
 
 

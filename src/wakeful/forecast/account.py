@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from msgspec.structs import replace
 
 from wakeful.bus.bus import Bus
-from wakeful.forecast.simulated import Answered
+from wakeful.forecast.simulated import AssumedAnswer
 from wakeful.forecast.sources import DIGEST, source_of
 from wakeful.gate.money import dollars, nano
 from wakeful.store.database import Tx
@@ -88,7 +88,7 @@ class Account:
         self._dues: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
         self._parked: dict[str, int] = {}  # stimuli of this instant, and their lines
         self.lines: list[Happening] = []
-        self.first: dict[tuple[str, str], Answered] = {}  # the first answer of each source
+        self.first: dict[tuple[str, str], AssumedAnswer] = {}  # the first answer of each source
 
     def begin(self, sources: Iterable[tuple[str, str]]) -> None:
         """Listen from now on; something of these sources waits already, by its stimulus."""
@@ -115,7 +115,7 @@ class Account:
             case _:
                 pass
 
-    def answered(self, answer: Answered) -> None:
+    def answered(self, answer: AssumedAnswer) -> None:
         """Count a question and its answer."""
         key = answer.agent_id, answer.source
         tally = self._tallies[key]

@@ -17,7 +17,7 @@ class OpenTurn:
     next: Any
 
 
-class Answered(Record):
+class AssumedAnswer(Record):
     """One question to a model, and its assumed answer."""
 
     agent_id: str

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from wakeful.broker import lane_rows
 from wakeful.forecast.assumptions import Assumptions, Usual
-from wakeful.forecast.simulated import Answered, OpenTurn
+from wakeful.forecast.simulated import AssumedAnswer, OpenTurn
 from wakeful.forecast.sources import source_of
 from wakeful.lanes.contexts import Contexts
 from wakeful.lanes.opening import Opening
@@ -83,7 +83,7 @@ class AssumedTurns:
         deps: TurnDeps,
         agents: ReadyAgents,
         assumptions: Assumptions,
-        answered: Callable[[Answered], None],
+        answered: Callable[[AssumedAnswer], None],
     ) -> None:
         self._deps = deps
         self._assumptions = assumptions
@@ -158,7 +158,7 @@ class AssumedTurns:
         price = tariffs_of(agent.model)[0].price
         cost = None if price is None else price.cost(usage)
         self._answered(
-            Answered(
+            AssumedAnswer(
                 agent_id=turn.agent_id,
                 source=source_of(turn.origin, turn.source),
                 input=usage.input,

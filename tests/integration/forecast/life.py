@@ -39,7 +39,7 @@ class AssumedModel:
         self.tariffs = (tariff,)
         self.runtime: Runtime | None = None
         self.answers_at: list[int] = []
-        self.bases: dict[str, tuple[float, int | None, int]] = {}  # by source: seconds, input, output
+        self.bases: dict[str, tuple[float, int | None, int]] = {}
         # Of each conversation, how many messages were counted, and as how many tokens.
         self._known: dict[str, tuple[int, int]] = {}
         self._said: defaultdict[str, int] = defaultdict(int)  # added since there are bases
@@ -81,7 +81,9 @@ class AssumedModel:
         assert isinstance(clock, ManualClock)
         until = clock.now() + round(seconds * 1000)
         self.answers_at.append(until)
-        await clock.sleep(seconds)
+        passed = asyncio.Event()
+        clock.call_later(seconds, passed.set)
+        await passed.wait()
         self.answers_at.remove(until)
 
 
