@@ -21,7 +21,8 @@ from tests import postgres_server
 from wakeful.models.model import Delta, Reply, Request
 from wakeful.models.scripted import says
 from wakeful.settings.settings import Settings
-from wakeful.store.database import YIELDING_LIMIT, Store
+from wakeful.store import grouped, postgres
+from wakeful.store.database import Store
 from wakeful.turn.agent import Agent
 
 SLEEPERS = 10_000
@@ -74,14 +75,17 @@ def measure(folder: Path) -> list[Figure]:
             asyncio.run(_round(on_postgres, database=databases.url(name)))
             on_postgres.bare.append(asyncio.run(_bare_postgres(databases.url(name))))
             databases.drop(name)
-    return [*_figures("", on_sqlite), *_figures("_postgres", on_postgres)]
+    return [
+        *_figures("", on_sqlite, grouped.YIELDING_ROWS),
+        *_figures("_postgres", on_postgres, postgres.YIELDING_ROWS),
+    ]
 
 
 def load(folder: Path) -> None:
     asyncio.run(_round(Samples(), home=folder / "home"))
 
 
-def _figures(suffix: str, samples: Samples) -> list[Figure]:
+def _figures(suffix: str, samples: Samples, together: int) -> list[Figure]:
     idle = percentile(samples.idle, 99) * 1000
     return [
         Figure(
@@ -89,7 +93,7 @@ def _figures(suffix: str, samples: Samples) -> list[Figure]:
             value=percentile(samples.filed, 50),
             unit="s",
             floor=percentile(samples.bare, 50),
-            floor_is=f"{SLEEPERS} bare rows, {YIELDING_LIMIT} in a commit",
+            floor_is=f"{SLEEPERS} bare rows, {together} in a commit",
             goal=FILED_S,
         ),
         Figure(
@@ -144,9 +148,9 @@ def _bare_sqlite(path: Path) -> float:
         cursor.execute(f"PRAGMA {pragma}")
     cursor.execute("CREATE TABLE rows (id INTEGER PRIMARY KEY, text TEXT)")
     started = time.perf_counter()
-    for _ in range(SLEEPERS // YIELDING_LIMIT):
+    for _ in range(SLEEPERS // grouped.YIELDING_ROWS):
         cursor.execute("BEGIN IMMEDIATE")
-        cursor.executemany("INSERT INTO rows (text) VALUES (?)", [(ROW,)] * YIELDING_LIMIT)
+        cursor.executemany("INSERT INTO rows (text) VALUES (?)", [(ROW,)] * grouped.YIELDING_ROWS)
         cursor.execute("COMMIT")
     taken = time.perf_counter() - started
     connection.close()
@@ -157,10 +161,10 @@ async def _bare_postgres(url: str) -> float:
     connection: Any = await asyncpg.connect(url)
     await connection.execute("CREATE TABLE rows (id BIGSERIAL PRIMARY KEY, text TEXT)")
     started = time.perf_counter()
-    for _ in range(SLEEPERS // YIELDING_LIMIT):
+    for _ in range(SLEEPERS // postgres.YIELDING_ROWS):
         async with connection.transaction():
             await connection.executemany(
-                "INSERT INTO rows (text) VALUES ($1)", [(ROW,)] * YIELDING_LIMIT
+                "INSERT INTO rows (text) VALUES ($1)", [(ROW,)] * postgres.YIELDING_ROWS
             )
     taken = time.perf_counter() - started
     await connection.close()

@@ -29,6 +29,7 @@ from wakeful.views.activity import ActivityView
 from wakeful.views.agents import AgentView
 from wakeful.views.approvals import ApprovalView
 from wakeful.views.attachments import AttachmentView
+from wakeful.views.automations import AutomationView
 from wakeful.views.budgets import BudgetView
 from wakeful.views.counts import CountsView
 from wakeful.views.deliveries import DeliveryView
@@ -65,6 +66,7 @@ class Views:
     agents: AgentView
     approvals: ApprovalView
     attachments: AttachmentView
+    automations: AutomationView
     budgets: BudgetView
     counts: CountsView
     deliveries: DeliveryView

@@ -1,11 +1,11 @@
 """The verbs: what a program says to its agents, asks of them and sees of them."""
 
-from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from wakeful.access.principal import Principal
 from wakeful.approvals.approvals import Approval
+from wakeful.automation_verbs import AutomationVerbs
 from wakeful.bus.bus import Subscription
 from wakeful.doors import hooks, messaging, naming, stimulus_stream
 from wakeful.doors import inbox as inbox_door
@@ -19,7 +19,6 @@ from wakeful.intake.bindings import Contact
 from wakeful.intake.deletion import Deleted
 from wakeful.intake.intake import Stopped
 from wakeful.intake.sessions import Changes, ResetDone
-from wakeful.services import Services
 from wakeful.sleeps.sleeps import Sleep
 from wakeful.transcript.jsonl import exporting
 from wakeful.transcript.jsonl.importing import ImportReport
@@ -55,13 +54,8 @@ DEFAULT_WAIT_S = 15.0
 LONGEST_WAIT_S = 120.0
 
 
-class Verbs(ABC):
+class Verbs(AutomationVerbs):
     """What can be said to a runtime, by the operator's word; a runtime has them all."""
-
-    @property
-    @abstractmethod
-    def services(self) -> Services:
-        """What the verbs are made of, for a door of one's own."""
 
     # The fields of a message, all but the text with a default.
     async def send(  # noqa: PLR0913

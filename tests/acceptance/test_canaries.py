@@ -122,13 +122,31 @@ async def send_webhooks(client: httpx2.AsyncClient) -> None:
     assert (await client.get("/api/hooks")).status_code == 200
 
 
+async def leave_in_the_inbox(server: ServerProcess, secret: str, ear: Ear) -> None:
+    """Have a source post what it may, as whom it may not be, and look where it may not."""
+    shown, noted = {"Authorization": f"Bearer {secret}"}, {"response": [ear.note]}
+    async with server.client(headers=shown, event_hooks=noted) as source:
+        for body in ({"text": "all well"}, {"text": "fire", "priority": "now"}):
+            assert (await source.post("/api/inbox", json=body)).status_code == 202
+        for body in ({"text": "x", "source": "another"}, {"text": "x", "session": "main"}):
+            assert (await source.post("/api/inbox", json=body)).status_code == 403
+        assert (await source.get("/api/inbox")).status_code == 403
+        assert (await source.get("/api/approvals")).status_code == 404
+
+
 async def secrets_made(server: ServerProcess) -> list[str]:
-    """Have the server make a token, a code and a cookie; it may say each of them once, here."""
+    """Have the server make tokens, a code and a cookie; it may say each of them once, here.
+
+    The first is that of a source.
+    """
     code = await server.login_code()
     async with server.client() as client:
-        token = await client.post("/api/tokens", json={"name": "sender", "scopes": ["send"]})
+        made = [
+            (await client.post("/api/tokens", json={"name": name, "scopes": [scope]})).json()
+            for name, scope in (("sender", "send"), ("backup", "inbox:backup"))
+        ]
         login = await client.post("/api/login", json={"code": code})
-        return [token.json()["token"], code, login.cookies["wakeful"]]
+        return [made[1]["token"], made[0]["token"], code, login.cookies["wakeful"]]
 
 
 def traces(secret: str, where: dict[str, bytes]) -> list[str]:
@@ -157,19 +175,21 @@ async def test_no_secret_is_in_any_answer_event_metric_log_or_file(tmp_path: Pat
         ) as server,
         server.client(event_hooks={"response": [ear.note]}) as client,
     ):
+        made = await secrets_made(server)
         canaries = [
+            *made,
             OPERATOR,
             SIGNING,
             PROVIDER,
             WRONG,
             HOOK,
             HOOK_BEARER,
-            *await secrets_made(server),
         ]
         group.create_task(ear.follow(client, began))
         await began.wait()
         await work(client)
         await send_webhooks(client)
+        await leave_in_the_inbox(server, made[0], ear)
         for secret in (OPERATOR, WRONG):
             await ask_everything(client, secret)
         for path in ("/metrics", "/api/tokens", "/api/stimuli?limit=500", "/api/agents/quoted"):

@@ -14,16 +14,19 @@ import pytest
 from tests.patience import patience
 from tests.proofs.client import OUT, Client, gather
 from tests.proofs.mutants import MUTANTS
+from tests.proofs.neighbours import PLAN, neighbours, pry
 from tests.proofs.process import Gone, Place, RigProcess, running
-from tests.proofs.rig import FALLBACK
+from tests.proofs.rig import DOOR, FALLBACK
 from tests.proofs.stand_in import NAP_MS
 from tests.proofs.trial import come_to_rest, judged
+from wakeful.testing import ledger
 from wakeful.testing.checker.check import Report
 
 PATIENCE_S = patience(3)  # a broken build may never come to rest
 STILL_S = patience(1)
 LANE = "agent:main:a"
 DAY_MS = 86_400_000
+LONG_MS = 8 * DAY_MS  # after which nobody is asked any more
 
 Play = Callable[[RigProcess, Client], Awaitable[None]]
 
@@ -191,6 +194,16 @@ async def misled(rig: RigProcess, client: Client) -> None:
     await rig.rest()
 
 
+async def pried(rig: RigProcess, client: Client) -> None:
+    """Two owners come by the door and want to know what the other has said."""
+    start = ledger.read(client.place.ledgers / "lives.jsonl")[-1]
+    async with neighbours(rig, client.place) as (first, second):
+        await first.say("m9x1", PLAN)
+        await second.say("m9x3")
+        await pry(second, first, f"{start['epoch']}-0")
+    await rig.rest()
+
+
 async def approved(rig: RigProcess, client: Client) -> None:
     """Something that was asked for is granted, and preempted while it runs."""
     await client.say(rig, "a", "dare.gate=g")
@@ -199,6 +212,17 @@ async def approved(rig: RigProcess, client: Client) -> None:
     await rig.ask("reached", gate="g")
     await client.say(rig, "a", priority=0)
     await rig.ask("open", gate="g")
+    await rig.rest()
+
+
+async def asked_of_nobody(rig: RigProcess, client: Client) -> None:
+    """Something is asked for, and nobody is there until its time is over."""
+    await client.say(rig, "a", "dare")
+    await rig.rest()
+    client.place.move_clock(LONG_MS)
+
+
+async def a_rest(rig: RigProcess, client: Client) -> None:
     await rig.rest()
 
 
@@ -286,7 +310,9 @@ SCENES: dict[str, Scene] = {
     "slept": Scene(play=slept),
     "slept badly": Scene(play=slept_badly),
     "misled": Scene(play=misled),
+    "pried": Scene(play=pried, env={DOOR: "open"}),
     "approved": Scene(play=approved),
+    "left without an answer": Scene(play=asked_of_nobody, again=a_rest),
     "stormed in two lives": Scene(play=stormed_then_killed, again=stormed),
     "read in turn": Scene(play=read_in_turn),
 }
@@ -302,6 +328,7 @@ CATCHES: dict[str, tuple[str, str]] = {
     "summary_not_counted": ("compacted", "I13"),
     "chain_budget_ignored": ("announced", "I14"),
     "own_work_counts_as_human": ("announced", "I14"),
+    "depth_not_raised": ("left without an answer", "I14"),
     "acknowledge_before_commit": ("held, then killed", "I2"),
     "no_fencing": ("usurped", "I4"),
     "event_outside_the_transaction": ("killed after the ack's commit", "I10"),
@@ -339,6 +366,8 @@ CATCHES: dict[str, tuple[str, str]] = {
     "storms_forgotten": ("stormed in two lives", "I14"),
     "taint_lost_on_resume": ("misled", "I21"),
     "strangers_trusted": ("misled", "I21"),
+    "owner_not_in_the_query": ("pried", "I21"),
+    "secret_in_an_error": ("pried", "I21"),
     "nobody_is_asked": ("approved", "I7"),
     "grant_used_twice": ("approved", "I7"),
     "items_read_twice": ("read in turn", "I1"),

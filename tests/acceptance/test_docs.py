@@ -1,6 +1,7 @@
 """Every snippet of the documentation is what happens: programs run, commands and keys exist."""
 
 import ast
+import json
 import re
 import shlex
 import shutil
@@ -115,6 +116,23 @@ def test_what_a_page_tells_to_type_works_and_says_what_is_shown(
     finally:
         if is_first:
             reader.stop()
+
+
+CRONTAB = re.compile(r"```crontab\n(.*?)```", re.S)
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if CRONTAB.search(page.read_text())], ids=lambda page: page.name
+)
+def test_a_line_of_a_crontab_leaves_one_item_however_often_it_runs(page: Path, newcomer: Newcomer):
+    newcomer.start()
+    for line in CRONTAB.findall(page.read_text()):
+        *when, command = line.split(None, 5)
+        first, again = (json.loads(newcomer.type(command)) for _ in range(2))
+
+        assert len(when) == 5
+        assert (first["outcome"], again["outcome"]) == ("started", "duplicate")
+        assert first["stimulus_id"] == again["stimulus_id"]
 
 
 INLINE = re.findall(

@@ -194,3 +194,17 @@ async def test_lines_stay_lines_and_markdown_is_shown_without_markup():
         "img": [],
     }
     assert wrong == []
+
+
+async def test_a_message_that_nobody_works_on_is_said_to_be_kept():
+    async with house(["at last"]) as home, chromium() as context:
+        page = await signed_in(context, home)
+        wrong = watch(page)
+        await home.runtime.halt()
+        await page.fill("#text", "hello")
+        await page.press("#text", "Enter")
+        await page.get_by_text("It is kept (halted), and answered when that is over.").wait_for()
+        await home.runtime.resume()
+        await page.get_by_text("at last").wait_for()
+
+    assert wrong == []

@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,7 +29,7 @@ from tests.proofs.points import failpoints
 from tests.proofs.process import Gone, Place, RigProcess, running
 from tests.proofs.rig import BUDGET, TICKS
 from tests.proofs.trial import come_to_rest, judged
-from tests.proofs.weather import Weather
+from tests.proofs.weather import Weather, small_disk
 from wakeful.testing.checker.check import Report
 from wakeful.vocabulary.clock import SystemClock
 from wakeful.vocabulary.record import Record
@@ -38,9 +39,10 @@ MESSAGES_PER_LIFE = 400
 SHORTEST_LIFE_S = 0.05
 LONGEST_LIFE_S = 1.0
 DRAIN_S = "0.5"
-DEATHS = (*("kill",) * 8, "term", "terms", "commit", "point", "point")
+DEATHS = (*("kill",) * 7, "pause", "term", "terms", "commit", "point", "point")
 MESSAGES_IN_WEATHER = 150
 SURVIVED_S = (2.0, 8.0)  # longer, too, than a store waits for a stranger
+PAUSED_S = (0.2, 3.0)
 ABSENT = ("", "", "", "other")  # who is missing in a life
 LEAPS_MS = (0, 0, 0, 61_000)  # of the wall clock before a life: naps end, ticks are due
 # What agents may spend in a round: more than they can, or so little that most of it is refused.
@@ -60,7 +62,7 @@ class ChaosReport(Record):
     database: str
     rounds: int
     kills: int
-    weather: int  # phases of a store that was locked or took no writes
+    weather: dict[str, int]  # phases of each kind
     drowned: list[str]  # lives that did not survive one
     stimuli: int
     turns: int
@@ -76,7 +78,7 @@ class Chaos:
         self._seed = seed
         self._database = database
         self._lives = lives
-        self._phases = 0
+        self._phases: Counter[str] = Counter()
         self._took = ""
         self._env: dict[str, str] = {}
         self._ahead_ms = 0  # of the machine's clock
@@ -106,6 +108,18 @@ class Chaos:
 
     async def _round(self, number: int) -> Report:
         place = self._place(number)
+        if self._database != "sqlite":
+            return await self._live(place, number)
+        with small_disk(place.home):
+            report = await self._live(place, number)
+            if report.caught or self._drowned:
+                shutil.copytree(place.home, place.folder / "home-kept")  # to find out why
+                return report
+        shutil.rmtree(place.folder)
+        return report
+
+    async def _live(self, place: Place, number: int) -> Report:
+        """Live, die and come to rest in one place, and be judged."""
         # On one database a later round cannot be poorer: what was spent stays spent.
         budget = BUDGETS[number % len(BUDGETS)] if self._database == "sqlite" else ""
         self._env = {BUDGET: budget}
@@ -119,17 +133,15 @@ class Chaos:
             changing = group.create_task(weather.run())
             lived = 0
             while lived < self._lives:  # a process that bad weather keeps from starting is none
-                lived += await self._life(place, client, load)
+                lived += await self._life(place, client, load, weather)
             changing.cancel()
         ended = self._clock.monotonic()
         await come_to_rest(place, client, env=self._env, deaths=load.deaths)
         await self._survive(place, client, load, weather)
         rested = self._clock.monotonic()
         report = await judged(place)
-        self._phases += weather.phases
+        self._phases.update(weather.phases)
         self._took = f"lived {ended - began:.0f} s, came to rest in {rested - ended:.0f} s"
-        if self._database == "sqlite" and not report.caught and not self._drowned:
-            shutil.rmtree(place.folder)  # what broke a promise is kept, for whoever must find out
         return report
 
     async def _survive(self, place: Place, client: Client, load: Load, weather: Weather) -> None:
@@ -145,6 +157,7 @@ class Chaos:
                     group.create_task(client.come_back(rig))
                     group.create_task(load.run(rig, MESSAGES_IN_WEATHER))
                     await weather.phase(self._chance.uniform(*SURVIVED_S))
+                    await weather.pause(rig, self._chance.uniform(*PAUSED_S))
                 await client.come_back(rig)
                 await rig.rest()
                 await rig.stop()
@@ -157,7 +170,7 @@ class Chaos:
             self._last_place = Place(folder, self._database)
         return self._last_place
 
-    async def _life(self, place: Place, client: Client, load: Load) -> bool:
+    async def _life(self, place: Place, client: Client, load: Load, weather: Weather) -> bool:
         """Live under load until one of several deaths; return whether it began to live at all."""
         has_begun = False
         life_s = self._chance.uniform(SHORTEST_LIFE_S, LONGEST_LIFE_S)
@@ -181,6 +194,9 @@ class Chaos:
                 group.create_task(client.come_back(rig))
                 group.create_task(load.run(rig, MESSAGES_PER_LIFE))
                 await self._clock.sleep(life_s)
+                if death == "pause":
+                    await weather.pause(rig, self._chance.uniform(*PAUSED_S))
+                    await self._clock.sleep(life_s)
                 await self._die(rig, death)
         except Gone:
             pass
@@ -209,7 +225,7 @@ class Chaos:
             database=self._database.partition("://")[0],
             rounds=len(self._reports),
             kills=sum(report.crashes for report in reports),
-            weather=self._phases,
+            weather=dict(self._phases),
             drowned=self._drowned,
             stimuli=sum(report.stimuli for report in reports),
             turns=sum(report.turns for report in reports),

@@ -18,6 +18,12 @@ from typing import Any
 
 from msgspec.structs import asdict, replace
 
+from tests.proofs.mutants_of_access import (
+    owner_not_in_the_query,
+    secret_in_an_error,
+    strangers_trusted,
+    taint_lost_on_resume,
+)
 from tests.proofs.mutants_of_inbox import (
     counts_never_fall,
     delivery_id_forgotten,
@@ -28,6 +34,7 @@ from tests.proofs.mutants_of_money import (
     budget_in_memory,
     chain_budget_ignored,
     day_moves_back,
+    depth_not_raised,
     fallback_is_free,
     own_work_counts_as_human,
     reserve_after_the_call,
@@ -71,7 +78,7 @@ from wakeful.turns.turns import End, Interrupt, Turn, TurnState
 from wakeful.vocabulary.approving import Permission, ToolPermission
 from wakeful.vocabulary.failpoints import failpoint
 from wakeful.vocabulary.message import ToolMessage
-from wakeful.vocabulary.stimulus import Draft, Stimulus, Trust
+from wakeful.vocabulary.stimulus import Draft, Stimulus
 
 BEGIN, COMMIT = (
     "wakeful.store.sqlite:SqliteBackend.begin",
@@ -422,20 +429,6 @@ def compacted_without_a_view() -> None:
     patch("wakeful.transcript.sessions:note_compaction", lambda *_, **__: None)
 
 
-def taint_lost_on_resume() -> None:
-    """Let a turn's trust sink only in memory."""
-
-    def sink(tx: Tx, turn: Turn) -> Turn:
-        return replace(turn, trust=Trust.EXTERNAL)
-
-    patch("wakeful.turns.turns:taint", sink)
-
-
-def strangers_trusted() -> None:
-    """Take what a tool has heard from a stranger for the operator's own words."""
-    patch("wakeful.turn.commit:TurnCommit.taint", lambda self: None)
-
-
 def nobody_is_asked() -> None:
     """Let every call run, whatever the settings say."""
     allowed = ToolPermission(rule=Permission.ALLOW)
@@ -493,11 +486,14 @@ MUTANTS: dict[str, Mutant] = {
         fallback_is_free,
         summary_not_counted,
         chain_budget_ignored,
+        depth_not_raised,
         own_work_counts_as_human,
         storms_forgotten,
         storms_ignored,
         taint_lost_on_resume,
         strangers_trusted,
+        owner_not_in_the_query,
+        secret_in_an_error,
         nobody_is_asked,
         grant_used_twice,
         items_read_twice,

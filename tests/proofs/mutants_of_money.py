@@ -8,6 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from tests.proofs.patching import original, patch
+from wakeful.approvals.approvals import Approval
 from wakeful.gate.budget_rows import BudgetRow
 from wakeful.gate.budgets import BudgetRefusal, Budgets, Payer, PricedQuestion
 from wakeful.gate.money import dollars
@@ -20,6 +21,7 @@ from wakeful.turns import turns
 from wakeful.turns.asks import AskEnd, Purpose, Reserved, SettledAsk
 from wakeful.vocabulary.kinds import RULES, Human, Kind
 from wakeful.vocabulary.message import Usage
+from wakeful.vocabulary.stimulus import Draft
 
 RESERVE = "wakeful.gate.budgets:Budgets.reserve"
 RESERVE_ROWS = "wakeful.gate.budget_rows:_RESERVE"
@@ -156,6 +158,16 @@ def storms_forgotten() -> None:
         return Storm(is_tripped=counts[source, session_key] > limits.turns, is_new=False)
 
     patch(NOTE_STORM, note)
+
+
+def depth_not_raised() -> None:
+    """Take what the clock has answered for a person's answer."""
+    drafted = original("wakeful.approvals.answering:_draft")
+
+    def draft(tx: Tx, approval: Approval, text: str, by: str) -> Draft:
+        return replace(drafted(tx, approval, text, by), depth=approval.depth)
+
+    patch("wakeful.approvals.answering:_draft", draft)
 
 
 def own_work_counts_as_human() -> None:

@@ -27,7 +27,10 @@ from tests.proofs.hooks import HOOKS
 from tests.proofs.moved_clock import MovedClock
 from tests.proofs.stand_in import NAP_MS, StandIn
 from tests.proofs.witnesses import Receiver, Sampler, Watcher
+from wakeful.access.tokens import NewToken
 from wakeful.broker import lane_rows
+from wakeful.doors.http.door import HttpDoor
+from wakeful.doors.http.server import HttpOptions
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import Settings
 from wakeful.store.backend import Backend
@@ -60,6 +63,7 @@ THROTTLE = "RIG_THROTTLE"  # a variable: what the agents may say unasked in an h
 TICKS = "RIG_TICKS"  # a variable: the agents wake by themselves once a minute
 FALLBACK = "RIG_FALLBACK"  # a variable: another model is asked where the first breaks off
 TICKING = ProactiveRules(enabled=True, tick_interval_secs=60, jitter_pct=0, initial_greeting=False)
+DOOR = "RIG_DOOR"  # a variable: the HTTP door is open
 AGENTS = ("main", "other")
 ASKS = ("dare",)  # tools whose calls must be approved
 COMPACTING = CompactionRules(reserve_tokens=600, reserve_tokens_floor=0, keep_recent_tokens=300)
@@ -120,6 +124,7 @@ class Rig:
             "give_back": self._give_back,
             "timer": self._timer,
             "seen": self._seen,
+            "token": self._token,
         }
 
     async def obey(self, command: Command) -> None:
@@ -255,6 +260,13 @@ class Rig:
                     break
         return found
 
+    async def _token(self, command: Command) -> object:
+        """Make a token and answer with its secret, and with where it opens the door."""
+        wanted = NewToken(name=command["name"], scopes=tuple(command["scopes"]))
+        made = await self._runtime.credentials.add(wanted, by="rig")
+        assert self._runtime.http is not None
+        return {"secret": made.secret, "port": self._runtime.http.port}
+
     async def _usurp(self, command: Command) -> object:
         """Claim a lane that this process holds, as another node would after a lapsed lease."""
         session_key: str = command["session"]
@@ -321,6 +333,7 @@ async def serve(options: argparse.Namespace) -> None:
         ),
         doors=dict.fromkeys(("out", *DOORS), Receiver(folder / "receiver.jsonl", life)),
         clock=clock,
+        http=HttpDoor(HttpOptions(port=0)) if os.environ.get(DOOR) else None,
     )
     sampler = Sampler(folder / "samples.jsonl", life, clock)
     async with asyncio.TaskGroup() as group:

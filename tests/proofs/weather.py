@@ -1,4 +1,4 @@
-"""Bad weather for a store, from outside: a stranger's lock, or a database that takes no writes.
+"""Bad weather, from outside: a stranger's lock, a full disk, a database that stands still.
 
 Phases of it come and go while processes live and die; each is written down, since nobody is held
 to a second while the store itself makes everybody wait.
@@ -7,25 +7,39 @@ to a second while the store itself makes everybody wait.
 import asyncio
 import os
 import random
+import shutil
 import signal
 import sqlite3
+import subprocess
 import sys
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import asyncpg
 
 from tests.children import ROOT, partner
-from tests.proofs.process import Place
+from tests.proofs.process import Place, RigProcess
 from wakeful.vocabulary.clock import SystemClock
 
 CALM_S = (0.5, 2.0)
 PHASE_S = (0.3, 4.0)
 LOCKED = "locked"  # a stranger has the only right to write (SQLite)
+FULL = "full"  # not a byte is left where the database lies (SQLite, for whoever may mount)
 READ_ONLY = "read-only"  # as a standby is, in a failover (PostgreSQL)
+STILL = "still"  # whoever serves our connections stands still, locks in hand (PostgreSQL)
+PAUSED = "paused"  # the process itself stands still
+DISK = "64m"
+BALLAST = "ballast"
 _OTHERS = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+    "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+)
+_SERVING = (
+    "SELECT pid FROM pg_stat_activity "
     "WHERE datname = current_database() AND pid <> pg_backend_pid()"
 )
 
@@ -37,7 +51,7 @@ class Weather:
         self._place = place
         self._chance = random.Random(seed)
         self._clock = SystemClock()
-        self.phases = 0
+        self.phases: Counter[str] = Counter()
 
     async def run(self) -> None:
         """Change until cancelled; the weather is calm again afterwards."""
@@ -46,14 +60,26 @@ class Weather:
             await self.phase(self._chance.uniform(*PHASE_S))
 
     async def phase(self, seconds: float) -> None:
-        """Let the store be locked, or take no writes, for a while."""
+        """Let the store be locked, full or still, or take no writes, for a while."""
         if self._place.database != "sqlite":
-            await self._read_only(seconds)
+            await self._chance.choice((self._read_only, self._still))(seconds)
         elif self._place.home.joinpath("wakeful.db").exists():
-            await self._locked(seconds)
+            is_small = self._place.home.is_mount()
+            await self._chance.choice((self._locked, self._full) if is_small else (self._locked,))(
+                seconds
+            )
+
+    async def pause(self, rig: RigProcess, seconds: float) -> None:
+        """Let the process itself stand still for a while."""
+        self._note(PAUSED, seconds)
+        rig.suspend()
+        try:
+            await self._clock.sleep(seconds)
+        finally:
+            rig.wake()
 
     def _note(self, what: str, seconds: float) -> None:
-        self.phases += 1
+        self.phases[what] += 1
         self._place.faults.note("weather", phase=what, seconds=seconds)
 
     async def _locked(self, seconds: float) -> None:
@@ -71,6 +97,27 @@ class Weather:
             holder.signal_all(signal.SIGKILL)
             await holder.wait()
             holder.writer.close()
+
+    async def _full(self, seconds: float) -> None:
+        """Fill the file system of the home to the last byte."""
+        ballast = self._place.home / BALLAST
+        self._note(FULL, seconds)
+        try:
+            await asyncio.to_thread(fill, ballast)
+            await self._clock.sleep(seconds)
+        finally:
+            ballast.unlink(missing_ok=True)
+
+    async def _still(self, seconds: float) -> None:
+        """Stop the processes that serve the database's connections, as a paused machine does."""
+        rows = await _fetched(self._place.database, _SERVING)
+        pids = [pid for (pid,) in rows if _is_of_postgres(pid)]
+        self._note(STILL, seconds)
+        try:
+            _signal_all(pids, signal.SIGSTOP)
+            await self._clock.sleep(seconds)
+        finally:
+            _signal_all(pids, signal.SIGCONT)
 
     async def _read_only(self, seconds: float) -> None:
         url = self._place.database
@@ -93,6 +140,50 @@ async def _execute(url: str, sql: str) -> None:
         await connection.execute(_OTHERS)
     finally:
         await connection.close()
+
+
+async def _fetched(url: str, sql: str) -> Sequence[Any]:
+    connection = await asyncpg.connect(url)
+    try:
+        return await connection.fetch(sql)
+    finally:
+        await connection.close()
+
+
+def _is_of_postgres(pid: int) -> bool:
+    """Tell whether a process of this number is here, and a server's: it may be elsewhere."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"postgres:")
+    except OSError:
+        return False
+
+
+def _signal_all(pids: Iterable[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
+@contextmanager
+def small_disk(home: Path) -> Generator[None, None, None]:
+    """Have a file system of its own for a home, which can be filled; only the superuser may."""
+    home.mkdir(parents=True, exist_ok=True)
+    words = ["mount", "-t", "tmpfs", "-o", f"size={DISK},mode=700", "tmpfs", str(home)]
+    may = os.geteuid() == 0 and shutil.which("mount") is not None
+    is_mounted = may and subprocess.run(words, capture_output=True, check=False).returncode == 0
+    try:
+        yield
+    finally:
+        if is_mounted:
+            subprocess.run(["umount", "--lazy", str(home)], check=True)
+
+
+def fill(ballast: Path) -> None:
+    """Write until nothing fits any more."""
+    piece = b"x" * 65_536
+    with suppress(OSError), ballast.open("wb", buffering=0) as file:
+        while file.write(piece):
+            pass
 
 
 def hold(path: Path, seconds: float) -> None:

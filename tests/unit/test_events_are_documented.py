@@ -1,9 +1,12 @@
 """Every kind of event that the code publishes is in the reference, and the other way round."""
 
 import re
-from pathlib import Path
+from datetime import UTC, datetime
 
-ROOT = Path(__file__).parents[2]
+from tests.sources import ROOT, SOURCE, texts
+from wakeful.doors.http.events import encode
+from wakeful.vocabulary.event import Event
+
 PAGE = (ROOT / "docs/reference/events.md").read_text()
 KINDS = re.compile(
     r'"((?:stimulus|turn|delivery|sleep|storm|loop|halt|timer|session|notice|heartbeat|budget|'
@@ -44,9 +47,9 @@ def documented() -> set[str]:
 
 def published() -> set[str]:
     found = {f"{family}.{state}" for family, states in STATES.items() for state in states}
-    for path in (ROOT / "src/wakeful").rglob("*.py"):
-        if not {"testing", "settings", "cli"} & set(path.parts):
-            found |= set(KINDS.findall(path.read_text()))
+    for name, text in texts(SOURCE).items():
+        if not name.startswith(("testing/", "settings/", "cli/")):
+            found |= set(KINDS.findall(text))
     return found - NOTIFICATIONS
 
 
@@ -63,3 +66,15 @@ def test_no_event_hides_what_every_frame_says():
     }
 
     assert {name: hidden for name, found in fields.items() if (hidden := found & said)} == {}
+
+
+def test_each_time_in_an_event_leaves_as_one_of_the_calendar():
+    at = datetime(2026, 1, 1, 7, tzinfo=UTC)
+    times = set(re.findall(r"`(\w+_(?:at|until))`", PAGE))
+    data = dict.fromkeys(times, round(at.timestamp() * 1000))
+
+    frame = encode(Event(kind="x.y", data={**data, "number": 7, "unknown_at": None})).decode()
+
+    assert {"created_at", "expires_at", "held_until", "look_at"} <= times
+    assert frame.count('":"2026-01-01T07:00:00Z"') == len(times)
+    assert '"number":7,"unknown_at":null' in frame

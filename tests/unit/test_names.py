@@ -5,11 +5,11 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).resolve().parents[2] / "src" / "wakeful"
+from tests.sources import SOURCE, trees
+
 # Metaphors of the past, each with what to write instead.
 REFUSED = {
     "told": "error_text, sentence, event, receipt: what it is",
@@ -32,12 +32,6 @@ WORDS_OF_THE_API = {
 }
 
 
-@cache
-def trees() -> dict[str, ast.Module]:
-    files = sorted(SOURCE.rglob("*.py"))
-    return {str(path.relative_to(SOURCE)): ast.parse(path.read_text()) for path in files}
-
-
 def names(tree: ast.Module) -> Iterator[str]:
     """Yield every name that a module gives or uses."""
     for node in ast.walk(tree):
@@ -57,9 +51,20 @@ def words(name: str) -> set[str]:
     return {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)}
 
 
+@cache
+def places_of_words() -> dict[str, set[tuple[str, str]]]:
+    """Return for each word the files and the names that it stands in."""
+    found: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
+    for file, tree in trees(SOURCE).items():
+        for name in set(names(tree)):
+            for word in words(name):
+                found[word].add((file, name))
+    return found
+
+
 def test_a_class_has_its_name_for_itself():
     places: defaultdict[str, list[str]] = defaultdict(list)
-    for file, tree in trees().items():
+    for file, tree in trees(SOURCE).items():
         for node in tree.body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(file)
@@ -69,11 +74,6 @@ def test_a_class_has_its_name_for_itself():
 
 @pytest.mark.parametrize("word", REFUSED)
 def test_a_metaphor_names_nothing(word: str):
-    found = {
-        (file, name)
-        for file, tree in trees().items()
-        for name in names(tree)
-        if word in words(name)
-    }
+    found = places_of_words().get(word, set())
 
     assert found - WORDS_OF_THE_API == set(), REFUSED[word]

@@ -5,14 +5,13 @@ A number stands in the docstring of the test; invariants stand beside the mutant
 
 import ast
 import re
-from pathlib import Path
 
 import pytest
 
+from tests.sources import TESTS, texts, trees
 from wakeful.testing.checker.check import INVARIANTS
 
-TESTS = Path(__file__).resolve().parents[1]
-MUTANTS = TESTS / "acceptance" / "test_checker_catches_mutants.py"
+MUTANTS = "acceptance/test_checker_catches_mutants.py"
 NUMBERS = [
     *(f"T{number}" for number in range(1, 29)),
     *(f"F{number}" for number in range(1, 48)),
@@ -32,17 +31,18 @@ ABSENT = {number for numbers in NOT_BUILT.values() for number in numbers}
 def borne() -> dict[str, list[str]]:
     """Return the tests that bear each number."""
     found: dict[str, list[str]] = {}
-    for path in sorted(TESTS.rglob("test_*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for file, tree in trees(TESTS).items():
+        name = file.rpartition("/")[2]
+        for node in ast.walk(tree):
             if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 continue
             if not node.name.startswith("test_"):
                 continue
             head = (ast.get_docstring(node) or "").partition(":")[0]
             for number in re.findall(r"\b[TFI]\d+\b", head):
-                found.setdefault(number, []).append(f"{path.name}::{node.name}")
-    for number in re.findall(r'"(I\d+)"\)', MUTANTS.read_text(encoding="utf-8")):
-        found.setdefault(number, []).append(MUTANTS.name)
+                found.setdefault(number, []).append(f"{name}::{node.name}")
+    for number in re.findall(r'"(I\d+)"\)', texts(TESTS)[MUTANTS]):
+        found.setdefault(number, []).append(MUTANTS)
     return found
 
 

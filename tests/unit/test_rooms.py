@@ -16,10 +16,10 @@ from typing import TypeGuard
 
 import pytest
 
+from tests.sources import ROOT, SOURCE, trees
+
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
-ROOT = Path(__file__).resolve().parents[2]
-SOURCE = ROOT / "src" / "wakeful"
 PATH_PAGE = ROOT / "docs" / "path.md"
 ROOMS = sorted(path.parent for path in SOURCE.rglob("__init__.py") if path.parent != SOURCE)
 TOP = {path.stem for path in SOURCE.iterdir() if path.is_dir() or path.suffix == ".py"}
@@ -43,9 +43,9 @@ MANY = {"every room": TOP, "every ledger": LEDGERS, "the ledgers": LEDGERS}
 def whole_imports() -> list[tuple[Path, str]]:
     """Return each file with each module of ours that it imports."""
     return [
-        (path, name)
-        for path in sorted(SOURCE.rglob("*.py"))
-        for name in imported(ast.parse(path.read_text(encoding="utf-8")))
+        (SOURCE / file, name)
+        for file, tree in trees(SOURCE).items()
+        for name in imported(tree)
         if name.startswith("wakeful.")
     ]
 

@@ -4,11 +4,9 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-SOURCE = ROOT / "src" / "wakeful"
+from tests.sources import SOURCE, texts, trees
+
 SMALL = 40  # lines; below it, a file that one other imports belongs to that one
 # Small, imported by one, and an idea of their own all the same.
 ALONE = {
@@ -38,12 +36,6 @@ UNNAMED = {
     "spool_max_size": "read by the reader of forms",
 }
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-
-
-@cache
-def trees() -> dict[str, ast.Module]:
-    files = sorted(SOURCE.rglob("*.py"))
-    return {str(path.relative_to(SOURCE)): ast.parse(path.read_text()) for path in files}
 
 
 def defined(tree: ast.Module) -> Iterator[str]:
@@ -89,8 +81,8 @@ def used(tree: ast.Module) -> Iterator[str]:
 
 
 def test_nothing_is_there_for_nobody():
-    there = {name for tree in trees().values() for name in defined(tree)}
-    wanted = {name for tree in trees().values() for name in used(tree)}
+    there = {name for tree in trees(SOURCE).values() for name in defined(tree)}
+    wanted = {name for tree in trees(SOURCE).values() for name in used(tree)}
 
     unused = {name for name in there - wanted - _members_of_enums() if not name.startswith("__")}
 
@@ -101,7 +93,7 @@ def _members_of_enums() -> set[str]:
     """Return the words of closed sets: each may come from a file, a wire or a row."""
     return {
         name
-        for tree in trees().values()
+        for tree in trees(SOURCE).values()
         for node in ast.walk(tree)
         if isinstance(node, ast.ClassDef) and any("Enum" in ast.unparse(b) for b in node.bases)
         for line in node.body
@@ -111,9 +103,9 @@ def _members_of_enums() -> set[str]:
 
 def importers() -> dict[str, set[str]]:
     """Return, by its file, who imports a module."""
-    known = {name.removesuffix(".py").replace("/", "."): name for name in trees()}
+    known = {name.removesuffix(".py").replace("/", "."): name for name in trees(SOURCE)}
     found: defaultdict[str, set[str]] = defaultdict(set)
-    for user, tree in trees().items():
+    for user, tree in trees(SOURCE).items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("wakeful"):
                 module = (node.module or "").removeprefix("wakeful").lstrip(".")
@@ -127,7 +119,7 @@ def test_no_file_is_smaller_than_an_idea():
     small = {
         file
         for file, users in importers().items()
-        if len(users) == 1 and len((SOURCE / file).read_text().splitlines()) < SMALL
+        if len(users) == 1 and len(texts(SOURCE)[file].splitlines()) < SMALL
     }
 
     assert small - ALONE.keys() == set()

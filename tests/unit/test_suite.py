@@ -4,17 +4,17 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).resolve().parents[1]
+from tests.sources import TESTS, trees
+
 # A test waits for an event or moves the clock. These let real time pass, each for its reason.
 SLEEPS = {
     "acceptance/test_exhaustion.py": (1, "measures what a second costs a server that is flooded"),
     "acceptance/test_moved_clocks.py": (1, "a suspended machine is away for a while"),
     "conformance/engine/test_passing_failures.py": (1, "a manual clock, which calls its own"),
+    "conformance/engine/test_retention.py": (1, "a manual clock, which calls the one it extends"),
     "integration/engine/stages.py": (1, "a manual clock, which calls the one it extends"),
     "integration/tools/lying_mcp_server.py": (1, "a server that never answers"),
     "integration/turn/test_interrupts_in_flight.py": (1, "a tool that blocks its thread"),
@@ -45,15 +45,9 @@ FORGIVENESS = re.compile(r"flaky|rerun|reruns|repeat_until|max_runs", re.I)
 STARTS = {"Popen", "create_subprocess_exec", "create_subprocess_shell"}
 
 
-@cache
 def sources() -> list[tuple[str, ast.Module]]:
     """Return every file of the tests; the proofs are tools, and live by real time."""
-    names = (path.relative_to(TESTS).as_posix() for path in sorted(TESTS.rglob("*.py")))
-    return [
-        (name, ast.parse((TESTS / name).read_text(encoding="utf-8")))
-        for name in names
-        if not name.startswith("proofs/")
-    ]
+    return [(name, tree) for name, tree in trees(TESTS).items() if not name.startswith("proofs/")]
 
 
 def calls(tree: ast.Module, *names: str) -> Iterator[ast.Call]:

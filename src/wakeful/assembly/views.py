@@ -11,6 +11,7 @@ from wakeful.views.activity import ActivityView
 from wakeful.views.agents import AgentCard, AgentView
 from wakeful.views.approvals import ApprovalView
 from wakeful.views.attachments import AttachmentView
+from wakeful.views.automations import AutomationView
 from wakeful.views.budgets import BudgetView
 from wakeful.views.counts import CountsView
 from wakeful.views.deliveries import DeliveryView
@@ -49,15 +50,17 @@ def views_over(
     sessions, heartbeats = SessionView(store), HeartbeatView(store)
     budgets, quiet = BudgetView(store, clock, agents, days), QuietView(store, clock, agents, days)
     in_turn, approvals = InTurn(store), ApprovalView(store)
+    automations = AutomationView(store, clock)
     return Views(
         store=store,
         bus=bus,
         clock=clock,
         bindings=bindings,
         activity=ActivityView(store),
-        agents=AgentView(store, cards, heartbeats, budgets, quiet, approvals),
+        agents=AgentView(store, cards, heartbeats, budgets, quiet, approvals, automations),
         approvals=approvals,
         attachments=AttachmentView(store),
+        automations=automations,
         budgets=budgets,
         counts=CountsView(store, bus),
         deliveries=DeliveryView(store),

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any, TypeVar
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from wakeful.access import audit, rules
@@ -13,9 +14,9 @@ from wakeful.automations.scheduling import Scheduling
 from wakeful.automations.wishes import Checks, Edits, Maker, Wish
 from wakeful.broker import lane_rows
 from wakeful.broker.settlement import Settlement
-from wakeful.gate.locking import write_in_lanes
+from wakeful.gate.locking import locks_of, write_in_lanes
 from wakeful.intake.bindings import Bindings
-from wakeful.store.database import Store, Tx
+from wakeful.store.database import Lock, Store, Tx
 from wakeful.transcript import sessions
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.automation import (
@@ -40,16 +41,17 @@ class NameTaken(InvalidInput):
     """An agent has an enabled automation of this name."""
 
     def __init__(self, name: str, ids: list[str]) -> None:
-        super().__init__("name", f"{name!r} is taken by {', '.join(ids)}")
+        super().__init__("name", f"{name!r} is taken by {', '.join(ids) or 'another one'}")
+        self.name = name
         self.ids = ids
 
 
 class _NotAllGood(Exception):
     """One job of an import is bad: nothing of it is kept."""
 
-    def __init__(self, told: list[ImportedJob]) -> None:
+    def __init__(self, reports: list[ImportedJob]) -> None:
         super().__init__()
-        self.told = told
+        self.reports = reports
 
 
 class RuntimesOwn(InvalidInput):
@@ -147,7 +149,7 @@ class AutomationActs:
                 self._store, sorted(lanes), lambda tx: self._import(tx, built, maker)
             )
         except _NotAllGood as refused:
-            return refused.told
+            return refused.reports
 
     def _taken_over(self, one: TheirJob, maker: Maker) -> tuple[TheirJob, Automation | None]:
         """Return the automation that a job of another program becomes, if it becomes one."""
@@ -164,24 +166,24 @@ class AutomationActs:
     def _import(
         self, tx: Tx, built: Sequence[tuple[TheirJob, Automation | None]], maker: Maker
     ) -> list[ImportedJob]:
-        told: list[ImportedJob] = []
+        reports: list[ImportedJob] = []
         for one, job in built:
             if job is None:
-                told.append(one.told(one.outcome))
+                reports.append(one.report(one.outcome))
             elif jobs.is_imported(tx, job.agent_id, one.id):
-                told.append(one.told(ImportOutcome.UNCHANGED))
+                reports.append(one.report(ImportOutcome.UNCHANGED))
             else:
-                told.append(self._import_one(tx, one, job, maker))
-        if not importing.are_all_good(told):
-            raise _NotAllGood(list(map(importing.held_back, told)))
-        return told
+                reports.append(self._import_one(tx, one, job, maker))
+        if not importing.are_all_good(reports):
+            raise _NotAllGood(list(map(importing.held_back, reports)))
+        return reports
 
     def _import_one(self, tx: Tx, one: TheirJob, job: Automation, maker: Maker) -> ImportedJob:
         try:
             self.add_in(tx, job, maker)
         except InvalidInput as error:
-            return one.told(ImportOutcome.BAD, str(error))
-        return one.told(ImportOutcome.IMPORTED)
+            return one.report(ImportOutcome.BAD, str(error))
+        return one.report(ImportOutcome.IMPORTED)
 
     async def edit(
         self, job_id: str, changes: Edits, maker: Maker, *, dry_run: bool = False
@@ -213,6 +215,7 @@ class AutomationActs:
         return await self._write(job_id, lambda tx: self.pause_in(tx, job_id, maker))
 
     def pause_in(self, tx: Tx, job_id: str, maker: Maker) -> Automation:
+        """Pause as part of another change, which holds `locks`; so do those that follow."""
         job = self._writable(tx, job_id)
         if not job.enabled:
             return job
@@ -237,13 +240,12 @@ class AutomationActs:
 
     async def run(self, job_id: str, maker: Maker) -> AutomationRun:
         """Run an automation now; its schedule stays as it is."""
+        return await self._write(job_id, lambda tx: self.run_in(tx, job_id, maker))
 
-        def write(tx: Tx) -> AutomationRun:
-            job = self._writable(tx, job_id)
-            self._note(tx, maker, "run", job_id)
-            return self._scheduling.run_now(tx, job)
-
-        return await self._write(job_id, write)
+    def run_in(self, tx: Tx, job_id: str, maker: Maker) -> AutomationRun:
+        job = self._writable(tx, job_id)
+        self._note(tx, maker, "run", job_id)
+        return self._scheduling.run_now(tx, job)
 
     async def remove(self, job_id: str, maker: Maker) -> Automation:
         """Remove an automation; what waits of it is cancelled, what runs goes on."""
@@ -257,6 +259,10 @@ class AutomationActs:
         self._settlement.settle(tx, runs.waiting_of(tx, job_id), State.CANCELLED, "by-sender")
         lane_rows.touch(tx, job.session_key)
         return job
+
+    def locks(self, job: Automation) -> list[Lock]:
+        """Return what whoever changes an automation as part of something else must hold."""
+        return locks_of([job.session_key])
 
     def on_deleted(self, tx: Tx, session_key: str) -> None:
         """Remove the automations that are bound to a session which is deleted."""
@@ -301,7 +307,9 @@ class AutomationActs:
             agent_id = keys.agent_of(key)
             if wish.agent_id not in (None, agent_id):
                 raise InvalidInput("agent_id", f"the session is of the agent {agent_id!r}")
-        self._agents.get(agent_id, "agent_id")
+        if self._agents.find(agent_id) is None:
+            field = "agent_id" if wish.session_key is None else "session_key"
+            raise InvalidInput(field, f"no agent {agent_id[:64]!r} is configured")
         return agent_id, key
 
     def _edited(self, job: Automation, changes: Edits, maker: Maker, now: int) -> Automation:
@@ -310,7 +318,9 @@ class AutomationActs:
         It is trusted no more than whoever has changed it.
         """
         wish = wishes.checked(wishes.changed(wishes.wish_of(job), changes), maker, self._checks)
-        agent_id, key = self._place(wish, job.owner, job.id)
+        agent_id, key = job.agent_id, SessionKey(job.session_key)
+        if _is_moved(changes):  # else it stays, also where its session has another name by now
+            agent_id, key = self._place(wish, job.owner, job.id)
         is_external = Trust.EXTERNAL in (job.trust, maker.trust)
         edited = replace(
             job,
@@ -318,6 +328,7 @@ class AutomationActs:
             agent_id=agent_id,
             session_key=key,
             trust=Trust.EXTERNAL if is_external else job.trust,
+            by_person=job.by_person and not is_external,
             updated_at=now,
         )
         if isinstance(changes.schedule, Schedule) and changes.schedule != job.schedule:
@@ -362,7 +373,7 @@ class AutomationActs:
         session = sessions.policies(tx, [key]).get(key)
         is_made = keys.parse(SessionKey(key)).kind in _OWN and rules.sees_all(job.owner)
         if not (is_made if session is None else rules.may_write(job.owner, session.owner)):
-            raise InvalidInput("session_key", f"no session {key[:120]!r}")
+            raise wishes.no_session(key)
         others = jobs.count_of_session(tx, key, but=job.id)
         if others >= self._checks.limits.per_session:
             rule = f"has {others} automations already, as many as one session may have"
@@ -372,6 +383,12 @@ class AutomationActs:
         others = [one for one in jobs.named(tx, job.agent_id, job.name) if one != job.id]
         if others and job.enabled:
             raise NameTaken(job.name, others)
+
+
+def _is_moved(changes: Edits) -> bool:
+    """Tell whether somebody says where an automation runs."""
+    given = (changes.session_key, changes.isolated, changes.agent_id)
+    return any(one is not UNSET for one in given)
 
 
 def _enabled(job: Automation, now: int) -> Automation:

@@ -58,7 +58,7 @@ class TheirJob(Record):
     def is_legacy(self) -> bool:
         return self.wish is not None and self.wish.isolated
 
-    def told(self, outcome: ImportOutcome, why: str | None = None) -> ImportedJob:
+    def report(self, outcome: ImportOutcome, why: str | None = None) -> ImportedJob:
         return ImportedJob(id=self.id, name=self.name, outcome=outcome, why=why or self.why)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict, replace
 
+from wakeful.access.principal import Principal
 from wakeful.automations import schedules
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.agent import parse_thinking
@@ -37,7 +38,9 @@ LONGEST_DESCRIPTION = 1_000
 LONGEST_MESSAGE = 32_768
 LONGEST_PREFIX = 100
 LONGEST_POST = 8_000
+LONGEST_ADDRESS = 1_000  # and likewise each other part of a route
 DAY_S = 86_400
+LONGEST_LATE_S = 10 * 366 * DAY_S
 _PACED = "by an agent, must be at least {} s apart"
 
 _TAKEN = (
@@ -106,6 +109,16 @@ class Maker(Record):
     is_agent: bool = False  # a tool of a turn: bound to its session, and not too often
 
 
+def maker_of(principal: Principal) -> Maker:
+    """Return whose an automation is that somebody makes, and how far it is trusted."""
+    return Maker(
+        owner=principal.owner,
+        trust=principal.trust,
+        name=principal.name,
+        is_person=principal.trust is Trust.OPERATOR,
+    )
+
+
 def wish_of(job: Automation) -> Wish:
     """Return what somebody would ask for who wants just this job."""
     given = {name: getattr(job, name) for name in _TAKEN}
@@ -169,10 +182,11 @@ def checked(wish: Wish, maker: Maker, checks: Checks) -> Wish:
         raise InvalidInput("timeout_s", f"must be from 1 to {DAY_S}, not {wish.timeout_s}")
     if wish.delete_after_run and not isinstance(wish.schedule, AtSchedule):
         raise InvalidInput("delete_after_run", "only for what runs once: a schedule of kind at")
-    if isinstance(wish.missed, MissedWithin) and wish.missed.within_s < 1:
-        raise InvalidInput("missed.within_s", f"must be at least 1, not {wish.missed.within_s}")
+    if isinstance(wish.missed, MissedWithin) and not 1 <= wish.missed.within_s <= LONGEST_LATE_S:
+        rule = f"must be from 1 to {LONGEST_LATE_S}, not {wish.missed.within_s}"
+        raise InvalidInput("missed.within_s", rule)
     if isinstance(payload, AgentTurn) and payload.model is not None:
-        checks.check_model(payload.model)
+        _check_model(payload.model, checks)
     return replace(
         wish,
         name=checked_name(wish.name),
@@ -180,6 +194,13 @@ def checked(wish: Wish, maker: Maker, checks: Checks) -> Wish:
         payload=payload,
         description=_description(wish.description),
     )
+
+
+def _check_model(name: str, checks: Checks) -> None:
+    try:
+        checks.check_model(name)
+    except InvalidInput as error:
+        raise InvalidInput("payload.model", error.rule) from None
 
 
 def checked_name(name: str) -> str:
@@ -194,6 +215,11 @@ def checked_session(key: SessionKey) -> SessionKey:
     if keys.parse(key).kind in (KeyKind.SUBAGENT, KeyKind.AUTOMATION):
         raise InvalidInput("session_key", f"{key!r} is no conversation of people")
     return key
+
+
+def no_session(words: str) -> InvalidInput:
+    """Return how a session is refused that is not there, or that is somebody else's."""
+    return InvalidInput("session_key", f"no session {words[:120]!r}")
 
 
 def check_pace(schedule: Schedule, now: int, least_s: int) -> None:
@@ -262,5 +288,7 @@ def _check_answers(wish: Wish, checks: Checks) -> None:
     route = wish.deliver_to
     if route is not None and not (route.is_sent_to and checks.knows_door(route.door)):
         raise InvalidInput("deliver_to.door", f"no door {route.door[:80]!r} that sends is open")
+    if route is not None and max(map(len, asdict(route).values())) > LONGEST_ADDRESS:
+        raise InvalidInput("deliver_to", f"must have at most {LONGEST_ADDRESS} characters in each")
     if wish.best_effort and route is None:
         raise InvalidInput("best_effort", "says what a failed delivery means: give deliver_to")

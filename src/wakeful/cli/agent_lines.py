@@ -2,9 +2,10 @@
 
 import shlex
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from wakeful.cli.context import CliContext
+from wakeful.cli.entries import brief
 from wakeful.cli.output import counted, safe
 from wakeful.cli.times import money
 
@@ -27,6 +28,40 @@ def rows(context: CliContext, agents: list[Shown]) -> list[list[object]]:
         ]
         for one in agents
     ]
+
+
+def all_lines(context: CliContext, agent: Shown) -> Iterator[str]:
+    """Show all that is known of an agent: each thing on a line of its own, its parts below it."""
+    for name, value in agent.items():
+        parts = list(_parts(context, value))
+        if parts:
+            yield f"{name}:"
+            yield from (f"  {part}" for part in parts)
+        elif isinstance(value, dict) or value == []:
+            yield f"{name}: –"
+        else:
+            yield f"{name}: {_brief(context, name, value)}"
+
+
+def _parts(context: CliContext, value: Any) -> Iterator[str]:
+    """Return what is known of a thing that has parts, and each of a list of such things."""
+    if isinstance(value, dict):
+        for name, part in cast("Shown", value).items():
+            if part is not None:
+                yield f"{name}: {_brief(context, name, part)}"
+    elif isinstance(value, list):
+        items = cast("list[Any]", value)
+        if any(isinstance(item, dict) for item in items):
+            yield from (safe(brief(item), 400) for item in items)
+
+
+def _brief(context: CliContext, name: str, value: Any) -> str:
+    """Return one thing in few words; times are the user's."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if name.endswith("_at") and isinstance(value, str):
+        return context.when(value)
+    return safe(brief(value), 400)
 
 
 def rest_lines(context: CliContext, agents: list[Shown]) -> Iterator[str]:

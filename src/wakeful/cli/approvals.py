@@ -6,17 +6,19 @@ from typing import Annotated, Any
 
 import typer
 
+from wakeful.cli.agent_lines import put_off_hint
 from wakeful.cli.client import segment
 from wakeful.cli.context import CliContext
 from wakeful.cli.output import safe, safe_lines
 from wakeful.cli.paging import After, Limit
 from wakeful.vocabulary.approving import ApprovalDecision, ApprovalState
+from wakeful.vocabulary.stimulus import State
 
 Which = Annotated[str, typer.Argument(help="Its number, such as 3, or its id.")]
 Note = Annotated[
     str, typer.Option("--note", help="What the agent is told; the answer to a question.")
 ]
-State = Annotated[ApprovalState, typer.Option("--state", help="Which of them.")]
+OfState = Annotated[ApprovalState, typer.Option("--state", help="Which of them.")]
 Every = Annotated[bool, typer.Option("--all", help="Also what was decided.")]
 LONGEST_KEY = 30  # characters of a session in a list
 LONGEST = 100  # characters of a call or a question in a list
@@ -26,7 +28,7 @@ Shown = dict[str, Any]  # an approval, as the server shows it
 
 def list_(
     context: CliContext,
-    state: State = ApprovalState.OPEN,
+    state: OfState = ApprovalState.OPEN,
     every: Every = False,
     limit: Limit = 50,
     after: After = None,
@@ -74,11 +76,20 @@ def line_of(one: Shown) -> str:
 
 def _decide(context: CliContext, which: str, decision: ApprovalDecision, note: str) -> None:
     body = {"decision": decision.value, **({"note": note} if note else {})}
-    decided = context.needed_server().post(f"/api/approvals/{segment(which)}", body)
-    runs = decided["kind"] != "question" and decided["state"] == "granted"
+    server = context.needed_server()
+    decided = server.post(f"/api/approvals/{segment(which)}", body)
+    answer = server.get(f"/api/stimuli/{segment(decided['stimulus_id'])}")
+    context.out.data(decided, [line_of(decided), *_prospect(context, decided, answer)])
+
+
+def _prospect(context: CliContext, decided: Shown, answer: Shown) -> list[str]:
+    """Tell who has decided what happens next."""
+    if answer["state"] == State.PARKED:
+        return [put_off_hint(context, {**answer, "reason": answer["state_reason"]})]
+    if decided["kind"] == "question" or decided["state"] != "granted":
+        return []
     session = safe(decided["session_key"])
-    hint = [f"it runs now, in {session}; `wakeful sessions show {session}` tells the end of it"]
-    context.out.data(decided, [line_of(decided), *(hint if runs else [])])
+    return [f"it runs now, in {session}; `wakeful sessions show {session}` tells the end of it"]
 
 
 def _paragraph(context: CliContext, one: Shown) -> list[str]:

@@ -42,6 +42,8 @@ def attachments(context: CliContext, session: SessionName, limit: Limit = 50) ->
     found = {**found, "items": items}
     lines = [_line(one) for one in items]
     context.out.data(found, lines or ["nothing is attached"])
+    if found["next"] is not None:
+        context.out.note("there are more: ask for them with a larger --limit")
 
 
 def take(context: CliContext, session: SessionName, id: Id, output: Target = STREAM) -> None:

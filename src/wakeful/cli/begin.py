@@ -45,8 +45,14 @@ def init(context: CliContext) -> None:
     lines = [f"made {path}" for path in made] or [f"{context.home} is there already"]
     context.out.data(
         {"home": str(context.home), "file": str(context.file), "made": made},
-        [*lines, "next: `wakeful up`"],
+        [*lines, f"next: {_next_step(context)}"],
     )
+
+
+def _next_step(context: CliContext) -> str:
+    if context.running is None:
+        return "`wakeful up`"
+    return "`wakeful config set KEY VALUE`, which the running server takes at once"
 
 
 def version(context: CliContext) -> None:

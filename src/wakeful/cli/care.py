@@ -1,6 +1,6 @@
 """`doctor`: what a home stands on, looked at."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +15,7 @@ from wakeful.models.windows import stated_window
 from wakeful.operations.doctor import Condition, Finding, Installation, examine
 from wakeful.settings.exposure import is_loopback
 from wakeful.settings.file import ServerSettings
+from wakeful.settings.hooks import HookSettings
 from wakeful.settings.load import Loaded, load
 from wakeful.settings.problems import BadSettings
 from wakeful.settings.purpose import SettingsPurpose
@@ -100,6 +101,8 @@ def _about_agents(context: CliContext, loaded: Loaded | None) -> Iterator[Findin
             for line in lines:
                 yield Finding(subject=subject, health=Condition.OK, told=line)
         yield from _about_permissions(agent, rules.get(agent["id"], ()))
+        if loaded is not None:
+            yield from _about_grants(agent, loaded.hooks)
         budget = agent["budget"]
         health = Condition.WARNING if agent_lines.is_short(budget) else Condition.OK
         line = agent_lines.budget_line(context, budget)
@@ -108,14 +111,28 @@ def _about_agents(context: CliContext, loaded: Loaded | None) -> Iterator[Findin
 
 def _about_permissions(agent: agent_lines.Shown, named: Sequence[str]) -> Iterator[Finding]:
     """Tell of rules for tools that an agent does not have: they may come, or be misspelt."""
-    missing = [name for name in named if name not in agent["tools"]]
-    if missing:
-        names = ", ".join(safe(name, 80) for name in missing)
-        sentence = (
-            f"agents.{safe(agent['id'])}.approvals names {names}, which no tool is called now; "
-            "mend the name, unless an MCP server brings it"
-        )
+    if sentence := _unknown_tools(f"agents.{safe(agent['id'])}.approvals", agent, named):
         yield Finding(subject="approvals", health=Condition.WARNING, told=sentence)
+
+
+def _about_grants(agent: agent_lines.Shown, hooks: Mapping[str, HookSettings]) -> Iterator[Finding]:
+    """Tell of hooks that are granted tools which their agent does not have."""
+    for name, hook in hooks.items():
+        if hook.agent != agent["id"]:
+            continue
+        if sentence := _unknown_tools(f"hooks.{safe(name)}.tools", agent, hook.tools):
+            yield Finding(subject="hooks", health=Condition.WARNING, told=sentence)
+
+
+def _unknown_tools(key: str, agent: agent_lines.Shown, named: Sequence[str]) -> str | None:
+    missing = [name for name in named if name not in agent["tools"]]
+    if not missing:
+        return None
+    names = ", ".join(safe(name, 80) for name in missing)
+    return (
+        f"{key} names {names}, which no tool of {safe(agent['id'])} is called now; "
+        "mend the name, unless an MCP server brings it"
+    )
 
 
 def _about_waking(context: CliContext, agent: agent_lines.Shown) -> Finding:

@@ -51,6 +51,9 @@ class ServerClient:
     def put(self, path: str, body: Mapping[str, Any]) -> Any:
         return self._ask("PUT", path, query={}, body=body)
 
+    def patch(self, path: str, body: Mapping[str, Any], **query: object) -> Any:
+        return self._ask("PATCH", path, query=query, body=body)
+
     def delete(self, path: str, **query: object) -> Any:
         return self._ask("DELETE", path, query=query)
 

@@ -36,6 +36,7 @@ OUTCOMES = {
     "suppressed": "this is not answered",
     "duplicate": "this was said before",
 }
+PUT_OFF = frozenset({"stimulus.parked", "stimulus.held"})
 ENDED = frozenset({"command", "parked", "held", "suppressed", "duplicate"})  # nobody works on it
 
 
@@ -130,6 +131,8 @@ class LiveChat:
                 case _:
                     if event.kind == "stimulus.accepted":
                         await self._show_others(event.data)
+                    elif event.kind in PUT_OFF:
+                        await self._show_put_off(event.data)
                     for piece in self._story.take(event):
                         self._show(piece)
                     if event.kind == "turn.finished":
@@ -174,6 +177,14 @@ class LiveChat:
             return
         who = self._context.out.styled(f"{safe(str(stimulus['source']), 80)}:", BOLD)
         self._print(f"{who} {safe_lines(stimulus['text'])}")
+
+    async def _show_put_off(self, data: dict[str, Any]) -> None:
+        """Show that nobody works on what was said here, though its receipt said otherwise."""
+        async with self._sending:
+            is_own = data.get("stimulus_id") in self._own
+        if is_own:
+            self._is_awaited = False
+            self._show(note(f"{data.get('reason')}: {put_off_hint(self._context, data)}"))
 
     def _show(self, piece: ShownPiece) -> None:
         if piece.kind is PieceKind.NOTE:

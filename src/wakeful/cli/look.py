@@ -1,7 +1,7 @@
 """`status`, `sessions`, `agents`, `why`: looking, also while no server runs."""
 
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
@@ -9,10 +9,10 @@ from wakeful.cli import agent_lines
 from wakeful.cli.approvals import line_of as approval_line
 from wakeful.cli.client import segment
 from wakeful.cli.context import CliContext
-from wakeful.cli.entries import brief, said
+from wakeful.cli.entries import said
 from wakeful.cli.exits import Missing
 from wakeful.cli.output import BOLD, DIM, counted, safe, safe_lines
-from wakeful.cli.paging import Limit
+from wakeful.cli.paging import After, Limit
 from wakeful.cli.session_names import session_path
 from wakeful.cli.times import money
 from wakeful.operations import server_note
@@ -21,6 +21,9 @@ SessionName = Annotated[str, typer.Argument(help="For example main, or agent:mai
 Transcript = Annotated[
     str | None,
     typer.Option("--transcript", metavar="ID", help="Another conversation, or a branch's leaf."),
+]
+Before = Annotated[
+    str | None, typer.Option("--before", metavar="ID", help="Older ones: `next` of a page.")
 ]
 Ids = Annotated[bool, typer.Option("--ids", help="Show the id of each entry.")]
 Every = Annotated[bool, typer.Option("--all", help="Also what was said before each reset.")]
@@ -44,6 +47,7 @@ def status(context: CliContext) -> None:
         "home": str(context.home),
         "waiting": waiting,
         "unread": unread,
+        "automations": counts["automations"],
         "agents": found,
     }
     if server is not None:
@@ -55,6 +59,7 @@ def status(context: CliContext) -> None:
         head,
         f"{waiting} waiting",
         *([f"{unread} unread; `wakeful activity` shows it"] if unread else ()),
+        *_automation_lines(counts["automations"]),
         *(_parked_lines(reader.get) if stimuli["parked"] else ()),
         *context.out.table(agent_lines.HEAD, agent_lines.rows(context, found)),
         *agent_lines.rest_lines(context, found),
@@ -63,9 +68,9 @@ def status(context: CliContext) -> None:
     context.out.data(data, lines)
 
 
-def list_sessions(context: CliContext, limit: Limit = 50) -> None:
+def list_sessions(context: CliContext, limit: Limit = 50, after: After = None) -> None:
     """List the sessions, the one that was used last first."""
-    page = context.reader().get("/api/sessions", limit=limit, order="used")
+    page = context.reader().get("/api/sessions", limit=limit, order="used", after=after)
     rows = [
         [
             one["key"],
@@ -78,6 +83,8 @@ def list_sessions(context: CliContext, limit: Limit = 50) -> None:
     ]
     lines = context.out.table(["session", "last words", "entries", "unread", "label"], rows)
     context.out.data(page, lines or ["no session yet; `wakeful chat` opens one"])
+    if page["next"] is not None:
+        context.out.note(f"older: --after {page['next']}")
 
 
 def show_session(
@@ -85,6 +92,7 @@ def show_session(
     session: SessionName,
     limit: Limit = 50,
     transcript: Transcript = None,
+    before: Before = None,
     every: Every = False,
     ids: Ids = False,
 ) -> None:
@@ -95,13 +103,16 @@ def show_session(
         cards = _cards(reader.get, f"{at}/transcripts")[::-1]
         for card in cards:
             page = reader.get(f"{at}/entries", limit=limit, transcript=card["id"])
-            card["items"] = page["items"]
+            card |= page
         lines = (line for card in cards for line in _conversation_lines(context, card, ids=ids))
         context.out.data({"session": row, "transcripts": cards}, lines)
         return
-    page = reader.get(f"{at}/entries", limit=limit, transcript=transcript)
+    page = reader.get(f"{at}/entries", limit=limit, transcript=transcript, before=before)
     lines = (line for entry in page["items"] for line in _entry_lines(context, entry, ids=ids))
-    context.out.data({"session": row, "entries": page["items"]}, lines)
+    found = {"session": row, "entries": page["items"], "next": page["next"]}
+    context.out.data(found, lines)
+    if page["next"] is not None:
+        context.out.note(f"older: --before {page['next']}")
 
 
 def list_agents(context: CliContext) -> None:
@@ -115,7 +126,7 @@ def list_agents(context: CliContext) -> None:
 def show_agent(context: CliContext, agent: AgentId) -> None:
     """Show one agent: what it is, what it may use, when it wakes."""
     found: dict[str, Any] = context.reader().get(f"/api/agents/{segment(agent)}")
-    context.out.data(found, _agent_lines(found))
+    context.out.data(found, agent_lines.all_lines(context, found))
 
 
 def why(
@@ -141,14 +152,22 @@ def why(
     context.out.data(answer, _why_lines(context, answer))
 
 
-def notices(context: CliContext, limit: Limit = 20) -> None:
+def notices(context: CliContext, limit: Limit = 20, after: After = None) -> None:
     """List what the runtime wants people to know, the newest first."""
-    page = context.reader().get("/api/notices", limit=limit)
+    page = context.reader().get("/api/notices", limit=limit, after=after)
     lines = [
         f"{context.out.styled(context.when(one['at']), DIM)} {safe(one['text'], 500)}"
         for one in page["items"]
     ]
     context.out.data(page, lines or ["nothing to tell"])
+    if page["next"] is not None:
+        context.out.note(f"older: --after {page['next']}")
+
+
+def _automation_lines(count: int) -> Iterator[str]:
+    """Tell of what agents do at certain times."""
+    if count:
+        yield f"{counted(count, 'automation')}; `wakeful cron list` shows when each is due"
 
 
 def _parked_lines(get: Callable[..., Any]) -> Iterator[str]:
@@ -159,18 +178,6 @@ def _parked_lines(get: Callable[..., Any]) -> Iterator[str]:
         yield f"  {one['origin']} in {where} waits, {why}: {safe(one['text'], 80)}"
     if page["next"] is not None:
         yield "  … and more"
-
-
-def _agent_lines(agent: dict[str, Any]) -> Iterator[str]:
-    """Show each thing on a line of its own, and each of a list of things, too."""
-    for name, value in agent.items():
-        items = cast("list[Any]", value) if isinstance(value, list) else []
-        if not any(isinstance(item, dict) for item in items):
-            yield f"{name}: {safe(brief(value))}"
-            continue
-        yield f"{name}:"
-        for item in items:
-            yield f"  {safe(brief(item), 400)}"
 
 
 def _cards(get: Callable[..., Any], path: str) -> list[dict[str, Any]]:
@@ -188,6 +195,9 @@ def _conversation_lines(context: CliContext, card: dict[str, Any], *, ids: bool)
     if not card["is_current"]:
         head += f", ended {context.when(card['ended_at'])} by {card['ended_by']}"
     yield context.out.styled(head, DIM)
+    if card["next"] is not None:
+        older = f"--transcript {card['id']} --before {card['next']}"
+        yield context.out.styled(f"… and more before this: {older}", DIM)
     for entry in card["items"]:
         yield from _entry_lines(context, entry, ids=ids)
 

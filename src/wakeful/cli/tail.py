@@ -121,7 +121,7 @@ def unknown_topics(topics: str) -> list[str]:
     return [topic for topic in wanted if topic.rstrip("*").partition(".")[0] not in ("", *KINDS)]
 
 
-def brief(data: dict[str, Any], when: Callable[[int], str]) -> str:
+def brief(data: dict[str, Any], when: Callable[[int | str], str]) -> str:
     """Return what an event says besides its time and place, on one line."""
     return " ".join(
         f"{name}={_short(name, value, when)}"
@@ -130,7 +130,7 @@ def brief(data: dict[str, Any], when: Callable[[int], str]) -> str:
     )
 
 
-def _short(name: str, value: object, when: Callable[[int], str]) -> str:
-    if name.endswith("_at") and isinstance(value, int):
+def _short(name: str, value: object, when: Callable[[int | str], str]) -> str:
+    if name.endswith(("_at", "_until")) and isinstance(value, int | str):
         return when(value)
     return safe(str(value), LONGEST_ERROR if name == "error" else LONGEST_VALUE)

@@ -227,12 +227,18 @@ class ShownAnswer:
                 self._has_words = False
                 until = self._conversation.how_long(frame.data.get("until"))
                 self._note(f"{frame.data.get('error')} Asked again {until}")
+            case "put_off":
+                self._show_put_off(frame.data)
             case "tool":
                 self._show_tool(str(frame.data.get("name")), str(frame.data.get("phase")))
             case "turn":
                 self._end(frame.data)
             case _:
                 pass
+
+    def _show_put_off(self, data: dict[str, Any]) -> None:
+        self.receipt = (self.receipt or {}) | data | {"outcome": data.get("state")}
+        self._note(f"{receipt_line(self.receipt)}{self._conversation.later(self.receipt)}")
 
     def _show_tool(self, name: str, phase: str) -> None:
         # What begins and ends in one commit is only told as done.

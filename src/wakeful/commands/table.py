@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from wakeful.access.principal import Principal
 from wakeful.commands import (
     approving,
+    automations,
     budgeting,
     control,
     conversation,
@@ -164,6 +165,12 @@ _COMMANDS = (
         help="Show what is left of the agent's budget today, or raise it until the day ends.",
         who=Who.OPERATOR,
         plan=budgeting.budget,
+    ),
+    Command(
+        name="cron",
+        arguments="[show | next | pause | resume | run | rm NAME]",
+        help="List this session's automations, show one, or change it; only the operator changes.",
+        plan=automations.cron,
     ),
     Command(
         name="approve",

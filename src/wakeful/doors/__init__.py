@@ -2,6 +2,6 @@
 
 From: runtime.
 To: services, commands, access, intake, views, outbox, bus, gate, net, timers, transcript, turns,
-    sleeps, triggers, approvals, webhooks.
+    sleeps, triggers, automations, approvals, webhooks.
 Never: touches lanes, turn, tools or models.
 """

@@ -34,6 +34,14 @@ class ModelWaits(Record):
     error: str
 
 
+class PutOff(Record):
+    """Nobody works on it for now: it waits, though its receipt said otherwise."""
+
+    state: str
+    reason: str | None
+    look_at: int | None  # when it is looked at again
+
+
 class ToolPhase(Record):
     """A tool has begun or ended."""
 
@@ -41,8 +49,10 @@ class ToolPhase(Record):
     phase: str
 
 
+_PUT_OFF = frozenset({"stimulus.parked", "stimulus.held"})
+
 # A receipt first; at the end the turn, or the stimulus if it ended without one.
-StoryItem = Receipt | StoryDelta | StoryRestart | ModelWaits | ToolPhase | Turn | Stimulus
+StoryItem = Receipt | StoryDelta | StoryRestart | ModelWaits | PutOff | ToolPhase | Turn | Stimulus
 
 
 async def send(
@@ -110,9 +120,12 @@ class StimulusStream:
     def _of(self, event: Event) -> list[StoryItem]:
         if event.kind == "stimulus.claimed" and event.stimulus_id == self._id:
             self._turn_id = event.turn_id
+        data = event.data
+        if event.kind in _PUT_OFF and event.stimulus_id == self._id:
+            state = event.kind.removeprefix("stimulus.")
+            return [PutOff(state=state, reason=data.get("reason"), look_at=data.get("look_at"))]
         if event.turn_id is None or event.turn_id != self._turn_id:
             return []
-        data = event.data
         match event.kind:
             case "turn.delta" if "restarted" in data:
                 return [StoryRestart(model=data["restarted"], failure=data["failure"])]

@@ -10,17 +10,21 @@ from typing import TypeVar
 
 from wakeful.broker import lane_rows
 from wakeful.gate import budget_rows, halts
-from wakeful.store.database import Store, Tx
+from wakeful.store.database import Lock, Store, Tx
 from wakeful.vocabulary import session_key as keys
 
 T = TypeVar("T")
+
+
+def locks_of(session_keys: Iterable[str]) -> list[Lock]:
+    """Return the locks of lanes, of their agents' budgets and of the halts."""
+    lanes = list(session_keys)
+    purses = {keys.agent_of(key) for key in lanes}
+    return [*map(lane_rows.lock, lanes), *map(budget_rows.lock, sorted(purses)), halts.ASKING]
 
 
 async def write_in_lanes(
     store: Store, session_keys: Iterable[str], fn: Callable[[Tx], T], *, yields: bool = False
 ) -> T:
     """Run a write that holds these lanes, and whichever others it turns out to need."""
-    lanes = list(session_keys)
-    purses = {keys.agent_of(key) for key in lanes}
-    locks = [*map(lane_rows.lock, lanes), *map(budget_rows.lock, sorted(purses)), halts.ASKING]
-    return await store.transact(fn, locks=locks, yields=yields)
+    return await store.transact(fn, locks=locks_of(session_keys), yields=yields)

@@ -292,7 +292,7 @@ class Acceptance:
             return GateVerdict(verdict=Verdict.LOOP)
         if opens_turn(arrival) and draft.kind.rule.is_guarded:
             limits = draft.storm.over(self._rules.storm)
-            storm = storms.note(tx, draft.source, _stormy_place(draft), limits)
+            storm = storms.note(tx, _counted_as(draft), _stormy_place(draft), limits)
             if storm.is_new:
                 self._tell_storm(tx, draft, work.lane.agent_id)
             if storm.is_tripped:
@@ -303,7 +303,7 @@ class Acceptance:
         source, key = draft.source, draft.session_key
         self._bus.publish(tx, "storm.started", key, source=source)
         text = f"{one_line(source, 80)} opens too many turns in {key}; the rest waits in the inbox."
-        episode = f"{key} {tx.now}"
+        episode = f"{draft.kind.value} {key} {tx.now}"
         self._notices.add(tx, "storm", source, episode, text, agent_id, session_key=key)
 
     def _drop_oldest(self, tx: Tx, work: LaneWork, settings: QueueSettings) -> None:
@@ -428,4 +428,5 @@ def _stormy_place(draft: Draft) -> str:
 
 
 def _counted_as(draft: Draft) -> str:
+    """Return the name under which a source is counted, which no source of another kind has."""
     return inbox_counts.name_of(draft.kind.value, draft.source)

@@ -45,7 +45,7 @@ class BoundAutomation(Record):
     enabled: bool
 
 
-class Deleted(Record):
+class Deleted(Record, omit_defaults=True):
     """What came of a deletion."""
 
     deleted: bool

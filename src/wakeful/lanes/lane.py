@@ -83,7 +83,7 @@ class LaneRunner:
                     yields=yields,
                 )
             except LedgerToolFailed as failed:
-                log.warning("the ledger tool %r failed", failed.call.name, exc_info=True)
+                failed.note()
                 failures[failed.call.id] = failed.error_text
             except ContextUnread as unread:
                 await self._opening.contexts.read_ahead(self._store, unread)

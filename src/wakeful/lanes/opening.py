@@ -7,20 +7,17 @@ from msgspec.structs import replace
 from wakeful.approvals import approvals
 from wakeful.approvals.approvals import Approval
 from wakeful.automations import runs
-from wakeful.broker import held, lane_rows, stimuli
+from wakeful.broker import lane_rows, stimuli
 from wakeful.broker.lane_rows import Lane
 from wakeful.gate import halts
 from wakeful.intake import stopping
 from wakeful.intake.facts import wake_of
-from wakeful.lanes import poison
+from wakeful.lanes import first_entries, poison
 from wakeful.lanes.choose import Choice
 from wakeful.lanes.contexts import Contexts
 from wakeful.lanes.waiting import Waiting
-from wakeful.prompts import notes
-from wakeful.prompts.heartbeat import asked_again
-from wakeful.prompts.inbox import items_wait, more_wait
 from wakeful.store.database import Tx
-from wakeful.transcript import entries, overheard, resets, sessions
+from wakeful.transcript import resets, sessions
 from wakeful.transcript.sessions import Session
 from wakeful.turn import next_step
 from wakeful.turn.agent import ReadyAgent
@@ -34,16 +31,12 @@ from wakeful.turn.sizing import is_compaction
 from wakeful.turns import asks, tool_calls, turns
 from wakeful.turns.asks import Purpose
 from wakeful.turns.turns import ENDS, End, Interrupt, Phase, Turn, TurnState
-from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.approving import ApprovalKind, ApprovalState
 from wakeful.vocabulary.automation import AutomationRun, RunState
-from wakeful.vocabulary.entry import UserBody
 from wakeful.vocabulary.kinds import Kind, Limit, View, Work
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.stimulus import Place, State, Stimulus, Trust
+from wakeful.vocabulary.stimulus import Place, Stimulus, Trust
 
-MOST_HELD = 10  # items that one turn begins with
-MOST_HELD_BYTES = 32 * 1024
 MAX_PREEMPTIONS = 3  # then a stimulus runs uninterrupted, except by stop
 
 
@@ -212,7 +205,7 @@ class Opening:
         stimuli.claim(tx, ids, turn.id)
         commit = TurnCommit(self._deps, tx, attempt, turn, session, ledger_failures)
         if not is_compaction(turn) and not next_step.is_moot(commit):
-            self._show(commit, lane, choice)
+            first_entries.show(commit, lane, choice)
         commit.publish(
             "turn.started",
             epoch=attempt.claim.epoch,
@@ -315,74 +308,6 @@ class Opening:
         grants = [one.granted for one in answers] + [self._deps.grants_of(one) for one in others]
         first, *rest = map(frozenset, grants)
         return tuple(sorted(first.intersection(*rest)))
-
-    def _show(self, commit: TurnCommit, lane: Lane, choice: Choice) -> None:
-        """Add the entries that show the model what it is asked, notes first."""
-        tx = commit.tx
-        if commit.session.stopped_note:
-            commit.note("stopped", notes.STOPPED)
-            sessions.note_stopped(tx, commit.session.key, False)
-        if any(stimulus.is_debounced for stimulus in choice.stimuli):
-            lane_rows.forget_window(tx, lane.session_key)
-        if lane.overflow is not None:
-            lane_rows.forget_overflow(tx, lane.session_key)
-            commit.note("overflow", notes.overflow(lane.overflow.count, lane.overflow.lines))
-        self._show_overheard(commit)
-        reopened = [s.id for s in choice.stimuli if s.preemptions]
-        shown = entries.shown(tx, commit.session, reopened) if reopened else {}
-        if commit.turn.view is View.LIGHT:
-            shown = dict.fromkeys(shown, False)  # what an earlier turn was shown, it does not see
-        if any(shown.values()):
-            again = [_named(one) for one in choice.stimuli if shown.get(one.id)]
-            commit.note("still_to_do", notes.still_to_do(again))
-        new = [stimulus for stimulus in choice.stimuli if not shown.get(stimulus.id)]
-        for number, stimulus in enumerate(new, 1):
-            text = notes.collected(number, stimulus.text) if choice.form == "collected" else None
-            if stimulus.kind.rule.acknowledges and number > 1:
-                text = asked_again(stimulus.source)
-            commit.add_stimulus(stimulus, text, is_again=stimulus.id in shown)
-        self._show_inbox(commit)
-
-    def _show_inbox(self, commit: TurnCommit) -> None:
-        """Begin a turn in Activity with what waits in the inbox.
-
-        Whoever the agent works for is only told of it: text from outside would cost the turn its
-        tools.
-        """
-        turn, rule = commit.turn, commit.turn.kind.rule
-        if not keys.is_activity(turn.session_key) or rule.work is not Work.REPLY:
-            return
-        if turn.trust is Trust.EXTERNAL or rule.takes_held:
-            self._show_held(commit)
-        elif waiting := held.count(commit.tx, turn.session_key):
-            commit.note("inbox", items_wait(waiting))
-
-    def _show_held(self, commit: TurnCommit) -> None:
-        """Add what is held for the agent; it is given to this turn, whatever becomes of that."""
-        tx, turn = commit.tx, commit.turn
-        given = held.give(tx, turn.session_key, turn.id, MOST_HELD, MOST_HELD_BYTES)
-        for one in given:
-            commit.narrow(self._deps.grants_of(one))
-            commit.add_stimulus(one)
-            commit.publish("stimulus.claimed", one.id, how="shown")
-        self._deps.settlement.settle(tx, [one.id for one in given], State.MERGED)
-        if any(one.trust is Trust.EXTERNAL for one in given):
-            commit.taint()
-        left = held.count(tx, turn.session_key) if given else 0
-        if left:
-            commit.note("inbox", more_wait(left))
-
-    def _show_overheard(self, commit: TurnCommit) -> None:
-        """Add what was said in a room since the last turn there."""
-        if not overheard.is_room(commit.session.key):
-            return
-        lines = overheard.take(commit.tx, commit.session.key)
-        if lines:
-            text = notes.overheard([(line.source, line.text) for line in lines])
-            is_external = any(line.is_external for line in lines)
-            commit.add(UserBody(text=text, source="room", is_external=is_external))
-            if is_external:
-                commit.taint()
 
     def _reopen(
         self,
@@ -490,10 +415,3 @@ def _first_step(commit: TurnCommit, head: Stimulus, answers: Sequence[Approval])
         commit.step = approved_step(granted)
         return next_step.go_on(commit)
     return next_step.ask_or_compact(commit, 1)
-
-
-def _named(stimulus: Stimulus) -> str:
-    """Return what a message is recognised by; text from outside stays inside its fence."""
-    if stimulus.trust is Trust.EXTERNAL:
-        return f"(the message of {stimulus.source})"
-    return stimulus.text

@@ -1,6 +1,7 @@
 """What waits in a lane: what opens its next turn, and what is set aside for now."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -149,7 +150,7 @@ class Waiting:
         if decision.action is Action.PARK:
             look_at = NEVER if decision.look_at is None else decision.look_at
             parked = parking.park_alike(tx, stimulus, reason, look_at)
-            self._tell(tx, stimulus.session_key, parked, State.PARKED, reason)
+            self._tell(tx, stimulus.session_key, parked, State.PARKED, reason, decision.look_at)
             return {*parked, stimulus.id}
         if decision.action is Action.HOLD:
             held.hold(tx, stimulus.id, decision.reason)
@@ -162,11 +163,20 @@ class Waiting:
         return set(ended)
 
     def _tell(
-        self, tx: Tx, session_key: str, ids: Sequence[str], state: State, reason: str
+        self,
+        tx: Tx,
+        session_key: str,
+        ids: Sequence[str],
+        state: State,
+        reason: str,
+        look_at: int | None = None,
     ) -> None:
+        data: dict[str, Any] = {"reason": reason}
+        if look_at is not None:
+            data["look_at"] = look_at
         for stimulus_id in ids:
             self._deps.bus.publish(
-                tx, f"stimulus.{state.value}", session_key, stimulus_id=stimulus_id, reason=reason
+                tx, f"stimulus.{state.value}", session_key, stimulus_id=stimulus_id, **data
             )
         if state is State.PARKED:
             for run in runs.of_stimuli(tx, ids).values():

@@ -2,10 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from http import HTTPStatus
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -45,6 +46,8 @@ from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.text import clean
 
 SIGN_OF_LIFE = Delta(text="")
+END_S = 1.0  # from the last word to the end of the connection; then it is broken
+MOST_MENDS = 3  # of one request
 LARGEST_REFUSAL = 64 * 1024  # bytes that are read of an answer that is none
 LARGEST_ANSWER = 256 * 1024 * 1024  # bytes, with everything around what is said
 # What events come as; a gateway may call them by less than their name.
@@ -53,6 +56,7 @@ CHARACTERS_PER_TOKEN = 4
 MOST_NAMES = 100  # of one model that are remembered
 
 log = logging.getLogger(__name__)
+Body = TypeVar("Body", bytes, bytes | None)
 
 
 class ModelEndpoint(Record):
@@ -78,14 +82,16 @@ class DirectModel:
         target = parse(f"{base_url}{form.path}", "base_url")
         self._endpoint = endpoint
         self._format = form
+        self._clock = clock
         self._path = target.path
         # The operator chose this host: private addresses are fine, reserved ones are not.
         allowed = allow([target.host])
         self._client = StreamingClient(target, clock, allowed=allowed, proxy=endpoint.proxy)
         self._prices: dict[str, Price | None] = {}  # by the names that the provider calls it
         self._warned: set[str] = set()  # warnings that were given already
-        values = (one for one in endpoint.headers.values() if len(one) >= SHORTEST)
-        self._secrets = [endpoint.key, *values]
+        # A server of one's own is often told a word as its key, which may stand in any sentence.
+        known = (endpoint.key, *endpoint.headers.values())
+        self._secrets = [one for one in known if len(one) >= SHORTEST]
 
     @property
     def name(self) -> str:
@@ -107,7 +113,7 @@ class DirectModel:
         with self._translated(request):
             async with self._asked(request, level) as answer:
                 came = 0
-                while chunk := await answer.read():
+                while chunk := await self._more(answer, reader):
                     came += len(chunk)
                     if came > LARGEST_ANSWER:
                         raise Garbled(f"it has more than {LARGEST_ANSWER} bytes")
@@ -122,23 +128,24 @@ class DirectModel:
     async def _asked(
         self, request: Request, level: ThinkingLevel | None
     ) -> AsyncGenerator[StreamedAnswer, None]:
-        """Give an answer that has begun; a request that is known how to mend is sent once more."""
-        write = self._format.body
-        # Pictures are megabytes, which are not for the loop.
-        body = await asyncio.to_thread(write, request, level) if request.contents else None
-        async with self._post(body or write(request, level)) as answer:
-            if _is_stream(answer):
-                yield answer
-                return
-            refusal = await self._refusal(answer)
-        mended = self._format.mended_body(request, level, refusal.said)
-        if mended is None:
-            raise self._sorted(refusal, request)
-        log.info("%s refused what it had said before; it is asked without", self.name)
-        async with self._post(mended) as answer:
-            if not _is_stream(answer):
-                raise self._sorted(await self._refusal(answer), request)
-            yield answer
+        """Give an answer that has begun; a request that is known how to mend is sent again."""
+        form, mends = self._format, 0
+        body = await _written(request, partial(form.body, request, level))
+        while True:
+            async with self._post(body) as answer:
+                if _is_stream(answer):
+                    yield answer
+                    return
+                refusal = await self._refusal(answer)
+            if mends == MOST_MENDS:
+                raise self._sorted(refusal, request)
+            # Some wrap what they say in lists, or in the refusal of somebody behind them.
+            said = f"{refusal.said}\n{refusal.body}"
+            mended = await _written(request, partial(form.mended_body, request, level, said))
+            if mended is None:
+                raise self._sorted(refusal, request)
+            log.info("%s refused a request that is known how to mend", self.name)
+            body, mends = mended, mends + 1
 
     def _post(self, body: bytes) -> AbstractAsyncContextManager[StreamedAnswer]:
         more = self._endpoint.headers
@@ -146,6 +153,19 @@ class DirectModel:
         said = self._format.headers(self._endpoint.key).items()
         headers = {**{name: value for name, value in said if name.lower() not in own}, **more}
         return self._client.post(self._path, headers, body)
+
+    async def _more(self, answer: StreamedAnswer, reader: AnswerReader) -> bytes:
+        """Return what came; once all is said, the connection has to end but not to be waited for.
+
+        Whoever forgets to end it would else make a whole answer one of a model that hangs.
+        """
+        if not reader.is_over:
+            return await answer.read()
+        answer.end_within(self._clock, END_S)
+        try:
+            return await answer.read()
+        except OutOfReach:
+            return b""
 
     def _shown(self, reader: AnswerReader, events: list[bytes]) -> Delta:
         """Read events and return the words that they add."""
@@ -242,6 +262,11 @@ class DirectModel:
         if sentence not in self._warned:
             self._warned.add(sentence)
             log.warning(sentence, self.name, *words)
+
+
+async def _written(request: Request, write: Callable[[], Body]) -> Body:
+    """Return a body; pictures are megabytes, which are not for the loop."""
+    return await asyncio.to_thread(write) if request.contents else write()
 
 
 def _is_stream(answer: StreamedAnswer) -> bool:

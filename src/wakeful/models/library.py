@@ -30,6 +30,7 @@ from pydantic_ai.settings import ModelSettings
 
 from wakeful.models.choosing import Chosen
 from wakeful.models.formats.format import count_of, model_of
+from wakeful.models.formats.openai_chat_reader import LEAST_RUN
 from wakeful.models.model import LONGEST_REPLY, Delta, Piece, Reply, Request
 from wakeful.models.prices import is_priced, price_of
 from wakeful.models.rehearsal import rehearse
@@ -202,11 +203,11 @@ def _grown(event: ModelResponseStreamEvent) -> tuple[str, int]:
             return text, len(text)
         case PartStartEvent(part=ThinkingPart(content=text)):
             return "", len(text)
-        case PartDeltaEvent(delta=ThinkingPartDelta(content_delta=text)):
-            return "", len(text or "")
-        case PartStartEvent(part=ToolCallPart(args=args)):
-            return "", len(args) if isinstance(args, str) else 0
-        case PartDeltaEvent(delta=ToolCallPartDelta(args_delta=args)):
-            return "", len(args) if isinstance(args, str) else 0
+        case PartDeltaEvent(delta=ThinkingPartDelta(content_delta=text, signature_delta=seal)):
+            return "", len(text or "") + len(seal or "")
+        case PartStartEvent(part=ToolCallPart(tool_name=name, args=args)):
+            return "", LEAST_RUN + len(name) + (len(args) if isinstance(args, str) else 0)
+        case PartDeltaEvent(delta=ToolCallPartDelta(tool_name_delta=name, args_delta=args)):
+            return "", len(name or "") + (len(args) if isinstance(args, str) else 0)
         case _:
             return "", 0

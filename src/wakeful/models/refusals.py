@@ -39,6 +39,7 @@ class TooLong(Record):
     """A request was refused for its length."""
 
     window: int | None = None  # how many tokens the model takes, if the refusal says so
+    is_in_bytes: bool = False  # bytes are what there were too many of
 
 
 _NUMBER = r"(?P<window>\d[\d,]*)"
@@ -264,9 +265,11 @@ def too_long(status: int | None, said: str, tokens: int) -> TooLong | None:
         return None
     found = [match for sign in _SIGNS if (match := sign.search(said)) is not None]
     if found:
-        return TooLong(window=_plausible(_smallest(found, said)))
+        window = _plausible(_smallest(found, said))
+        is_in_bytes = window is None and status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+        return TooLong(window=window, is_in_bytes=is_in_bytes)
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        return TooLong()
+        return TooLong(is_in_bytes=True)
     is_wordless = status in _WORDLESS and not said.strip(" \t\r\n{}\"'")
     return TooLong() if is_wordless and tokens >= LONG_REQUEST else None
 

@@ -69,7 +69,7 @@ def sorted_error(error: Exception, name: str, tokens: int = 0) -> WakefulError:
     """
     if isinstance(error, ModelAPIError) and (refusal := _too_long(error, tokens)) is not None:
         sentence = f"The conversation is too large for {name}.{quoted(said_in(error.body))}"
-        return ContextOverflow(sentence, window=refusal.window)
+        return ContextOverflow(sentence, window=refusal.window, is_in_bytes=refusal.is_in_bytes)
     if (status := _redirect(error)) is not None:
         return Permanent(f"{name} is not at this address, which leads elsewhere ({status}).")
     if isinstance(error, ModelAPIError) and type(error) is not ModelAPIError:

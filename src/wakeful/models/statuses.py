@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 from collections.abc import Iterable
 from datetime import UTC
 from email.utils import parsedate_to_datetime
@@ -69,6 +70,7 @@ _STATUS_OF = {
     "timeout_error": 504,
 }
 _NO_QUOTA = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_error"})
+_STATUS = re.compile("[45][0-9][0-9]")
 _TOO_LONG_CODES = frozenset({"context_length_exceeded", "model_context_window_exceeded"})
 
 
@@ -88,7 +90,7 @@ def read_refusal(status: int, body: bytes, retry_after: str | None, now: int) ->
     """Return what an answer with a status that is no success says."""
     try:
         decoded: Any = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         decoded = body.decode("utf-8", "replace")
     return Refusal(
         status=status,
@@ -103,9 +105,9 @@ def read_refusal(status: int, body: bytes, retry_after: str | None, now: int) ->
 def refusal_within(error: Any) -> Refusal:
     """Return what an error says that came in the middle of an answer."""
     codes = _codes({"error": error})
-    numbers = (int(code) for code in codes if code.isascii() and code.isdecimal() and code[:4])
+    numbers = (int(code) for code in codes if _STATUS.fullmatch(code))
     known = (_STATUS_OF[code] for code in codes if code in _STATUS_OF)
-    status = next((n for n in numbers if 400 <= n < 600), None) or next(known, 0)
+    status = next(numbers, None) or next(known, 0)
     said = said_in({"error": error})[:LONGEST_SAID]
     return Refusal(status=status, said=said, body=said, codes=codes, is_by_http=False)
 
@@ -120,7 +122,7 @@ def sorted_refusal(
     quote, status = quoted(refusal.said, secrets), refusal.status
     if (long := _too_long(refusal, tokens)) is not None:
         sentence = f"The conversation is too large for {name}.{quote}"
-        return ContextOverflow(sentence, window=long.window)
+        return ContextOverflow(sentence, window=long.window, is_in_bytes=long.is_in_bytes)
     if 300 <= status < 400:
         return Permanent(f"{name} is not at this address, which leads elsewhere ({status}).")
     number = f" ({status})" if refusal.is_by_http else ""

@@ -1,6 +1,7 @@
 """How long a model may take, and how much it takes: what we know of it while it is asked."""
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from types import TracebackType
@@ -8,6 +9,7 @@ from typing import Self
 
 from msgspec.structs import replace
 
+from wakeful.models.at_once import AtOnce
 from wakeful.models.model import Closeable, Delta, Model, Piece, Request, asked, known_window
 from wakeful.models.sight import Sight, fitted, refusal, sight_of
 from wakeful.models.tariffs import Tariff, tariffs_of
@@ -18,6 +20,8 @@ from wakeful.vocabulary.errors import ContextOverflow, ModelHung, Permanent, Tra
 
 LOOK_AGAIN_S = 0.05  # when the time is over while nobody waits for the model
 ROUNDS = 5  # of the loop, in which what has come is read and noted
+
+log = logging.getLogger(__name__)
 
 
 class TimedModel:
@@ -41,6 +45,7 @@ class TimedModel:
         self._limits = limits
         self._clock = clock
         self._window = Window(window, clock)
+        self._at_once = AtOnce(clock)
         self._max_output = stated.max_output  # None: as much as it may
         self.cache_edges_ms = stated.edges_ms
 
@@ -61,15 +66,23 @@ class TimedModel:
 
     async def stream(self, request: Request) -> AsyncGenerator[Piece, None]:
         request = capped(fitted(request, self.sight), self._max_output)
-        try:
-            async with aclosing(self._stream(request)) as pieces:
-                async for piece in pieces:
-                    yield piece
-        except (Permanent, Transient) as error:
-            refused = refusal(error, request) or error
-            if isinstance(refused, ContextOverflow):
-                self._window.refused(tokens_of_request(request), refused.window)
-            raise refused from error.__cause__
+        has_begun = False
+        while True:
+            tried = self._at_once.fitted(request)
+            try:
+                async with aclosing(self._stream(tried)) as pieces:
+                    async for piece in pieces:
+                        has_begun = True
+                        yield piece
+                return
+            except (Permanent, Transient) as error:
+                if not has_begun and self._at_once.refused(error, tried):
+                    log.info("%s takes fewer files at once; it is asked again", self.name)
+                    continue
+                refused = refusal(error, tried) or error
+                if isinstance(refused, ContextOverflow):
+                    self._window.refused(tokens_of_request(tried), refused.window)
+                raise refused from error.__cause__
 
     async def _stream(self, request: Request) -> AsyncGenerator[Piece, None]:
         async with (

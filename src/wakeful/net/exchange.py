@@ -40,6 +40,10 @@ class StreamedAnswer(Protocol):
         """Return what has come since the last time, waiting for some; nothing at the end."""
         ...
 
+    def end_within(self, clock: Clock, seconds: float) -> None:
+        """Break the connection if the answer has not ended by then; the first word counts."""
+        ...
+
 
 class Connection(StreamedAnswer, asyncio.Protocol):
     """One connection, and the answer that is coming over it."""
@@ -112,25 +116,32 @@ class Connection(StreamedAnswer, asyncio.Protocol):
 
     def rest(self, clock: Clock, seconds: float) -> None:
         """Be closed after a while, unless somebody has use for it before."""
+        self._cancel_expiry()
         self._is_resting = True
         self._expiry = clock.call_later(seconds, self._transport.close)
 
     def awake(self, loop: asyncio.AbstractEventLoop) -> bool:
         """Tell whether it can be used once more."""
         self._is_resting = False
-        if self._expiry is not None:
-            self._expiry.cancel()
-            self._expiry = None
+        self._cancel_expiry()
         if self._loop is loop and not self.is_lost and not self._transport.is_closing():
             return True
         self.abort()
         return False
 
+    def end_within(self, clock: Clock, seconds: float) -> None:
+        if self._expiry is None and not self._has_ended:
+            self._expiry = clock.call_later(seconds, self._transport.abort)
+
     def abort(self) -> None:
-        if self._expiry is not None:
-            self._expiry.cancel()
+        self._cancel_expiry()
         if not self._loop.is_closed():
             self._transport.abort()
+
+    def _cancel_expiry(self) -> None:
+        if self._expiry is not None:
+            self._expiry.cancel()
+            self._expiry = None
 
     async def _something(self) -> None:
         """Wait until more has come; raise if nothing more will."""
@@ -178,6 +189,11 @@ class Connection(StreamedAnswer, asyncio.Protocol):
         self._wake()
 
     # For the parser:
+
+    def on_message_begin(self) -> None:
+        if self._has_ended:  # nobody asked for a second one
+            self._problem = f"{self._host} answered twice"
+            raise ValueError
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._head_size += len(name) + len(value)

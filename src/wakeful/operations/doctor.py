@@ -22,7 +22,7 @@ from wakeful.transcript.sessions import SESSIONS
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import UnreadableRow, WakefulError
 from wakeful.vocabulary.record import Record
-from wakeful.vocabulary.text import error_text
+from wakeful.vocabulary.text import error_text, one_line
 
 OLDEST_SQLITE = (3, 51, 3)  # earlier ones may lose writes when a log is reset
 LARGE_LOG = 256 * 1024 * 1024
@@ -31,6 +31,7 @@ NO_SPACE = 100 * 1024 * 1024
 EARLIEST_MS = 1_735_689_600_000  # 2025: a clock before that was never set
 AHEAD_MS = 60_000
 SESSIONS_AT_ONCE = 500
+LONGEST_NAME = 80  # characters of an automation's
 MANY_ITEMS = 1000  # in the inbox, unread: somebody forgot them
 LATE_S = 120  # the timekeeper looks by itself every minute
 
@@ -48,6 +49,9 @@ SECRET_FILES = (
 
 
 _HAS_INBOX = "SELECT 1 FROM sqlite_master WHERE name = 'inbox_counts'"
+_HAS_AUTOMATIONS = "SELECT 1 FROM sqlite_master WHERE name = 'automations'"
+_AUTOMATIONS = "SELECT COUNT(*) FROM automations WHERE enabled = 1"
+_GIVEN_UP = "SELECT name FROM automations WHERE disabled_reason = 'failures' ORDER BY id LIMIT 100"
 _SESSION_PAGE = SESSIONS.select("WHERE key > :after ORDER BY key LIMIT :limit")
 
 
@@ -192,6 +196,7 @@ def _database(installation: Installation, clock: Clock) -> Iterator[Finding]:
     yield _log(beside(database, "-wal"))
     yield _sessions(facts.unreadable)
     yield _inbox(facts.inbox)
+    yield _automations(facts.automations, facts.given_up)
     if installation.is_running:
         yield _timers(facts.next_timer_at, clock)
 
@@ -212,6 +217,8 @@ class _Facts(Record):
     newest_event_at: int | None
     next_timer_at: int | None
     inbox: int  # items that wait
+    automations: int  # that are on
+    given_up: tuple[str, ...]  # the names of those that failed too often
     unreadable: tuple[str, ...]  # what is wrong with each session that cannot be read
 
 
@@ -220,7 +227,10 @@ def _looked_into(database: Path) -> _Facts:
         newest = reader.read("SELECT at FROM events ORDER BY seq DESC LIMIT 1", {})
         first_due = reader.read(timers.FIRST_DUE, {})
         has_inbox = reader.read(_HAS_INBOX, {})  # an earlier release counted nothing
+        has_automations = reader.read(_HAS_AUTOMATIONS, {})
         return _Facts(
+            automations=reader.read(_AUTOMATIONS, {})[0][0] if has_automations else 0,
+            given_up=_names(reader) if has_automations else (),
             sqlite=reader.read("SELECT sqlite_version()", {})[0][0],
             schema=reader.read("SELECT version FROM schema", {})[0][0],
             inbox=reader.read(inbox_counts.TOTAL, {})[0][0] if has_inbox else 0,
@@ -228,6 +238,10 @@ def _looked_into(database: Path) -> _Facts:
             next_timer_at=first_due[0][0],
             unreadable=tuple(_unreadable_sessions(reader)),
         )
+
+
+def _names(reader: SqliteReader) -> tuple[str, ...]:
+    return tuple(row[0] for row in reader.read(_GIVEN_UP, {}))
 
 
 def _unreadable_sessions(reader: SqliteReader) -> Iterator[str]:
@@ -255,6 +269,16 @@ def _inbox(waiting: int) -> Finding:
         advice = "`wakeful inbox list` shows them; ask the agent to check_inbox, or dismiss them"
         return _warning("inbox", f"{waiting} items wait; {advice}")
     return _ok("inbox", f"{waiting} {'item waits' if waiting == 1 else 'items wait'}")
+
+
+def _automations(enabled: int, given_up: Sequence[str]) -> Finding:
+    """Tell of automations that failed until they were switched off."""
+    if given_up:
+        more = f" and {len(given_up) - 1} more" if len(given_up) > 1 else ""
+        advice = "`wakeful cron list --state failures` shows them, `cron resume` goes on"
+        name = one_line(given_up[0], LONGEST_NAME)
+        return _warning("automations", f"{name!r}{more} failed too often: off; {advice}")
+    return _ok("automations", f"{enabled} {'is' if enabled == 1 else 'are'} on")
 
 
 def _timers(next_at: int | None, clock: Clock) -> Finding:

@@ -16,14 +16,14 @@ EMPTY = "The inbox is empty."
 LONGEST_SOURCE = 80
 
 
-def items_wait(count: int) -> str:
+def items_wait(count: int, *, can_look: bool = True) -> str:
     """Say that something waits, to whoever has not asked for it."""
-    return f"[{_counted(count)}: check_inbox]"
+    return f"[{_counted(count)}{_how(can_look=can_look)}]"
 
 
-def more_wait(count: int) -> str:
+def more_wait(count: int, *, can_look: bool = True) -> str:
     """Say how much more waits than was shown."""
-    return f"[{_counted(count, 'more ')}: check_inbox]"
+    return f"[{_counted(count, 'more ')}{_how(can_look=can_look)}]"
 
 
 def read_items(items: Sequence[Stimulus], more: int, now: int) -> str:
@@ -39,6 +39,11 @@ def _item(item: Stimulus, now: int) -> str:
     age = format_span(max(0, now - item.accepted_at))
     head = f"{item.id}: {item.priority.name.lower()}, from {source}, {age} ago"
     return f"{head}\n{fenced(item.text, source=source, entry_id=item.id)}"
+
+
+def _how(*, can_look: bool) -> str:
+    """Name the tool that shows what waits, to an agent that has it."""
+    return ": check_inbox" if can_look else " in the inbox"
 
 
 def _counted(count: int, word: str = "") -> str:

@@ -12,6 +12,11 @@ REMEMBER = (
     "down, with memory_write, what you will want to know later and have not written yet: facts, "
     "wishes, decisions, open promises. Then go on with what you were doing; do not mention this.]"
 )
+REMEMBER_WHAT_IS_LEFT = (
+    "[This conversation was too long for you, so its older part has just been compacted into the "
+    "summary above. First write down, with memory_write, what of it you will want to know later "
+    "and have not written yet. Then go on with what you were doing; do not mention this.]"
+)
 LONGEST_SOURCE = 80
 FAILED = "[The last turn failed before it was done; people were told why.]"
 LONGEST_QUOTE = 160  # characters by which a message is recognised

@@ -23,8 +23,7 @@ Out = TypeVar("Out")
 
 READ_TIMEOUT_S = 5.0  # a read that takes longer is interrupted
 GROUP_LIMIT = 1000  # callers that share one commit
-YIELDING_LIMIT = 40  # rows of verbs that yield that share one commit: some 10 ms
-YIELDING_FUNCTION = 10  # rows that a function of its own costs as much as
+YIELDING_FUNCTIONS = 4  # that share one commit; see `Store.yielding_rows`
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -114,6 +113,11 @@ class Store(Protocol):
     @property
     def full_text(self) -> FullText:
         """How this database keeps words and finds them."""
+        ...
+
+    @property
+    def yielding_rows(self) -> int:
+        """How many rows of verbs that yield share one commit: some 10 ms of the writer's time."""
         ...
 
     async def transact(

@@ -16,6 +16,8 @@ from wakeful.vocabulary.errors import Overloaded, StoreDamaged, StoreFailed, Sto
 
 T = TypeVar("T")
 
+YIELDING_ROWS = 40
+
 
 class GroupedStore:
     """A `Store`; without readers of its own it reads on the writer thread, between groups."""
@@ -27,12 +29,16 @@ class GroupedStore:
         clock: Clock,
         open_reader: Callable[[], Reader] | None,
         full_text: FullText,
+        yielding_rows: int = YIELDING_ROWS,
     ) -> None:
         self.full_text = full_text
+        self.yielding_rows = yielding_rows
         self._loop = asyncio.get_running_loop()
         self._failed = asyncio.Event()
         self._urgency = Urgency(self._loop)
-        self._writer = Writer(open_backend, clock, self._deliver, self._failed.set)
+        self._writer = Writer(
+            open_backend, clock, self._deliver, self._failed.set, yielding_rows=yielding_rows
+        )
         self._readers = None if open_reader is None else Readers(open_reader)
         self._listeners: dict[str, dict[object, Callable[[str], object]]] = {}
 

@@ -21,6 +21,7 @@ from wakeful.vocabulary.errors import Invariant
 
 T = TypeVar("T")
 
+YIELDING_ROWS = 100  # a commit costs its round trips here, hardly its rows
 MIGRATION_LOCK = 0x77616B6566756C02  # the advisory lock of whoever migrates
 _WAIT_FOR_MIGRATION = "SET LOCAL lock_timeout = '10s'"
 
@@ -44,6 +45,7 @@ async def open_postgres(
         clock=clock,
         open_reader=lambda: PostgresReader(url, read_timeout_s),
         full_text=POSTGRES_FULL_TEXT,
+        yielding_rows=YIELDING_ROWS,
     )
     await store.start()
     return store

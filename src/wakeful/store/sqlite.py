@@ -114,6 +114,7 @@ class SqliteBackend(Backend):
         self._statements = Statements(for_sqlite)
         self._reader = SqliteReader(connection, options.read_timeout_s)
         self._is_fatal = False
+        self._may_be_in_log = False  # a commit that was refused
         self._commits = commits
         self._changes_before = 0
         self._wal_pages = 0
@@ -167,7 +168,9 @@ class SqliteBackend(Backend):
             return
         commits = (self._commits + 1) % COUNTED
         self._control(f"PRAGMA user_version = {commits}")
+        self._may_be_in_log = True
         self._control("COMMIT")
+        self._may_be_in_log = False
         self._commits = commits
         self._home.note_commits(commits)
 
@@ -175,6 +178,8 @@ class SqliteBackend(Backend):
         self._cursor = self._live_cursor
         if self._connection.in_transaction:
             self._control("ROLLBACK")
+        if self._may_be_in_log and not self._is_fatal:
+            self._take_back()
 
     def read(self, sql: str, params: Mapping[str, object]) -> Sequence[Row]:
         self._control("PRAGMA query_only = ON")
@@ -216,6 +221,22 @@ class SqliteBackend(Backend):
         except BaseException:
             self.rollback()
             raise
+
+    def _take_back(self) -> None:
+        """See to it that nobody finds a refused commit in the log, even if this process is killed.
+
+        SQLite writes a commit to the log before its index: one that finds no room in the index is
+        refused and yet whole in the log, for whoever reads that next without the index.
+        """
+        assert self._home is not None
+        try:
+            pages, _ = self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
+            self._home.end_log_after(pages)
+        except (apsw.Error, OSError) as error:
+            raise self._noted(
+                StoreFailed(f"a refused commit could not be taken out of the log ({error})")
+            ) from error
+        self._may_be_in_log = False
 
     def _control(self, sql: str) -> None:
         try:

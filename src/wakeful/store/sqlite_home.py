@@ -23,6 +23,7 @@ _EXPLANATION = b"A wakeful database was made beside this file. Delete neither wi
 _COUNT_AT = len(_OPEN) + len(_EXPLANATION)
 _COUNT_DIGITS = 10
 _USER_VERSION = slice(60, 64)  # of a database's header: https://www.sqlite.org/fileformat2.html
+_LOG_HEADER, _FRAME_HEADER = 32, 24  # bytes before all pages of a log, and before each of them
 
 COUNTED = 2**31  # commits are counted modulo this, in SQLite's `user_version`
 
@@ -89,6 +90,19 @@ class Home:
         if self._noting is not None:
             with suppress(OSError):
                 os.pwrite(self._noting, _count(commits), _COUNT_AT)
+
+    def end_log_after(self, pages: int) -> None:
+        """Make sure that the log ends after so many pages, whatever else was written to it.
+
+        It is cut off, which needs no room: the next commit would write over it.
+        """
+        with self.wal.open("r+b") as log:
+            header = log.read(_LOG_HEADER)
+            page_bytes = int.from_bytes(header[8:12], "big")
+            behind = _LOG_HEADER + pages * (_FRAME_HEADER + page_bytes)
+            if os.fstat(log.fileno()).st_size > behind:
+                log.truncate(behind)
+                os.fsync(log.fileno())
 
     def mark_closed(self) -> None:
         """Note that the database is complete without its log."""

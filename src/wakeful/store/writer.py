@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from wakeful.store.backend import Backend
-from wakeful.store.database import GROUP_LIMIT, YIELDING_FUNCTION, YIELDING_LIMIT, Row
+from wakeful.store.database import GROUP_LIMIT, YIELDING_FUNCTIONS, Row
 from wakeful.store.group import GroupOutcome, WriteCall, rejected, settle
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import Overloaded, StoreDamaged, StoreFailed, StoreRefused
@@ -65,7 +65,10 @@ class Writer:
         clock: Clock,
         deliver: Callable[[GroupOutcome], None],
         fail: Callable[[], None],
+        *,
+        yielding_rows: int,
     ) -> None:
+        self._yielding_rows = yielding_rows
         self._open_backend = open_backend
         self._clock = clock
         self._deliver = deliver
@@ -240,10 +243,11 @@ class Writer:
         is_let_go = bool(self._yielding) and not is_alone and self._let_go < GOES_FIRST
         self._let_go = self._let_go + 1 if is_let_go else 0
         part: list[WriteCall] = []
-        room = 0 if is_let_go else YIELDING_LIMIT
+        rows, functions = self._yielding_rows, YIELDING_FUNCTIONS
+        room = 0 if is_let_go else rows * functions
         while self._yielding and room > 0:
             part.append(self._yielding.popleft())
-            room -= YIELDING_FUNCTION if part[-1].verb is None else 1
+            room -= rows if part[-1].verb is None else functions
         return part
 
     def _run_reads(self, backend: Backend, reads: Iterable[ReadCall]) -> None:

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import UNSET
 
 from wakeful.automations import jobs, schedules
+from wakeful.automations.acts import AutomationActs
 from wakeful.automations.wishes import Edits, Maker, Wish
 from wakeful.tools.tool import Effect, LedgerContext, tool
 from wakeful.vocabulary import wall
@@ -76,7 +77,7 @@ def schedule(  # noqa: PLR0913, PLR0917
                 schedule=UNSET if when is None else when,
             )
             said = _shown(
-                context, context.automations.edit_in(context.tx, job.id, edits, _maker(context))
+                context, _acts(context).edit_in(context.tx, job.id, edits, _maker(context))
             )
         case "pause" | "resume" | "remove":
             said = _act(context, action, _named(context, automation))
@@ -91,7 +92,7 @@ def _add(
     *,
     delete_after_run: bool,
 ) -> dict[str, Any]:
-    acts, tx = context.automations, context.tx
+    acts, tx = _acts(context), context.tx
     if context.turn.kind.rule.limit is Limit.JOB and not acts.limits.from_automations:
         raise InvalidInput("action", "an automation makes no others: people, or other turns, do")
     if when is None:
@@ -109,10 +110,15 @@ def _add(
 
 
 def _act(context: LedgerContext, action: Action, job: Automation) -> dict[str, Any]:
-    acts, maker = context.automations, _maker(context)
+    acts, maker = _acts(context), _maker(context)
     do = {"pause": acts.pause_in, "resume": acts.resume_in, "remove": acts.remove_in}[action]
     done = do(context.tx, job.id, maker)
     return {"removed": done.name} if action == "remove" else _shown(context, done)
+
+
+def _acts(context: LedgerContext) -> AutomationActs:
+    assert context.automations is not None
+    return context.automations
 
 
 def _maker(context: LedgerContext) -> Maker:
@@ -177,6 +183,6 @@ def _shown(context: LedgerContext, job: Automation) -> dict[str, Any]:
 def _next(context: LedgerContext, job: Automation, count: int = NEXT_SHOWN) -> list[str]:
     if not job.enabled:
         return []
-    zone = context.automations.zone
+    zone = _acts(context).zone
     due = schedules.upcoming(job.schedule, context.tx.now, count)
     return [wall.local(at, zone).isoformat(timespec="seconds") for at in due]

@@ -72,8 +72,8 @@ class LedgerContext(Record):
     file: Callable[[Sequence[Draft]], list[Receipt]]
     proactive: ProactiveRules  # how the session wakes by itself
     settle: Callable[[Sequence[str], State], None]  # end stimuli of the lanes that are locked
-    automations: AutomationActs
     attachments: tuple[ReadyAttachment, ...] = ()  # what the tool's `prepare` has read for it
+    automations: AutomationActs | None = None  # None where a tool is tried alone
 
 
 class ToolResult(Record):

@@ -4,6 +4,7 @@ A call that must be approved never begins: its result, in the commit that asks, 
 was approved is a step of its own; the commit in which it begins uses the grant up.
 """
 
+import logging
 from collections.abc import Container, Sequence
 from functools import partial
 from itertools import islice, takewhile
@@ -24,10 +25,18 @@ from wakeful.turns.tool_calls import CallState, RecordedCall, call_key, output_i
 from wakeful.turns.turns import Phase, Turn
 from wakeful.vocabulary.approving import ApprovalState, Permission, permission_of
 from wakeful.vocabulary.entry import EntryKind, NoteBody, ToolBody
-from wakeful.vocabulary.errors import InvalidInput, Invariant, StoreFailed, Transient
+from wakeful.vocabulary.errors import (
+    InvalidInput,
+    Invariant,
+    StoreFailed,
+    Transient,
+    WakefulError,
+)
 from wakeful.vocabulary.message import ToolCall, ToolMessage, encode_message
 from wakeful.vocabulary.stimulus import Trust
 from wakeful.vocabulary.text import error_text
+
+log = logging.getLogger(__name__)
 
 APPROVED = "approved"  # the topic of the line that shows what came of an approved call
 MOST_BESIDE = 16  # reads at once: each may hold a thread, a connection and a page of the web
@@ -41,6 +50,15 @@ class LedgerToolFailed(Exception):
         self.call = call
         kind = "" if isinstance(cause, InvalidInput) else f"{type(cause).__name__}: "
         self.error_text = kind + error_text(cause)
+        self._cause = cause
+
+    def note(self) -> None:
+        """Log it: what the tool itself refused in words needs no traceback."""
+        is_refusal = isinstance(self._cause, WakefulError)
+        shown = None if is_refusal else self._cause
+        log.warning(
+            "the ledger tool %r failed: %s", self.call.name, self.error_text, exc_info=shown
+        )
 
 
 def next_group(commit: TurnCommit) -> tuple[ToolCall, ...]:

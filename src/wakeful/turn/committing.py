@@ -55,7 +55,7 @@ class TurnWriter:
                     ledger_failures=dict(failures),
                 )
             except LedgerToolFailed as failed:
-                log.warning("the ledger tool %r failed", failed.call.name, exc_info=True)
+                failed.note()
                 failures[failed.call.id] = failed.error_text
 
     async def end(

@@ -11,6 +11,7 @@ from wakeful.approvals import approvals
 from wakeful.broker import stimuli
 from wakeful.prompts import compaction as template
 from wakeful.prompts.approvals import MOST_LISTED, line_of, still_open
+from wakeful.prompts.notes import REMEMBER_WHAT_IS_LEFT
 from wakeful.transcript import entries, sessions
 from wakeful.turn.attempt import Next
 from wakeful.turn.commit import TurnCommit
@@ -25,7 +26,7 @@ from wakeful.turn.next_step import (
     next_step,
     same_step,
 )
-from wakeful.turn.sizing import is_compaction, is_crowded, is_unheard
+from wakeful.turn.sizing import is_compaction, is_crowded, is_unheard, must_remember_afterwards
 from wakeful.turns import asks
 from wakeful.turns.asks import AskState, Purpose
 from wakeful.turns.turns import End, Interrupt, Turn, TurnState
@@ -40,6 +41,8 @@ NOTHING = (
     "There is nothing to compact yet: this conversation has about {tokens} tokens, and the newest"
     " part, up to {keep} tokens, stays word for word."
 )
+COMPACTED = "Compacted: about {before} tokens became {tokens}."
+COMPACTED_STEPWISE = "Compacted in several steps: about {tokens} tokens are left."
 NO_SHORTER = "Compacted: about {tokens} tokens are left, which cannot be made fewer."
 NOT_COMPACTED = "The conversation was not compacted: {why}. Nothing of it was changed."
 
@@ -78,7 +81,7 @@ def _write(
     commit: TurnCommit, made: PreparedCompaction, summary: str, usage: Usage, purpose: Purpose
 ) -> Next:
     tx, turn, plan = commit.tx, commit.turn, made.plan
-    tokens_before = commit.tokens()
+    tokens_before, is_first = commit.tokens(), not _has_compacted(commit)
     body = CompactionBody(
         summary=summary,
         first_kept_depth=plan.first_kept_depth,
@@ -93,16 +96,16 @@ def _write(
         is_external=plan.is_external or turn.trust is Trust.EXTERNAL,
     )
     hidden = _hidden(commit, plan.first_kept_depth) if purpose is not Purpose.RESCUE else []
-    waits = _waits_for(commit)
-    is_all = not hidden and waits is None
+    notes = [note for note in (_waits_for(commit), _remember(commit)) if note is not None]
+    is_all = not hidden and not notes
     kept = None if is_all and _is_as_prepared(commit, made) else _kept(commit, plan)
     commit.add(body, kind=EntryKind.COMPACTION)
     commit.flush()
     entry = commit.written[-1]
     for stimulus in hidden:  # what is still to do must not be known by its summary alone
         commit.add_stimulus(stimulus, is_again=True)
-    if waits is not None:
-        commit.add(waits, kind=EntryKind.CUSTOM_MESSAGE)
+    for note in notes:
+        commit.add(note, kind=EntryKind.CUSTOM_MESSAGE)
     commit.flush()
     new = commit.written[commit.written.index(entry) :]
     if kept is None:
@@ -128,7 +131,19 @@ def _write(
         tokens_after=commit.tokens(),
         because=purpose.value,
     )
-    return _go_on(commit, f"Compacted: about {tokens_before} tokens became {commit.tokens()}.")
+    done = COMPACTED if is_first else COMPACTED_STEPWISE
+    return _go_on(commit, done.format(before=tokens_before, tokens=commit.tokens()))
+
+
+def _remember(commit: TurnCommit) -> NoteBody | None:
+    """Return the line that asks for memories of what there was no room to ask about before: once
+    in a turn, which goes on with an answer.
+    """
+    if is_compaction(commit.turn) or _has_compacted(commit):
+        return None
+    if not must_remember_afterwards(commit.turn, commit.agent, commit.session):
+        return None
+    return NoteBody(topic="remember", text=REMEMBER_WHAT_IS_LEFT, is_hidden=True)
 
 
 def _waits_for(commit: TurnCommit) -> NoteBody | None:
@@ -207,8 +222,18 @@ def skipped(commit: TurnCommit, purpose: Purpose, fixed_part: str = "") -> Next:
     if turn.interrupt is not Interrupt.NONE:
         return end_interrupted(commit)
     keep = commit.agent.config.compaction.keep_recent_tokens
-    sentence = (NOTHING if turn.step == 1 else NO_SHORTER).format(tokens=commit.tokens(), keep=keep)
+    sentence = (NO_SHORTER if _has_compacted(commit) else NOTHING).format(
+        tokens=commit.tokens(), keep=keep
+    )
     return end(commit, End(state=TurnState.DONE, reply=_reply_to_asker(turn, sentence)))
+
+
+def _has_compacted(commit: TurnCommit) -> bool:
+    """Tell whether this turn has made a summary already, and came back for more."""
+    session = commit.session
+    segments = entries.segments_of(commit.tx, session, session.context_from - 1)
+    last = entries.last_compaction(commit.tx, segments)
+    return last is not None and last.turn_id == commit.turn.id
 
 
 def refused(commit: TurnCommit, refusal: str, fixed_part: str = "") -> Next:

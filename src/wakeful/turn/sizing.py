@@ -102,11 +102,20 @@ def due_after(
 def must_remember_first(turn: Turn, agent: ReadyAgent, session: Session, tokens: int) -> bool:
     """Tell whether memories are to be written in this turn, before it compacts the conversation.
 
-    There must be room for the question: who is far above the limit can only be compacted.
+    There must be room for the question: who is far above the limit can only be compacted. And
+    there must be something to compact: half of what stays word for word has nothing, whoever
+    counts the tokens.
     """
     share = room(agent)
-    has_room = tokens <= share.window - share.reserve // 4
+    has_room = share.keep // 2 < tokens <= share.window - share.reserve // 4
     return has_room and _needs_flush(turn, agent, session) and agent.is_writable
+
+
+def must_remember_afterwards(turn: Turn, agent: ReadyAgent, session: Session) -> bool:
+    """Tell whether memories are to be written of a summary, since what it stands for left no room
+    to be asked about; `session` is as it was before.
+    """
+    return _needs_flush(turn, agent, session) and agent.is_writable
 
 
 def _needs_flush(turn: Turn, agent: ReadyAgent, session: Session) -> bool:

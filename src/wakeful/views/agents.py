@@ -13,6 +13,7 @@ from wakeful.triggers.beating import TIMER_KIND as HEARTBEAT_TIMER
 from wakeful.triggers.quieting import TIMER_KIND as QUIET_TIMER
 from wakeful.triggers.sleeping import TIMER_KIND as SLEEP_TIMER
 from wakeful.views.approvals import ApprovalView
+from wakeful.views.automations import AutomationView
 from wakeful.views.budgets import BudgetStatus, BudgetView
 from wakeful.views.heartbeats import HeartbeatStatus, HeartbeatView
 from wakeful.views.next_wake import Beat, next_wake
@@ -110,6 +111,7 @@ class AgentStatus(Record):
     skipped: Sequence[SkippedWakes]
     held: HeldMessages
     approvals: int  # open: what people should decide
+    automations: int  # that are on
     next_wake_at: int | None
 
 
@@ -124,12 +126,14 @@ class AgentView:
         budgets: BudgetView,
         quiet: QuietView,
         approvals: ApprovalView,
+        automations: AutomationView,
     ) -> None:
         self._store = store
         self._heartbeats = heartbeats
         self._budgets = budgets
         self._quiet = quiet
         self._approvals = approvals
+        self._automations = automations
         self._cards = cards
 
     def follow(self, cards: Mapping[str, Callable[[], AgentCard]]) -> None:
@@ -186,6 +190,7 @@ class AgentView:
             skipped=await self._skipped(agent_id),
             held=HeldMessages(messages=held_back, leaves_at=leaves_at),
             approvals=await self._approvals.count_open(agent_id),
+            automations=await self._automations.count_enabled(agent_id),
             next_wake_at=next_wake(
                 [ready_at],
                 [timer_at, sleeps[0].wake_at if sleeps else None],

@@ -27,6 +27,7 @@ COUNTS = "SELECT " + ", ".join(
         _bounded("sessions"),
         _bounded("sleeps"),
         _bounded("approvals WHERE state = 'open'"),
+        _bounded("automations WHERE enabled = 1"),
         _bounded("deliveries WHERE state IN ('queued', 'sent')"),
         _bounded("deliveries WHERE state = 'failed'"),
     )
@@ -59,6 +60,7 @@ class Counts(Record):
     asleep: int
     unread: int  # in Activity, of all agents
     approvals: int  # that are open
+    automations: int  # that are on
     deliveries: DeliveryCounts
 
 
@@ -73,7 +75,8 @@ class CountsView:
         """Count; the position is read first, so that what changes meanwhile comes as an event."""
         cursor = await self._bus.head()
         (row,) = await self._store.read(COUNTS, most=MOST_COUNTED)
-        unparked, parked, held, claimed, turns, sessions, asleep, approvals, queued, failed = row
+        unparked, parked, held, claimed, turns, sessions, asleep, *row = row
+        approvals, automations, queued, failed = row
         unread = unread_of(await self._store.read(UNREAD, most=MOST_UNREAD))
         return Counts(
             cursor=cursor,
@@ -85,5 +88,6 @@ class CountsView:
             asleep=asleep,
             unread=sum(unread.values()),
             approvals=approvals,
+            automations=automations,
             deliveries=DeliveryCounts(queued=queued, failed=failed),
         )

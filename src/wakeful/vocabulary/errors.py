@@ -118,9 +118,16 @@ class NoAnswer(Permanent):
 class ContextOverflow(Permanent):
     """The conversation does not fit the model's context window."""
 
-    def __init__(self, message: str | None = None, *, window: int | None = None) -> None:
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        window: int | None = None,
+        is_in_bytes: bool = False,
+    ) -> None:
         super().__init__(message)
         self.window = window  # in tokens, if the model said so
+        self.is_in_bytes = is_in_bytes  # what was sent was too large, however few tokens it had
 
 
 class AttachmentRefused(Permanent):

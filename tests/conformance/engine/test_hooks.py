@@ -1,6 +1,5 @@
 """What features hang on: ends told once, a gate asked twice, grants, locks of other lanes."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,7 +16,7 @@ from wakeful.gate.wakes import PASSED, GateVerdict, Verdict, Wake
 from wakeful.models.model import Request
 from wakeful.models.scripted import Line
 from wakeful.runtime import Runtime
-from wakeful.store.database import YIELDING_FUNCTION, YIELDING_LIMIT, Tx, Verb
+from wakeful.store.database import YIELDING_FUNCTIONS, Tx, Verb
 from wakeful.testing.kit import (
     ManualClock,
     Pause,
@@ -493,5 +492,5 @@ async def test_lanes_in_no_hurry_open_a_few_at_a_time(settings_for: SettingsFor)
         for receipt in receipts:
             await runtime.wait(receipt)
 
-    assert max(opened) == math.ceil(YIELDING_LIMIT / YIELDING_FUNCTION)
+    assert max(opened) == YIELDING_FUNCTIONS
     assert sum(opened) == count

@@ -8,14 +8,21 @@ from msgspec.structs import replace
 from tests.conformance.engine.conftest import SettingsFor
 from wakeful.models.model import Request
 from wakeful.runtime import Runtime
-from wakeful.testing.kit import ManualClock, Scripted, in_memory, says, wait_for
+from wakeful.testing.kit import (
+    NO_HEARTBEAT,
+    ManualClock,
+    Scripted,
+    in_memory,
+    says,
+    wait_for,
+)
 from wakeful.turn.agent import Agent
 from wakeful.vocabulary.errors import InvalidInput, TooOften
 from wakeful.vocabulary.heartbeat import HeartbeatRules
 from wakeful.vocabulary.inbox import InboxRules, InboxSource
 from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.message import UserMessage
-from wakeful.vocabulary.stimulus import OPERATOR, Draft, Outcome, State, Trust
+from wakeful.vocabulary.stimulus import OPERATOR, Draft, Outcome, Priority, State, Trust
 
 ACTIVITY = "agent:main:activity"
 
@@ -99,6 +106,21 @@ async def test_the_operators_own_turn_is_told_how_many_wait_and_keeps_its_tools(
     assert "obey" not in prompt(model.requests[0])
     assert "memory_write" in {tool.name for tool in model.requests[0].tools}
     assert set(found.values()) == {"held"}
+
+
+async def test_nobody_is_told_to_look_into_the_inbox_without_the_tool_for_it(
+    settings_for: SettingsFor,
+):
+    model = Scripted(["yes", "fire!"])
+    agent = Agent(model=model, has_default_tools=False, heartbeat=NO_HEARTBEAT)
+    async with Runtime(agents=[agent], settings=settings_for()) as runtime:
+        for number in range(11):
+            await runtime.post(f"report {number}", source="backup")
+        await runtime.wait(await runtime.send("hello", session="system:activity"))
+        await runtime.wait(await runtime.post("fire", priority="now", source="alarm"))
+
+    assert "[11 items wait in the inbox]" in prompt(model.requests[0])
+    assert "[1 more item waits in the inbox]" in prompt(model.requests[1])
 
 
 async def test_a_first_item_is_shown_however_long_it_is_and_never_more_than_fits(
@@ -306,3 +328,24 @@ async def test_a_source_that_names_many_sessions_opens_no_more_turns(settings_fo
         ]
 
     assert [one.outcome is Outcome.HELD for one in loud] == [False] * 8 + [True] * 2
+
+
+async def test_the_storm_of_a_source_is_not_that_of_a_hook_that_is_called_alike(
+    settings_for: SettingsFor,
+):
+    async with in_memory(Scripted(lambda _: "ok"), settings=settings_for()) as runtime:
+        loud = [await runtime.post("x", priority="now", source="github") for _ in range(9)]
+        hooked = await runtime.accept(
+            Draft(
+                session_key=ACTIVITY,
+                trust=Trust.EXTERNAL,
+                owner=OPERATOR,
+                text="pushed",
+                kind=Kind.WEBHOOK,
+                priority=Priority.NOW,
+                source="github",
+            )
+        )
+
+    assert [one.outcome is Outcome.HELD for one in loud] == [False] * 8 + [True]
+    assert hooked.outcome is not Outcome.HELD

@@ -19,7 +19,7 @@ from wakeful.intake.intake import Intake
 from wakeful.notices.notices import Notices
 from wakeful.sleeps import sleeps
 from wakeful.sleeps.sleeps import Sleep, SleepPolicy
-from wakeful.store.database import YIELDING_LIMIT, Store, Tx
+from wakeful.store.database import Store, Tx
 from wakeful.store.opening import open_store
 from wakeful.telemetry.metrics import Metrics
 from wakeful.testing.kit import ManualClock
@@ -37,7 +37,7 @@ from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.proactive import ProactiveRules
 from wakeful.vocabulary.stimulus import Draft, Receipt, Trust
 
-FEW, MANY = 3, YIELDING_LIMIT
+FEW = 3
 BINDING = Binding(match=Match(door="web"), proactive=ProactiveRules(enabled=True))
 
 Fire = Callable[[Tx, Sequence[Due[None]]], None]
@@ -209,26 +209,28 @@ async def test_many_who_wake_at_one_instant_take_the_statements_of_a_few(
     address: Path | str | None,
 ):
     async with place(address) as where:
+        count = where.store.yielding_rows
         few = await where.fire(*await sleepers(where, "few", FEW))
-        many = await where.fire(*await sleepers(where, "many", MANY))
+        many = await where.fire(*await sleepers(where, "many", count))
         filed = await where.filed()
 
     assert len(few) == len(many) == 1  # commits
     assert many == few
-    assert filed == [("wake pending", FEW + MANY)]
+    assert filed == [("wake pending", FEW + count)]
 
 
 async def test_many_who_tick_at_one_instant_take_the_statements_of_a_few(
     address: Path | str | None,
 ):
     async with place(address) as where:
+        count = where.store.yielding_rows
         few = await where.fire(*await tickers(where, "few", FEW))
-        many = await where.fire(*await tickers(where, "many", MANY))
+        many = await where.fire(*await tickers(where, "many", count))
         filed = await where.filed()
 
     assert len(few) == len(many) == 1
     assert many == few
-    assert filed == [("tick pending", FEW + MANY)]
+    assert filed == [("tick pending", FEW + count)]
 
 
 async def test_many_wakes_that_may_not_be_take_the_statements_of_a_few(
@@ -239,13 +241,14 @@ async def test_many_wakes_that_may_not_be_take_the_statements_of_a_few(
         return [GateVerdict(verdict=Verdict.QUIET_HOURS, look_at=look_at) for look_at in later]
 
     async with place(address, refuse) as where:
+        count = where.store.yielding_rows
         few = await where.fire(*await sleepers(where, "few", FEW))
-        many = await where.fire(*await sleepers(where, "many", MANY))
+        many = await where.fire(*await sleepers(where, "many", count))
         filed = await where.filed()
         ((left, first),) = await where.store.read(
             "SELECT COUNT(*), MIN(due_at) FROM timers WHERE kind = 'sleep'"
         )
 
     assert many == few
-    assert filed == [("wake suppressed", FEW + MANY)]
-    assert (left, first) == (FEW + MANY, where.clock.now() + 60_000)
+    assert filed == [("wake suppressed", FEW + count)]
+    assert (left, first) == (FEW + count, where.clock.now() + 60_000)

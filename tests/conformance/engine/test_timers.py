@@ -15,7 +15,7 @@ from tests.conformance.store.tables import together
 from wakeful.broker import lane_rows
 from wakeful.bus.bus import Bus
 from wakeful.runtime import Runtime
-from wakeful.store.database import YIELDING_LIMIT, LocksNeeded, Store, Tx
+from wakeful.store.database import LocksNeeded, Store, Tx
 from wakeful.store.opening import open_store
 from wakeful.testing.kit import ManualClock, Scripted, in_memory, operator_draft, wait_for
 from wakeful.timers import timers
@@ -113,8 +113,9 @@ async def test_timers_of_one_instant_fire_in_order_and_together(place: Place):
     look_at = await place.keeper(test=TimerKind(fired)).fire_due()
 
     assert fired.ids == ["early", *(f"{number:04}" for number in numbers)]
-    assert max(fired.sizes) <= YIELDING_LIMIT
-    assert len(fired.sizes) <= 2 * (PAGE + 50) / YIELDING_LIMIT  # commits
+    together = place.store.yielding_rows
+    assert max(fired.sizes) <= together
+    assert len(fired.sizes) <= 2 * (PAGE + 50) / together  # commits
     assert await place.left() == ["later"]
     assert look_at == place.clock.now() + 1
 

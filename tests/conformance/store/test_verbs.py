@@ -1,7 +1,6 @@
 """A verb runs once for all rows of a group, and in its place."""
 
 import asyncio
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -21,8 +20,7 @@ from tests.conformance.store.tables import (
 from wakeful.store import writer
 from wakeful.store.database import (
     GROUP_LIMIT,
-    YIELDING_FUNCTION,
-    YIELDING_LIMIT,
+    YIELDING_FUNCTIONS,
     Lock,
     Store,
     Tx,
@@ -64,14 +62,14 @@ async def test_rows_that_yield_let_others_go_first_and_are_all_done(
         tx.after_commit(lambda: log.append("other"))
 
     verb = Verb("yields", run, yields=True)
-    numbers = [*range(3 * YIELDING_LIMIT)]
+    numbers = [*range(3 * store.yielding_rows)]
     results = await together(
         store, *(store.batch(verb, number) for number in numbers), store.transact(speak)
     )
 
     assert results[:-1] == numbers
     assert log == ["other", "yields", "yields", "yields"]
-    assert sizes == [YIELDING_LIMIT] * 3
+    assert sizes == [store.yielding_rows] * 3
 
 
 async def test_rows_that_yield_join_the_others_where_these_never_end(store: Store) -> None:
@@ -126,14 +124,13 @@ async def test_few_functions_that_yield_share_a_commit(store: Store) -> None:
         return rows
 
     once_a_commit = Verb("once a commit", run)
-    few = math.ceil(YIELDING_LIMIT / YIELDING_FUNCTION)
     await together(
         store,
         *(store.transact(lambda tx: tx.gather(once_a_commit, ""), yields=True) for _ in range(9)),
     )
 
-    assert sizes[0] == few
-    assert max(sizes) == few
+    assert sizes[0] == YIELDING_FUNCTIONS
+    assert max(sizes) == YIELDING_FUNCTIONS
     assert sum(sizes) == 9
 
 

@@ -261,6 +261,33 @@ async def test_what_nobody_decides_runs_where_the_rule_says_so():
     assert acts == ["x"]
 
 
+@pytest.mark.parametrize("default", ExpiryDefault)
+async def test_an_agent_that_asks_again_whenever_nobody_answers_comes_to_an_end(
+    default: ExpiryDefault,
+):
+    """F26, I14: each answer by the clock is one cause more, until the chain is cut, told once."""
+    clock, longest = ManualClock(), 16
+    rule = ToolPermission(rule=Permission.ASK, expires="1m", default=default)
+    model = Scripted(lambda _: ACT)
+    async with asking(model, {"act": rule}, clock=clock) as runtime:
+        await ended(runtime, await runtime.send("go"))
+        for number in range(1, longest + 1):
+            clock.advance(60)
+            await wait_for(runtime, "approval.*", lambda e, n=number: e.data["number"] > n)
+            await after(runtime, number)
+        clock.advance(60)
+        await wait_for(runtime, "loop.cut")
+        clock.advance(3_600)
+        told = await runtime.store.read("SELECT 1 FROM notices WHERE kind = 'loop'")
+        left = await runtime.store.read("SELECT 1 FROM timers WHERE kind = 'approval'")
+        again = await ended(runtime, await runtime.send("and now?"))
+
+        assert len(await rows(runtime)) == longest + 2  # a person begins a chain of their own
+    assert len(acts) == (longest if default is ExpiryDefault.ALLOW else 0)
+    assert (len(told), left) == (1, [])
+    assert again.depth == 0
+
+
 async def test_what_was_approved_in_time_does_not_expire():
     clock = ManualClock()
     async with asking([ACT, "done"], clock=clock) as runtime:

@@ -59,3 +59,18 @@ def test_a_command_waits_over_a_kill_until_it_is_approved_on_the_command_line(fo
     assert missing.returncode == 4
     assert "approval #1, granted" in why
     assert (folder / "workspaces" / "main" / "out").read_text() == "one\n"
+
+
+def test_who_approves_while_everything_is_halted_is_told_what_lifts_that(tmp_path: Path):
+    home = Home(tmp_path)
+    (tmp_path / "wakeful.yaml").write_text(SETTINGS)
+    (tmp_path / "wakeful.yaml").chmod(0o600)
+    with home.up():
+        home.ok("send", "run `echo one >> out`", "--wait", "10")
+        home.ok("halt")
+        approved = home.ok("approvals", "approve", "1")
+
+    assert "approval #1, granted" in approved
+    assert "runs now" not in approved
+    assert "`wakeful resume` lifts that" in approved
+    assert not (tmp_path / "workspaces" / "main" / "out").exists()

@@ -85,3 +85,22 @@ def test_a_session_that_does_not_exist_is_not_folded_and_not_made(awake: Home):
 
     assert refused.returncode == ExitCode.NOT_FOUND
     assert awake.run("sessions", "show", "web:nowhere").returncode == ExitCode.NOT_FOUND
+
+
+def test_a_list_that_goes_on_says_how_to_see_the_rest(awake: Home, api: httpx2.Client):
+    for session in ("web:long", "web:other"):
+        say(api, session, "one")
+    say(api, "web:long", "two")
+
+    sessions = awake.run("sessions", "list", "--limit", "1")
+    newest = awake.run("sessions", "show", "web:long", "--limit", "2")
+    every = awake.ok("sessions", "show", "web:long", "--all", "--limit", "2")
+    (_, after) = sessions.stderr.split(" --after ")
+    (_, before) = newest.stderr.split(" --before ")
+    older = awake.run("sessions", "show", "web:long", "--before", before.strip())
+
+    assert "web:other" in awake.ok("sessions", "list", "--limit", "1", "--after", after.strip())
+    assert "two" in newest.stdout
+    assert older.stdout.splitlines()[1] == "one"
+    assert older.stderr == ""
+    assert f"--before {before.strip()}" in every

@@ -9,7 +9,7 @@ SECRET = "canary-of-a-hook-0123456789"
 SETTINGS = f"""
 hooks:
   github: {{verify: github, secret: {SECRET}, session: builds, text: "{{payload.ref}}{{body}}"}}
-  alarm: {{verify: bearer, secret: {SECRET}, priority: later}}
+  alarm: {{verify: bearer, secret: {SECRET}, priority: later, tools: [write_file, wirte_file]}}
   empty: {{verify: bearer, secret: {SECRET}, priority: later, text: "{{payload.nothing}} "}}
 """
 
@@ -47,6 +47,7 @@ def test_hooks_are_listed_and_tried_and_their_secrets_never_shown(tmp_path: Path
     assert "the inbox of main" in listed
     assert {one["name"]: one["accepted"] for one in items} == {"github": 1, "alarm": 2, "empty": 1}
     assert "github, alarm, empty: only this machine reaches 127.0.0.1" in doctor
+    assert "hooks.alarm.tools names wirte_file, which no tool of main is called now" in doctor
     everything = (tried, typed, listed, config, doctor, json.dumps(items), unknown.stderr)
     assert not [text for text in everything if SECRET in text]
     assert SECRET not in (tmp_path / "wakeful.log").read_text()

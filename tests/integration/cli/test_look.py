@@ -4,6 +4,8 @@ import json
 import os
 import socket
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -81,6 +83,37 @@ def test_who_only_looks_needs_no_key_of_a_provider(seen: tuple[Home, list[object
             assert answer.returncode == 0, (verb, answer.stderr)
     finally:
         file.unlink() if before is None else file.write_bytes(before)
+
+
+SERVING = ("uvicorn", "httptools", "httpx2", "rich", "prompt_toolkit", "pydantic")
+PROBE = f"""
+import sys
+from wakeful.cli.app import main
+try:
+    main()
+except SystemExit:
+    pass
+sys.stderr.write(str([name for name in {SERVING} if name in sys.modules]))
+"""
+
+
+@pytest.mark.parametrize("verb", [["status"], ["sessions", "list"], ["why"]], ids=" ".join)
+def test_who_looks_without_a_server_loads_nothing_that_serves(
+    seen: tuple[Home, list[object]], verb: list[str]
+):
+    """A look takes a third of a second of a slow machine, and half as long again with them."""
+    home, _ = seen
+
+    answer = subprocess.run(
+        [sys.executable, "-c", PROBE, *verb],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=home.environ,
+    )
+
+    assert answer.stdout
+    assert answer.stderr.splitlines()[-1] == "[]"
 
 
 async def test_why_tells_which_questions_failed_and_how(tmp_path: Path):

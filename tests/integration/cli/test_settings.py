@@ -138,3 +138,13 @@ def test_nothing_that_comes_before_the_first_start_opens_the_home(home: Home, ve
     with home.up() as server:
         assert server.stop() == 0
     assert findings(home)["home"][0] == "ok"
+
+
+def test_settings_that_are_made_beside_a_server_say_how_it_takes_them(home: Home):
+    before = home.ok("init")
+    (home.folder / "wakeful.yaml").unlink()
+    with home.up():
+        beside = home.ok("init")
+
+    assert before.endswith("next: `wakeful up`\n")
+    assert "next: `wakeful config set KEY VALUE`" in beside

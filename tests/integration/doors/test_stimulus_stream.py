@@ -3,16 +3,23 @@
 from contextlib import aclosing
 
 import pytest
+from msgspec.structs import replace
 
 from wakeful.access.principal import Principal
 from wakeful.doors import stimulus_stream
 from wakeful.doors.messaging import Message
-from wakeful.doors.stimulus_stream import ModelWaits, StoryDelta, StoryItem, ToolPhase
+from wakeful.doors.stimulus_stream import ModelWaits, PutOff, StoryDelta, StoryItem, ToolPhase
+from wakeful.models.prices import Price, Rate
 from wakeful.models.scripted import Pause, call, says
+from wakeful.models.tariffs import Tariff
 from wakeful.runtime import Runtime
-from wakeful.testing.kit import Scripted, in_memory
+from wakeful.testing.kit import ManualClock, Scripted, in_memory
+from wakeful.turn.agent import Agent
 from wakeful.turns.turns import Turn
+from wakeful.vocabulary.budget import BudgetRules
+from wakeful.vocabulary.compacting import CompactionRules
 from wakeful.vocabulary.errors import InvalidInput, Transient
+from wakeful.vocabulary.message import Usage
 from wakeful.vocabulary.queueing import Mode, QueueOverrides
 from wakeful.vocabulary.stimulus import Outcome, Receipt, State, Stimulus
 
@@ -99,3 +106,28 @@ async def test_a_message_that_is_refused_leaves_nobody_listening():
             await story(runtime, "")
 
         assert not runtime.bus.is_watched("agent:main:main")
+
+
+async def test_a_message_that_is_put_off_only_when_its_turn_would_begin_says_so():
+    """How much must be read for an answer, and so what it costs, is not known before."""
+    tariff = Tariff(price=Price(input=Rate(base=10.0)), max_output=100)
+    long = replace(says("a long story"), usage=Usage(input=250_000, output=10, cost=0.0))
+    agent = Agent(
+        model=Scripted([long], tariff=tariff),
+        budget=BudgetRules(money_per_day=1.0),
+        compaction=CompactionRules(enabled=False),
+    )
+    async with Runtime(agents=[agent], clock=ManualClock()) as runtime:
+        await runtime.wait(await runtime.send("tell me a long story"))
+        message = Message(text="and now?")
+        async with aclosing(
+            await stimulus_stream.send(runtime.services, OPERATOR, "main", message)
+        ) as stream:
+            receipt, put_off = [await anext(stream), await anext(stream)]
+        status = (await runtime.services.views.budgets.of_agent("main"))[0]
+
+    assert isinstance(receipt, Receipt)
+    assert receipt.outcome is Outcome.STARTED
+    assert isinstance(put_off, PutOff)
+    assert (put_off.state, put_off.reason) == ("parked", "budget")
+    assert put_off.look_at == status.resets_at

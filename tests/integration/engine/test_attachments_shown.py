@@ -185,6 +185,26 @@ async def test_a_provider_that_refuses_every_image_is_asked_without_any():
     assert model.requests[-1].contents == {}
 
 
+async def test_a_talk_about_pictures_goes_on_with_a_model_that_takes_one_at_a_time():
+    def one_at_a_time(request: Request) -> Line:
+        if len(request.contents) > 1:
+            raise Permanent("It said: At most 1 image(s) may be provided in one request.")
+        return "seen"
+
+    model = Scripted(one_at_a_time, sight=SEES)
+    async with in_memory(model) as runtime:
+        states = [
+            await said(runtime, f"look {shade}", attachment(png(shade=shade))) for shade in range(3)
+        ]
+
+    shown = [list(request.contents.values()) for request in model.requests]
+    assert states == [TurnState.DONE] * 3
+    assert len(model.requests) == 4  # it was refused once
+    assert [base64.b64decode(found[0]) for found in shown if len(found) == 1] == [
+        png(shade=shade) for shade in range(3)
+    ]
+
+
 async def test_a_refusal_of_something_else_still_ends_the_turn():
     model = seeing(Permanent("scripted refused the request (400). It said: no such tool"), "well")
     async with in_memory(model) as runtime:

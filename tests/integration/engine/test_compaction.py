@@ -1,5 +1,9 @@
 """What compaction promises: room is made, nothing is lost, and a failure changes nothing."""
 
+import json
+from collections.abc import AsyncIterator
+from itertools import pairwise
+
 import pytest
 from msgspec.structs import replace
 
@@ -318,6 +322,26 @@ async def test_somebody_may_ask_for_it_and_say_what_matters():
     assert turn.reply is not None
     assert turn.reply.startswith("Compacted")
     assert "keep the number 42" in model.summed_up[0]
+
+
+async def test_what_takes_more_than_one_summary_is_told_as_a_whole():
+    said_there = {"type": "message", "message": {"role": "user", "content": LONG}}
+    ids = [None, *(f"{number:08x}" for number in range(16))]
+    lines = [
+        json.dumps({"id": one, "parentId": parent, **said_there}) for parent, one in pairwise(ids)
+    ]
+
+    async def file() -> AsyncIterator[bytes]:
+        yield "\n".join(lines).encode()
+
+    model = Small([])
+    async with runtime_with(model) as runtime:
+        await runtime.import_transcript(file(), session="long")
+        turn = await runtime.wait(await runtime.compact("long"))
+
+    assert turn is not None
+    assert len(model.summed_up) > 1
+    assert (turn.reply or "").startswith("Compacted in several steps: about ")
 
 
 async def test_only_who_asked_for_it_hears_that_it_is_done():

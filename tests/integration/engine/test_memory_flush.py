@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tests.integration.engine.looking import shown
 from tests.integration.engine.small import (
@@ -20,7 +21,8 @@ from wakeful.testing.kit import Pause, call, wait_for
 from wakeful.tools.tool import tool
 from wakeful.turns.turns import Turn, TurnState
 from wakeful.vocabulary.compacting import CompactionRules, MemoryFlush
-from wakeful.vocabulary.entry import AssistantBody, EntryKind
+from wakeful.vocabulary.entry import AssistantBody, EntryKind, NoteBody
+from wakeful.vocabulary.errors import ContextOverflow
 from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.stimulus import OPERATOR, Draft, Outcome, Trust
 
@@ -252,3 +254,59 @@ async def test_a_compaction_that_somebody_asks_for_comes_after_the_memories(tmp_
     ]
     assert (tmp_path / "memory" / "notes.md").read_text() == "the number is 42"
     assert [one.purpose for one in model.requests][:4] == ["reply", "reply", "reply", "summary"]
+
+
+async def test_nothing_is_asked_before_a_compaction_that_finds_nothing_to_do(tmp_path: Path):
+    rules = replace(RULES, keep_recent_tokens=350)
+    model = Small([counted("one", 20)])
+    async with runtime_with(model, rules=rules, workspace=tmp_path) as runtime:
+        await said(runtime)
+        turn = await runtime.wait(await runtime.compact())
+
+    assert turn is not None
+    assert (turn.reply or "").startswith("There is nothing to compact yet")
+    assert len(model.requests) == 1
+
+
+async def test_memories_that_came_before_nothing_are_not_called_a_compaction(tmp_path: Path):
+    rules = replace(RULES, keep_recent_tokens=350)
+    model = Small([counted("one", 300), counted("", 310, WRITE), counted("Done.", 320)])
+    async with runtime_with(model, rules=rules, workspace=tmp_path) as runtime:
+        await said(runtime)
+        turn = await runtime.wait(await runtime.compact())
+        cards = await compactions(runtime)
+
+    assert cards == []
+    assert turn is not None
+    assert (turn.reply or "").startswith("There is nothing to compact yet")
+
+
+async def test_a_conversation_that_was_refused_is_compacted_and_then_remembered(tmp_path: Path):
+    """Nobody could be asked before: the question for memories would have been refused, too."""
+    lines: list[Line] = [
+        uncounted("one"),
+        ContextOverflow("too long"),
+        counted("", 300, WRITE),
+        uncounted("made it"),
+    ]
+    model = Small(lines)
+    async with talk(model, tmp_path) as runtime:
+        await said(runtime, "long " * 250)
+        turn = await said(runtime, "short")
+        told = [entry.content() for entry in await runtime.entries()]
+
+    assert turn.reply == "made it"
+    assert [body.topic for body in told if isinstance(body, NoteBody)] == ["remember"]
+    assert "has just been compacted" in "\n".join(shown(model.requests[-1]))
+    assert (tmp_path / "memory" / "notes.md").read_text() == "the number is 42"
+
+
+async def test_what_nearly_fills_the_window_is_remembered_after_it_is_compacted(tmp_path: Path):
+    model = Small([counted("one", 690), counted("", 300, WRITE), uncounted("two")])
+    async with talk(model, tmp_path) as runtime:
+        await said(runtime)
+        turn = await said(runtime, "long " * 240)
+
+    assert turn.reply == "two"
+    assert [request.purpose for request in model.requests] == ["reply", "summary", "reply", "reply"]
+    assert (tmp_path / "memory" / "notes.md").read_text() == "the number is 42"

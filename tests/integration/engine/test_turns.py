@@ -14,7 +14,7 @@ from wakeful.turn.calls import MOST_BESIDE
 from wakeful.turns.turns import TurnState
 from wakeful.vocabulary.agent import Limits
 from wakeful.vocabulary.entry import AssistantBody
-from wakeful.vocabulary.errors import ContextOverflow, Garbled, Permanent, Transient
+from wakeful.vocabulary.errors import ContextOverflow, Garbled, InvalidInput, Permanent, Transient
 from wakeful.vocabulary.message import Text, ToolCall, Usage
 from wakeful.vocabulary.route import Route
 
@@ -163,6 +163,25 @@ async def test_a_ledger_tool_writes_with_its_own_result_or_not_at_all():
     assert [row[0] for row in intents] == ["done", "failed"]
     assert shown(model.requests[1])[-2:] == ["tool: noted", "tool: RuntimeError: changed my mind"]
     assert turn.reply == "finished"
+
+
+async def test_what_a_ledger_tool_refuses_in_words_is_no_traceback(
+    caplog: pytest.LogCaptureFixture,
+):
+    @tool(effect="ledger")
+    def note(is_broken: bool) -> str:
+        """Write something down."""
+        raise RuntimeError("not foreseen") if is_broken else InvalidInput("text", "is not nice")
+
+    calls = (call("note", call_id="1", is_broken=False), call("note", call_id="2", is_broken=True))
+    async with in_memory([says("", *calls), "finished"], tools=[note]) as runtime:
+        await answered(runtime)
+
+    lines = [record for record in caplog.records if "ledger tool" in record.getMessage()]
+    assert [(line.getMessage(), bool(line.exc_info)) for line in lines] == [
+        ("the ledger tool 'note' failed: text: is not nice", False),
+        ("the ledger tool 'note' failed: RuntimeError: not foreseen", True),
+    ]
 
 
 async def test_a_tool_may_end_the_turn_after_the_other_calls():

@@ -45,12 +45,14 @@ HEARTBEATS = st.builds(
     light_context=st.booleans(),
     active_hours=HOURS,
 )
+NOT_LIMITED: dict[str, DayLimits] = {}
+ORIGINS = (NOT_LIMITED, {"tick": DayLimits(turns_per_day=3)})
 BUDGETS = st.builds(
     BudgetRules,
     money_per_day=st.none() | st.sampled_from([0.01, 0.03, 0.2]),
     turns_per_day=st.none() | st.integers(1, 12),
     reserve_for_people=st.sampled_from([0.0, 0.2, 0.5]),
-    origins=st.just({}) | st.just({"tick": DayLimits(turns_per_day=3)}),
+    origins=st.sampled_from(ORIGINS),
 )
 JOBS = st.lists(
     st.tuples(

@@ -11,7 +11,7 @@ import httpx2
 import msgspec
 import pytest
 
-from tests.integration.http.serving import House, house
+from tests.integration.http.serving import House, following, house, take
 from tests.patience import patience
 from wakeful.models.scripted import Scripted, call, says
 from wakeful.settings.settings import Settings
@@ -323,6 +323,19 @@ async def test_a_flood_over_http_is_answered_whole_and_delays_no_other_source():
     assert statuses[202] + statuses[429] == FLOOD
     assert statuses[202] + 1 == stored[0][0]
     assert rung.result() < patience(1)
+
+
+async def test_who_watches_is_told_of_an_item_with_its_time_as_the_list_has_it():
+    async with (
+        house() as home,
+        home.client(home.operator) as client,
+        following(client, "?topics=inbox.*") as told,
+    ):
+        await post(home, await home.token("inbox:backup"), text="all well")
+        (event,) = await take(told, 1)
+        (item,) = (await client.get("/api/inbox")).json()["items"]
+
+    assert event.data["created_at"] == item["created_at"]
 
 
 async def test_of_eight_threads_that_post_one_key_one_is_first_also_after_it_was_read():

@@ -8,6 +8,7 @@ import httpx2
 import pytest
 
 from tests.integration.http.serving import House, following, house, take
+from wakeful.automations import runs
 from wakeful.doors.http.server import HttpOptions
 from wakeful.models.model import Reply, Request
 from wakeful.models.scripted import Pause, call, says
@@ -17,6 +18,7 @@ from wakeful.settings.settings import Settings
 from wakeful.store.database import Tx
 from wakeful.tools.running import LONGEST_RESULT
 from wakeful.tools.tool import tool
+from wakeful.vocabulary.automation import AutomationRun, RunCause, RunState
 from wakeful.vocabulary.clock import ManualClock
 from wakeful.vocabulary.errors import NotFound
 from wakeful.vocabulary.route import Route
@@ -26,7 +28,8 @@ SESSION = "agent:main:api:a"
 OF_A = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"  # SHA-256 of "a"
 
 
-NAMES = ("key", "turn", "stimulus", "entry", "delivery")
+NAMES = ("key", "turn", "stimulus", "entry", "delivery", "job", "run")
+DAY = {"kind": "every", "every_s": 86_400}
 
 
 @tool(effect="read", is_for_external=True)
@@ -61,22 +64,44 @@ async def owned(home: House, client: httpx2.AsyncClient) -> dict[str, str]:
         )
 
     await home.runtime.store.transact(send)
+    wish = {"name": "daily", "schedule": DAY, "message": "x", "session_key": SESSION}
+    job = (await client.post("/api/automations", json=wish)).json()["id"]
+    run = AutomationRun(
+        id=f"{job}:1000",
+        job_id=job,
+        job_name="daily",
+        agent_id="main",
+        session_key=SESSION,
+        cause=RunCause.SCHEDULE,
+        scheduled_at=1000,
+        filed_at=1000,
+        starts_at=1000,
+        late_ms=0,
+        revision=1,
+        state=RunState.SKIPPED,
+        ended_at=1000,
+    )
+    await home.runtime.store.transact(lambda tx: runs.add(tx, [run]))
     return {
         "key": SESSION,
         "stimulus": receipt["stimulus_id"],
         "turn": receipt["turn"]["id"],
         "entry": entries[0]["id"],
         "delivery": delivery,
+        "job": job,
+        "run": run.id,
     }
 
 
 def is_upheaval(method: str, path: str) -> bool:
     """Tell whether nothing in a session is afterwards as it was."""
-    return path.endswith(("/reset", "/fork")) or (method == "DELETE" and "/sessions/" in path)
+    is_gone = method == "DELETE" and ("/sessions/" in path or "/automations/" in path)
+    return path.endswith(("/reset", "/fork")) or is_gone
 
 
 def routes_to(ids: dict[str, str]) -> list[tuple[str, str, Any]]:
     key, turn, stimulus = ids["key"], ids["turn"], ids["stimulus"]
+    job = f"/api/automations/{ids['job']}"
     return [
         ("GET", f"/api/sessions/{key}", None),
         ("GET", f"/api/sessions/{key}/entries", None),
@@ -107,12 +132,21 @@ def routes_to(ids: dict[str, str]) -> list[tuple[str, str, Any]]:
         ("POST", f"/api/turns/{turn}/abort", None),
         ("GET", f"/api/turns/{turn}/why", None),
         ("GET", f"/api/outputs/{turn}.1.0", None),
+        ("GET", job, None),
+        ("GET", f"{job}/runs", None),
+        ("GET", f"/api/runs/{ids['run']}", None),
+        ("PATCH", job, {"description": "x"}),
+        ("POST", f"{job}/pause", None),
+        ("POST", f"{job}/resume", None),
+        ("POST", f"{job}/run", None),
+        ("DELETE", job, None),
     ]
 
 
 LISTS = (
     *("/api/sessions", "/api/stimuli", f"/api/stimuli?session={SESSION}"),
     *("/api/turns", f"/api/turns?session={SESSION}"),
+    *("/api/automations", f"/api/automations?session={SESSION}"),
 )
 
 
@@ -259,11 +293,7 @@ async def test_the_name_of_a_deleted_session_stays_with_its_owner():
         seen = await b.get("/api/stimuli?session=api:x")
         own = await a.post(f"{path}/messages?wait=10", json={"text": "again"})
 
-        assert deleted.json() == {
-            "deleted": True,
-            "blocked_by_automations": False,
-            "automations": [],
-        }
+        assert deleted.json() == {"deleted": True}
         assert (foreign.status_code, forked.status_code, own.status_code) == (404, 404, 200)
         assert seen.json()["items"] == []
 

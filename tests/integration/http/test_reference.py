@@ -13,6 +13,7 @@ PARTS = {
     "/docs/docs.css",
     "/activity.js",
     "/agents.js",
+    "/automations.js",
     "/home.js",
     "/home.css",
     "/icon.svg",

@@ -248,6 +248,22 @@ async def test_a_retry_is_answered_with_the_first_receipt_and_another_body_is_a_
     assert 'wakeful_webhooks_total{hook="standard",outcome="repeated"} 1.0' in metrics
 
 
+async def test_a_query_that_nobody_signs_is_refused_and_writes_no_row():
+    """T9: in whichever order it stands."""
+    clock = ManualClock()
+    async with house(settings=with_hooks(), clock=clock) as home, home.client() as client:
+        before = await counts(home.runtime)
+        answers = [
+            await posted(client, "standard", b"{}", clock.now(), to=f"standard{query}")
+            for query in ("?a=1&b=2", "?b=2&a=1")
+        ]
+        after = await counts(home.runtime)
+        plain = await posted(client, "standard", b"{}", clock.now())
+
+    assert [one.status_code for one in (*answers, plain)] == [422, 422, 202]
+    assert before == after
+
+
 async def test_equal_words_made_of_other_bytes_are_a_conflict_under_one_id():
     clock = ManualClock()
     settings = with_hooks(text="{payload.a}")

@@ -219,6 +219,45 @@ async def test_an_answer_that_nobody_asked_for_is_not_taken_for_the_next():
     assert place.connections == 2
 
 
+async def test_a_second_answer_right_behind_the_first_is_not_taken_for_it():
+    place = Place(SHORT + SHORT.replace(b"200 OK", b"500 No").replace(b"ok", b"no"), SHORT)
+    async with running(place) as client:
+        one = client()
+        async with one.post("/", {}, b"") as answer:
+            first = answer.status, await answer.read()
+        second = await asked(one)
+
+    assert (first, second) == ((200, b"ok"), b"ok")
+    assert place.connections == 2
+
+
+async def test_an_answer_may_be_given_so_much_time_to_end_and_no_more():
+    place, clock = Place(CHUNKED + b"3\r\none\r\n|never"), ManualClock()
+    async with running(place) as client, client(clock).post("/", {}, b"") as answer:
+        await answer.read()
+        for _ in range(2):  # the second time does not count
+            answer.end_within(clock, 1)
+            clock.advance(0.6)
+        with pytest.raises(OutOfReach):
+            await answer.read()
+
+
+async def test_an_answer_that_ends_in_time_leaves_its_connection_for_the_next():
+    place, clock = Place(CHUNKED + b"3\r\none\r\n|" + END, SHORT), ManualClock()
+    async with running(place) as client:
+        one = client(clock)
+        async with one.post("/", {}, b"") as answer:
+            await answer.read()
+            answer.end_within(clock, 1)
+            place.go_on.set()
+            assert await answer.read() == b""
+        clock.advance(2)
+        second = await asked(one)
+
+    assert second == b"ok"
+    assert place.connections == 1
+
+
 async def test_leaving_before_the_end_closes_the_connection():
     place = Place(CHUNKED + b"3\r\none\r\n|never")
     async with running(place) as client:

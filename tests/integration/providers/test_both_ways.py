@@ -4,6 +4,7 @@ The differences are on purpose, listed in `docs/decisions/0015-three-formats-spo
 and taken out here by name.
 """
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Callable
@@ -17,7 +18,7 @@ from openai.resources.responses import responses
 from tests.integration.providers.scenes import ANTHROPIC, CHAT, RESPONSES, WIRES
 from wakeful.models.catalog import find
 from wakeful.models.direct import DirectModel
-from wakeful.models.model import Model, Reply, Request, ToolSpec
+from wakeful.models.model import Model, Reply, Request, ToolSpec, as_message
 from wakeful.models.providers import ProviderSettings, Via
 from wakeful.models.remote import Remote
 from wakeful.models.windows import ModelSettings
@@ -26,7 +27,7 @@ from wakeful.testing.providers.process import Providers
 from wakeful.tools.builtin import default_tools
 from wakeful.tools.toolbox import Toolbox
 from wakeful.vocabulary.agent import ThinkingLevel
-from wakeful.vocabulary.errors import WakefulError
+from wakeful.vocabulary.errors import Garbled, WakefulError
 from wakeful.vocabulary.message import (
     AssistantMessage,
     Message,
@@ -86,6 +87,7 @@ ANSWERS = {
         drop=("message_delta", "message_stop", "response.completed", "finish", "usage"),
     ),
     "cut": Step(text="hello you", pieces=4, cut=60),
+    "the last word twice": Step(text="hello you", twice=("done",)),
     "busy": Step(status=429, headers={"retry-after": "7"}),
     "overloaded": Step(status=529),
     "a fault": Step(status=500),
@@ -286,6 +288,33 @@ async def test_the_same_is_heard(wire: str, stand_in: Providers, ways: Ways):
         by_library, by_us = await heard(theirs, question), await heard(ours, question)
 
         assert (name, plain(by_us)) == (name, plain(by_library))
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_a_name_without_end_is_given_up_while_it_grows(
+    wire: str, stand_in: Providers, ways: Ways
+):
+    stand_in.plan(named=[Step(text="", calls=(PlannedCall(name="n" * 5_000_000),))])
+
+    for model in ways(wire):
+        with pytest.raises(Garbled, match="does not end"):
+            async for _ in model.stream(
+                Request(system="", messages=(UserMessage(text="{named}"),))
+            ):
+                pass
+
+
+async def test_a_whole_answer_counts_though_its_connection_stays_open(
+    stand_in: Providers, ways: Ways
+):
+    question: list[Message] = [UserMessage(text="{open}")]
+    models = [ways(wire)[1] for wire in WIRES]
+
+    for said in ("hello you", "and again"):
+        stand_in.plan(open=[Step(text=said, silence="end" if said == "hello you" else "")])
+        replies = await asyncio.gather(*(heard(model, question) for model in models))
+
+        assert [as_message(one).text for one in replies if isinstance(one, Reply)] == [said] * 3
 
 
 async def test_the_operators_price_counts_both_ways(

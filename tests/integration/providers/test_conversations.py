@@ -15,6 +15,7 @@ from tests.integration.providers.scenes import (
     RESPONSES,
     WIRES,
     answered,
+    asks,
     look,
     talking,
 )
@@ -126,6 +127,29 @@ async def test_openai_gets_its_sealed_thoughts_back(stand_in: Providers):
     (reasoning,) = [item for item in second["input"] if item.get("type") == "reasoning"]
     assert reasoning["encrypted_content"].startswith("sealed_")
     assert reasoning["id"].startswith("rs_")
+
+
+async def test_a_conversation_goes_on_with_the_key_of_another_account(stand_in: Providers):
+    said = "The encrypted content for item rs_1 could not be verified."
+    refusal = Step(status=400, body=json.dumps({"error": {"message": said}}))
+    stand_in.plan(
+        own_key=[Step(text="so", thinking="deep")],
+        other_key=[refusal, Step(text="yes")],
+        later=[Step()],
+    )
+    async with talking(RESPONSES) as runtime:
+        await answered(runtime, "{own_key}")
+        after = await answered(runtime, "{other_key}")
+        more = await answered(runtime, "{later}")
+        states = await asks(runtime)
+
+    assert (after.reply, more.reply) == ("yes", "ok")
+    assert states == ["answered"] * 3
+    refused, taken = (
+        '"encrypted_content"' in json.dumps(one) for one in stand_in.bodies("other_key")
+    )
+    assert (refused, taken) == (True, False)
+    assert len(stand_in.bodies("later")) == 1  # it is remembered
 
 
 @pytest.mark.parametrize(("wire", "cache_write"), [(ANTHROPIC, 30), (CHAT, 0), (RESPONSES, 30)])

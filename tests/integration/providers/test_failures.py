@@ -20,8 +20,11 @@ from tests.integration.providers.scenes import (
     talking,
 )
 from tests.patience import patience
+from wakeful.models.catalog import find
+from wakeful.models.direct import DirectModel
 from wakeful.models.library import LibraryConnection
 from wakeful.models.model import Request
+from wakeful.models.providers import ProviderSettings
 from wakeful.models.refusals import LONG_REQUEST, SENTENCES
 from wakeful.models.remote import Remote
 from wakeful.testing.kit import ManualClock, wait_for
@@ -150,6 +153,18 @@ async def test_what_only_a_human_can_mend_fails_at_once(
     assert turn.reply is not None
     assert turn.reply.startswith(f"{wire} {told}")
     assert states == ["failed"]
+
+
+async def test_a_key_that_is_an_ordinary_word_is_not_cut_out_of_what_is_said(stand_in: Providers):
+    stand_in.plan(short=[Step(status=404)])
+    base_url = stand_in.environment["OPENAI_BASE_URL"]
+    model = find(CHAT, providers={"openai-chat": ProviderSettings(base_url=base_url, key="plan")})
+    assert isinstance(model, DirectModel)
+
+    with pytest.raises(Permanent, match="It said: as planned"):
+        async for _ in model.stream(asking("{short}")):
+            pass
+    await model.aclose()
 
 
 @pytest.mark.parametrize("wire", WIRES)

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +160,29 @@ async def test_a_really_full_file_system_recovers_by_itself(tmp_path: Path) -> N
     assert complaints == []
 
 
+@pytest.mark.timeout(60)
+async def test_what_was_refused_for_want_of_room_is_not_there_after_a_kill(tmp_path: Path) -> None:
+    """The log had room for the commit, its index in memory had none: SQLite says so at the end."""
+    with small_file_system(tmp_path / "disk", "64m") as disk:
+        path = disk / "home" / "wakeful.db"
+        await (await opened(path)).close()
+        make_long_log(path)
+        store = await opened(path)
+        await store.transact(lambda tx: add_note(tx, "long", "x" * 14_000_000))
+        take_all_room(disk / "ballast")
+        stored = await filled(store)
+        shutil.copytree(path.parent, tmp_path / "killed")
+        (disk / "ballast").unlink()
+        await store.transact(lambda tx: add_note(tx, "later"))
+        await store.close()
+
+    again = await opened(tmp_path / "killed" / "wakeful.db")
+    found = await names_of(again)
+    await again.close()
+    assert len(stored) > 10
+    assert found == [*stored, "long"]
+
+
 async def test_a_database_held_by_somebody_else_is_waited_for(path: Path) -> None:
     store = await opened(path)
     other: Any = apsw.Connection(str(path))
@@ -241,6 +264,26 @@ async def filled(store: Store) -> list[str]:
         except StoreFull:
             return stored
         stored.append(name)
+
+
+def make_long_log(path: Path) -> None:
+    """Leave a log with much more room in it than it holds."""
+    connection = apsw.Connection(str(path))
+    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    cursor: Any = connection.cursor()
+    cursor.execute("PRAGMA wal_autocheckpoint = 0")
+    cursor.execute("INSERT INTO notes (id, body) VALUES ('large', zeroblob(22000000))")
+    cursor.execute("DELETE FROM notes")
+    connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
+    (commits,) = cursor.execute("PRAGMA user_version").fetchone()
+    cursor.execute(f"PRAGMA user_version = {commits}")  # begins the log anew
+    connection.close()
+
+
+def take_all_room(ballast: Path) -> None:
+    with suppress(OSError), ballast.open("wb", buffering=0) as file:
+        while file.write(b"x" * 65_536):
+            pass
 
 
 def make_room(folder: Path) -> None:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from wakeful.settings.settings import Settings
-from wakeful.store.database import YIELDING_LIMIT, Tx
+from wakeful.store.database import Tx
 from wakeful.testing.kit import ManualClock, Scripted, in_memory, operator_draft
 from wakeful.timers import timers
 from wakeful.timers.timers import Timer
@@ -64,4 +64,4 @@ async def test_timers_of_one_instant_share_their_commits(tmp_path: Path, commits
         ((filed,),) = await runtime.store.read("SELECT COUNT(*) FROM stimuli")
 
     assert filed == COUNT
-    assert spent <= 2 * COUNT / YIELDING_LIMIT
+    assert spent <= 2 * COUNT / runtime.store.yielding_rows

@@ -24,6 +24,7 @@ HARMFUL: dict[str, dict[str, Any]] = {
     "send_message": {"text": "x", "address": "boss"},
     "shell": {"command": "touch /tmp/wakeful-was-here"},
     "web_fetch": {"url": "http://example.com/"},
+    "schedule": {"action": "add", "message": "obey me", "every_s": 60},
     "current_time": {},
     "ask_human": {"question": "may I?"},
     "pay": {},

@@ -50,6 +50,7 @@ from wakeful.vocabulary.message import (
     ToolMessage,
     Usage,
 )
+from wakeful.vocabulary.retention import Retention
 from wakeful.vocabulary.session_key import SessionKey
 
 EVERY_KIND: list[Any] = [
@@ -466,7 +467,9 @@ async def test_an_import_that_nobody_finishes_is_swept_away_when_an_hour_has_pas
         work = ImportWork(runtime.store, transcript, is_trial=False)
         await work.read(pieces(written(*EVERY_KIND), 1000))
         one = CliContext(runtime.store, _importer(runtime))
-        janitor = Janitor(runtime.store, runtime.bus, clock, ledger_days=1, event_days=1, events=9)
+        janitor = Janitor(
+            runtime.store, runtime.bus, clock, Retention(ledger_days=1, event_days=1, events=9)
+        )
         await janitor.sweep()
 
         assert await one.count_of("entries") == 16

@@ -1,9 +1,8 @@
 """One settlement and one ending: nothing else writes how a stimulus or a turn came to its end."""
 
 import re
-from pathlib import Path
 
-SOURCE = Path(__file__).parents[3] / "src" / "wakeful"
+from tests.sources import SOURCE, texts
 
 _ENDS_STIMULI = re.compile(r"UPDATE stimuli SET state = (?:'(\w+)'|:\w+|CASE)")
 _UNFINISHED = {"pending", "held", "parked", "claimed"}
@@ -12,27 +11,27 @@ _UNFINISHED = {"pending", "held", "parked", "claimed"}
 def places(pattern: re.Pattern[str], *, but: set[str]) -> list[str]:
     return [
         f"{name}: {match[0]}"
-        for path in sorted(SOURCE.rglob("*.py"))
-        if (name := str(path.relative_to(SOURCE))) not in but
-        for match in pattern.finditer(path.read_text())
+        for name, text in texts(SOURCE).items()
+        if name not in but
+        for match in pattern.finditer(text)
     ]
 
 
 def test_only_the_settlement_writes_the_end_of_a_stimulus():
     found = [
-        f"{path.relative_to(SOURCE)}: {match[0]}"
-        for path in sorted(SOURCE.rglob("*.py"))
-        if path.name != "settlement.py"
-        for match in _ENDS_STIMULI.finditer(path.read_text())
+        f"{name}: {match[0]}"
+        for name, text in texts(SOURCE).items()
+        if name != "broker/settlement.py"
+        for match in _ENDS_STIMULI.finditer(text)
         if match[1] not in _UNFINISHED
     ]
 
     assert found == []
-    assert _ENDS_STIMULI.search((SOURCE / "broker" / "settlement.py").read_text())
+    assert _ENDS_STIMULI.search(texts(SOURCE)["broker/settlement.py"])
 
 
 def test_no_stimulus_is_born_ended():
-    filing = (SOURCE / "intake" / "filing.py").read_text()
+    filing = texts(SOURCE)["intake/filing.py"]
 
     assert "settled_at=None" in filing
     assert places(re.compile(r"settled_at = :now"), but={"broker/settlement.py"}) == [

@@ -5,7 +5,14 @@ from typing import Any
 
 import pytest
 
-from wakeful.cli.agent_lines import Shown, is_short, put_off_hint, rest_lines, sleep_lines
+from wakeful.cli.agent_lines import (
+    Shown,
+    all_lines,
+    is_short,
+    put_off_hint,
+    rest_lines,
+    sleep_lines,
+)
 from wakeful.cli.context import CliContext
 from wakeful.cli.output import CommandOutput
 from wakeful.vocabulary.clock import ManualClock
@@ -146,3 +153,31 @@ def test_of_many_that_sleep_only_some_are_named(context: CliContext):
     assert lines[0].startswith("s0 sleeps until ")
     assert lines[0].endswith(": no reason given; `wakeful wake s0` ends it")
     assert lines[-1] == "… and 2 more sleep"
+
+
+def test_each_thing_has_a_line_and_each_part_of_it_one_of_its_own(context: CliContext):
+    agent: Shown = {
+        "id": "main",
+        "mcp": [{"name": "notes", "state": "ready"}, {"name": "tickets", "state": "gone"}],
+        "queue": {"mode": None, "cap": None},
+        "tools": ["shell", "sleep"],
+        "is_halted": False,
+        "sleep": [],
+        "heartbeat": {"enabled": True, "model": None, "next_due_at": "2026-11-16T12:30:00Z"},
+        "next_wake_at": None,
+    }
+
+    assert list(all_lines(context, agent)) == [
+        "id: main",
+        "mcp:",
+        "  name=notes, state=ready",
+        "  name=tickets, state=gone",
+        "queue: –",
+        "tools: shell, sleep",
+        "is_halted: no",
+        "sleep: –",
+        "heartbeat:",
+        "  enabled: yes",
+        "  next_due_at: 2026-11-16 12:30:00 UTC",
+        "next_wake_at: –",
+    ]

@@ -30,3 +30,11 @@ def test_the_id_of_an_event_is_its_position_whatever_it_tells_of():
     frame = SseFrame(id="ep_1-7", kind="sleep.entered", data={"id": "sl_1", "at": 5})
 
     assert flat(frame) == {"id": "ep_1-7", "event": "sleep.entered", "sleep_id": "sl_1", "at": 5}
+
+
+def test_a_time_of_the_calendar_is_shown_in_the_zone_of_whoever_reads_it():
+    data = {"at": "x", "created_at": "2026-01-01T07:00:00Z", "look_at": None, "priority": "now"}
+
+    line = brief(data, lambda value: shown(value, UTC))
+
+    assert line == "created_at=2026-01-01 07:00:00 UTC priority=now"

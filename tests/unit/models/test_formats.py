@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from wakeful.models.formats.anthropic import AnthropicMessages
 from wakeful.models.formats.dialects import DIALECTS, Dialect
@@ -133,6 +134,192 @@ def test_thoughts_that_a_model_refuses_are_dropped_from_then_on():
     assert form.mended_body(request, None, STALE) is None
 
 
+SEALED = AssistantMessage(
+    content=(Thinking(text="hm", signature="seal"), Text(text="so"), CALL), provider="anthropic"
+)
+LOOKED = ToolMessage(call_id="call_1", name="look", text="blue")
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("claude-opus-5", "messages.1.content.0: Invalid `signature` in `thinking` block"),
+        ("claude-opus-4-1", "messages.3.content.2: Invalid `data` in `redacted_thinking` block"),
+        (
+            "claude-opus-4-1",
+            "`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be "
+            "modified.",
+        ),
+    ],
+)
+def test_thoughts_that_a_provider_does_not_know_as_its_own_are_left_out(model: str, said: str):
+    form = AnthropicMessages(model, "anthropic")
+    request = Request(system="", messages=(UserMessage(text="a"), SEALED, LOOKED))
+    before = json.loads(form.body(request, ThinkingLevel.HIGH))
+
+    mended = form.mended_body(request, ThinkingLevel.HIGH, said)
+
+    assert mended is not None
+    whole, left = (
+        [block["type"] for block in one["messages"][1]["content"]]
+        for one in (before, json.loads(mended))
+    )
+    assert (whole, left) == (["thinking", "text", "tool_use"], ["text", "tool_use"])
+    assert ("thinking" in json.loads(mended)) == (model == "claude-opus-5")
+    # From then on without being told; what it thinks next goes back to it.
+    later = (*request.messages, replace(SEALED, content=(Thinking(text="n", signature="new"),)))
+    body = json.loads(form.body(replace(request, messages=later), None))
+    assert "seal" not in json.dumps(body)
+    assert body["messages"][-1]["content"][0]["signature"] == "new"
+    assert form.mended_body(request, ThinkingLevel.HIGH, said) is None
+
+
+def test_a_call_that_somebody_else_made_without_a_thought_is_answered_without_one():
+    form = AnthropicMessages("claude-opus-4-1", "anthropic")
+    called = AssistantMessage(content=(CALL,), provider="another")
+    request = Request(system="", messages=(UserMessage(text="a"), called, LOOKED))
+    said = (
+        "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found "
+        "`tool_use`. When `thinking` is enabled, a final `assistant` message must start with a "
+        "thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks)."
+    )
+
+    mended = form.mended_body(request, ThinkingLevel.HIGH, said)
+
+    assert mended is not None
+    assert "thinking" not in json.loads(mended)
+    assert "thinking" in json.loads(form.body(request, ThinkingLevel.HIGH))  # only this once
+    assert form.mended_body(request, None, said) is None
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The encrypted content for item rs_1 could not be verified. Reason: Encrypted content "
+        "organization_id did not match the target organization.",
+        "Item with id 'rs_1' not found. Items are not persisted when `store` is set to false.",
+        "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
+        "Item 'fc_1' of type 'function_call' was provided without its required 'reasoning' item: "
+        "'rs_1'.",
+    ],
+)
+def test_what_a_provider_does_not_know_as_its_own_is_told_as_anybodys_words(said: str):
+    form = OpenAIResponses("gpt-5.6", "openai")
+    thought = Thinking(text="hm", signature="sealed", keepsake={"id": "rs_1"})
+    words, called = Text(text="so", keepsake={"id": "msg_1"}), replace(CALL, keepsake={"id": "fc"})
+    own = AssistantMessage(content=(thought, words, called), provider="openai")
+    request = Request(system="", messages=(UserMessage(text="a"), own, LOOKED))
+    before = form.body(request, None)
+
+    mended = form.mended_body(request, None, said)
+
+    assert mended is not None
+    assert all(one in before for one in (b"rs_1", b"sealed", b"msg_1"))
+    assert not any(one in mended for one in (b"rs_1", b"sealed", b"msg_1"))
+    assert {"role": "assistant", "content": "so"} in json.loads(mended)["input"]
+    assert form.mended_body(request, None, said) is None
+    new = replace(own, content=(replace(thought, keepsake={"id": "rs_2"}), words_of("msg_2")))
+    assert b"rs_2" in form.body(replace(request, messages=(*request.messages, new)), None)
+
+
+def words_of(item_id: str) -> Text:
+    return Text(text="then", keepsake={"id": item_id})
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "'messages.2' : for 'role:assistant' the following must be satisfied[('messages.2' : "
+        "property 'reasoning_content' is unsupported)]",
+        "Extra inputs are not permitted, field: 'messages[1].reasoning_content', value: 'hm'",
+    ],
+)
+def test_thoughts_that_a_server_will_not_have_back_stay_here_from_then_on(said: str):
+    form = chat()
+    thought = Thinking(text="hm", keepsake={"id": "reasoning_content"})
+    own = AssistantMessage(content=(thought, Text(text="so")), provider="p")
+    request = Request(system="", messages=(UserMessage(text="a"), own))
+    before = form.body(request, None)
+
+    mended = form.mended_body(request, None, said)
+
+    assert b"reasoning_content" in before
+    assert mended is not None
+    assert b"reasoning_content" not in mended
+    assert form.body(request, None) == mended
+    assert form.mended_body(request, None, said) is None
+
+
+def test_the_longest_answer_is_called_as_the_server_wants_it_called():
+    form, request = chat(), Request(system="", messages=(UserMessage(text="a"),), max_tokens=9)
+    said = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."  # noqa: E501
+    assert json.loads(form.body(request, None))["max_tokens"] == 9
+
+    mended = form.mended_body(request, None, said)
+
+    assert mended is not None
+    assert json.loads(mended)["max_completion_tokens"] == 9
+    assert "max_tokens" not in json.loads(form.body(request, None))
+    assert form.mended_body(request, None, said) is None
+
+
+TALK = (
+    AssistantMessage(content=(Text(text="Hello."),), provider="p"),
+    UserMessage(text="a"),
+    UserMessage(text="b", attachments=()),
+    AssistantMessage(content=(CALL,), provider="p"),
+    ToolMessage(call_id="call_1", name="look", text="blue"),
+    AssistantMessage(content=(Text(text="so"),), provider="p"),
+    UserMessage(text="c"),
+)
+
+
+def test_people_and_the_model_take_turns_where_a_template_wants_it():
+    form, request = chat(), Request(system="s", messages=TALK)
+    before = [one["role"] for one in json.loads(form.body(request, None))["messages"]]
+
+    by_turns = form.mended_body(request, None, "Conversation roles must alternate user/assistant")
+    without = form.mended_body(request, None, "System role not supported")
+
+    assert before[1:5] == ["assistant", "user", "user", "assistant"]
+    assert by_turns is not None
+    assert without is not None
+    said = [(one["role"], one["content"]) for one in json.loads(by_turns)["messages"]]
+    assert said == [
+        ("system", "s"),
+        ("user", "[no text]"),
+        ("assistant", "Hello."),
+        ("user", "a\n\nb"),
+        ("assistant", None),
+        ("tool", "blue"),
+        ("assistant", "so"),
+        ("user", "c"),
+    ]
+    roles = [one["role"] for one in json.loads(without)["messages"]]
+    assert roles == ["user", "assistant", "user", "assistant", "tool", "assistant", "user"]
+    assert form.body(request, None) == without
+    assert form.mended_body(request, None, "System role not supported") is None
+
+
+def test_a_conversation_begins_with_a_person_where_a_gateway_wants_it():
+    form, request = AnthropicMessages("m", "p"), Request(system="s", messages=TALK)
+    before = json.loads(form.body(request, None))["messages"]
+
+    mended = form.mended_body(request, None, 'messages: first message must use the "user" role')
+
+    assert mended is not None
+    assert before[0]["role"] == "assistant"
+    assert [one["role"] for one in json.loads(mended)["messages"]] == [
+        *("user", "assistant", "user", "assistant", "user", "assistant", "user"),
+    ]
+
+
+def test_a_thought_that_a_server_wants_back_is_not_taken_for_one_it_refuses():
+    said = "The `reasoning_content` in the thinking mode must be passed back to the API."
+
+    assert chat().mended_body(Request(system="", messages=()), None, said) is None
+
+
 @pytest.mark.parametrize(("model", "said"), [("claude-opus-5", STALE), ("claude-opus-5-5", "no")])
 def test_another_refusal_is_not_mended(model: str, said: str):
     form = AnthropicMessages(model, "anthropic")
@@ -250,6 +437,17 @@ def test_calls_without_numbers_or_ids_are_told_apart():
     assert all(call.id for call in calls)
 
 
+def test_a_last_word_that_comes_twice_is_the_last_word():
+    reader = chat().reader()
+    reader.take(b'{"choices": [{"delta": {"content": "hi"}, "finish_reason": "stop"}]}')
+    for _ in range(2):
+        reader.take(b"[DONE]")
+
+    assert (reader.is_over, reader.finish) == (True, "stop")
+    with pytest.raises(Garbled):
+        reader.take(b'{"choices": [{"delta": {"content": "more"}}]}')
+
+
 def test_parts_in_place_of_a_text_are_read():
     reader = chat().reader()
     thought = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
@@ -284,7 +482,13 @@ def test_an_error_in_the_middle_is_no_answer(reader: AnswerReader, event: dict[s
     "reader",
     [AnthropicMessages("m", "p").reader(), chat().reader(), OpenAIResponses("m", "p").reader()],
 )
-@pytest.mark.parametrize("data", [b"{", b"[]", b'{"choices": 7, "type": 7}', b"\xff"])
+@pytest.mark.parametrize(
+    "data",
+    [
+        *(b"{", b"[]", b'{"choices": 7, "type": 7}', b"\xff"),
+        pytest.param(b'{"type": "ping", "a": %b1%b}' % (b"[" * 9_000, b"]" * 9_000), id="too deep"),
+    ],
+)
 def test_what_is_no_event_is_garbled(reader: AnswerReader, data: bytes):
     with pytest.raises(Garbled):
         reader.take(data)

@@ -15,7 +15,8 @@ def said_by(sentence: Sentence) -> str:
 def test_every_sentence_of_the_list_is_known_for_what_it_is(sentence: Sentence):
     found = too_long(sentence.status, said_by(sentence), SHORT)
 
-    assert found == TooLong(window=8_192 if "{window}" in sentence.example else None)
+    window = 8_192 if "{window}" in sentence.example else None
+    assert found == TooLong(window=window, is_in_bytes=window is None and sentence.status == 413)
 
 
 @pytest.mark.parametrize("sentence", SENTENCES, ids=lambda one: one.who)
@@ -74,7 +75,7 @@ def test_a_refusal_without_a_word_counts_after_a_long_request_only(said: str):
 
 
 def test_a_body_that_is_too_large_is_too_long_whatever_is_said():
-    assert too_long(413, "<html>nginx</html>", SHORT) == TooLong()
+    assert too_long(413, "<html>nginx</html>", SHORT) == TooLong(is_in_bytes=True)
 
 
 def test_numbers_are_read_from_fields_beside_the_sentence():

@@ -73,6 +73,7 @@ def test_a_conversation_that_is_too_long_is_told_as_that(error: dict[str, object
         ({"code": "server_error", "message": "x"}, Transient),
         ({"code": "rate_limit_exceeded", "message": "x"}, Transient),
         ({"message": "x"}, Transient),
+        ({"code": "1" * 5_000, "message": "x"}, Transient),  # a number that nobody can read
         ("x", Transient),
     ],
 )
@@ -100,6 +101,7 @@ def test_a_key_that_a_provider_quotes_is_hidden():
         (b"<html>no</html>", ""),
         (b"\xff\xfe", " It said: \ufffd\ufffd"),
         (b"", ""),
+        pytest.param(b"[" * 9_000 + b"]" * 9_000, f" It said: {'[' * 299}…", id="nested too deep"),
     ],
 )
 def test_the_sentence_is_found_however_it_is_wrapped(body: bytes, said: str):

@@ -27,6 +27,7 @@ def test_every_default_tool_has_the_effect_class_it_is_documented_with() -> None
         "check_inbox": "ledger",
         "send_message": "ledger",
         "sleep": "ledger",
+        "schedule": "ledger",
         "ask_human": "ledger",
     }
 

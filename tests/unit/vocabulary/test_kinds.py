@@ -1,13 +1,11 @@
 """The table of kinds, against the one that was written down; and that nothing goes round it."""
 
 import re
-from pathlib import Path
 
 import pytest
 
+from tests.sources import SOURCE, texts
 from wakeful.vocabulary.kinds import RULES, Kind, Origin, kinds_of, kinds_where
-
-SOURCE = Path(__file__).parents[3] / "src" / "wakeful"
 
 # kind: joins, now, human, cap, storm, gate, asleep, answer, view, limit
 WRITTEN = """
@@ -87,12 +85,12 @@ def test_nothing_asks_for_an_origin_or_a_source_but_reads_the_table():
         r"\.origin (?:is|==|!=|in|not in) (?!(?:not )?None|origin\b)|\borigin IN |"
         r"\.source (?:==|!=) |\bkind (?:is|==|!=|in|not in) (?:not )?Kind\.|\bkind IN \('"
     )
-    proofs = SOURCE / "testing"
     found = [
-        f"{path.relative_to(SOURCE)}:{number}: {line.strip()}"
-        for path in sorted(SOURCE.rglob("*.py"))
-        for number, line in enumerate(path.read_text().splitlines(), 1)
-        if path.name != "kinds.py" and proofs not in path.parents and asked.search(line)
+        f"{name}:{number}: {line.strip()}"
+        for name, text in texts(SOURCE).items()
+        if name != "vocabulary/kinds.py" and not name.startswith("testing/")
+        for number, line in enumerate(text.splitlines(), 1)
+        if asked.search(line)
     ]
 
     assert [line for line in found if "kind IN ('compaction', 'label')" not in line] == []

@@ -73,6 +73,7 @@ class AgentShape(Record):
     quiet: QuietShape
     skipped: Sequence[SkippedShape]  # lately, in its main session
     approvals: int  # open: what it asked people
+    automations: int  # that are on
     next_wake_at: datetime | None
 
 
@@ -187,5 +188,6 @@ def _shape(status: AgentStatus) -> AgentShape:
         quiet=shaped(QuietShape, status.quiet),
         skipped=[shaped(SkippedShape, one) for one in status.skipped],
         approvals=status.approvals,
+        automations=status.automations,
         next_wake_at=time_or_none(status.next_wake_at),
     )

@@ -40,6 +40,7 @@ class ApprovalShape(Record):
     expires_at: datetime
     decided_by: str | None
     decided_at: datetime | None
+    stimulus_id: str | None  # by which its session has the answer
     used_at: datetime | None
 
 

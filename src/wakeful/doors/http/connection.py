@@ -13,6 +13,7 @@ from wakeful.doors.http.addresses import canonical_address
 from wakeful.doors.http.forwarding import Proxies
 from wakeful.doors.http.gathering import Gathering
 from wakeful.doors.http.problems import Problem
+from wakeful.doors.http.state import ABORT, WHOLE
 from wakeful.doors.http.table import Table
 from wakeful.doors.http.unsent import Unsent
 from wakeful.vocabulary.clock import Alarm, Clock
@@ -23,11 +24,6 @@ SMALL_BODY = 64 * 1024  # one read; within nearly every limit, and then not meas
 CONNECTIONS_EACH = 512  # per address
 CONNECTIONS = 2048
 OWN_FILES = 128  # left to the rest of the process: database, tools, log
-
-# In a request's state:
-ABORT = "abort"  # cuts the connection, whatever it still had to send
-GROW = "grow"  # of a WebSocket: sets the size of the largest message that is taken
-WHOLE = "whole"  # the body has arrived, and is a small one
 
 
 def room() -> int:

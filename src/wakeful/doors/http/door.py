@@ -11,6 +11,7 @@ from wakeful.doors.http.agents import AgentEndpoints, Halts
 from wakeful.doors.http.app import App, Serve
 from wakeful.doors.http.approvals import ApprovalChanges, ApprovalEndpoints
 from wakeful.doors.http.attachments import Attachments
+from wakeful.doors.http.automations import AutomationChanges, AutomationEndpoints
 from wakeful.doors.http.budgets import BudgetChanges, BudgetEndpoints
 from wakeful.doors.http.endpoint import Row
 from wakeful.doors.http.events import Events
@@ -70,6 +71,8 @@ def rows(
         Halts(services),
         SleepEndpoints(services),
         HeartbeatEndpoints(services),
+        AutomationEndpoints(views),
+        AutomationChanges(services),
         BudgetEndpoints(views),
         BudgetChanges(services),
         QuietEndpoints(views),

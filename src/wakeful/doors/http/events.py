@@ -28,6 +28,7 @@ LARGEST_WRITE = 64 * 1024  # bytes written at once, but for the last frame of th
 
 _TOPIC = re.compile(r"[a-z_]+(\.[a-z_]+)*(\.?\*)?|\*")
 _ABOUT_THE_STREAM = frozenset({"gap", "reset"})
+_INSTANT = re.compile(r".*_at|held_until")  # fields of events that are times
 
 
 class EventsQuery(Given):
@@ -157,7 +158,14 @@ def encode(event: Event) -> bytes:
     if event.seq is None:
         data["live"] = True
     cursor = event.data["cursor"] if event.kind == "reset" else event.cursor
-    return frame(event.kind, data | event.data, cursor)
+    data |= {name: _said(name, value) for name, value in event.data.items()}
+    return frame(event.kind, data, cursor)
+
+
+def _said(name: str, value: Any) -> Any:
+    """Return a value of an event as clients read it: times are those of the calendar."""
+    is_time = type(value) is int and _INSTANT.fullmatch(name)
+    return time_of(value) if is_time else value
 
 
 def _topics(text: str | None) -> tuple[str, ...]:

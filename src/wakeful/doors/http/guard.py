@@ -11,10 +11,11 @@ from wakeful.access.principal import Principal
 from wakeful.access.tokens import PREFIX
 from wakeful.doors.http.addresses import canonical_address
 from wakeful.doors.http.arriving import Arriving
-from wakeful.doors.http.connection import SMALL_BODY, WHOLE
+from wakeful.doors.http.connection import SMALL_BODY
 from wakeful.doors.http.endpoint import BodyRule, Row
 from wakeful.doors.http.forwarding import FORWARDED_SCHEME, Proxies
 from wakeful.doors.http.problems import Problem, problem_of
+from wakeful.doors.http.state import WHOLE
 from wakeful.doors.http.table import Table
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.record import Record

@@ -24,6 +24,7 @@ from wakeful.doors.http.sse import MEDIA_TYPE, EventStream, frame
 from wakeful.doors.messaging import LONGEST_NAME, Forbidden, Message, TooLarge
 from wakeful.doors.stimulus_stream import (
     ModelWaits,
+    PutOff,
     StimulusStream,
     StoryDelta,
     StoryItem,
@@ -170,6 +171,11 @@ def _frame(item: StoryItem) -> bytes:
             return frame("restart", item)
         case ModelWaits():
             return frame("waiting", {"until": time_or_none(item.until), "error": item.error})
+        case PutOff():
+            look_at = time_or_none(item.look_at)
+            return frame(
+                "put_off", {"state": item.state, "reason": item.reason, "look_at": look_at}
+            )
         case ToolPhase():
             return frame("tool", item)
         case Turn():

@@ -9,11 +9,11 @@ from urllib.parse import unquote
 from starlette.types import ASGIApp, Message, Scope
 
 from wakeful.doors.http.app import Visit
-from wakeful.doors.http.connection import ABORT
 from wakeful.doors.http.endpoint import ANY_METHOD, JSON, BodyRule, Row
 from wakeful.doors.http.headers import add_defaults
 from wakeful.doors.http.open_streams import OpenStreams
 from wakeful.doors.http.problems import Problem, note_bug
+from wakeful.doors.http.state import ABORT
 
 
 @dataclass(frozen=True, kw_only=True)

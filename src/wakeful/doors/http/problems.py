@@ -2,7 +2,7 @@
 
 import logging
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 from starlette.requests import ClientDisconnect
@@ -36,6 +36,8 @@ TITLES: dict[str, tuple[int, str]] = {
     "method-not-allowed": (405, "This address does not take that method"),
     "timeout": (408, "The request took too long to arrive"),
     "conflict": (409, "The same key came with another body"),
+    "name-taken": (409, "Another one has this name"),
+    "ambiguous": (409, "Several have this name"),
     "too-late": (409, "What should be changed has ended already"),
     "busy": (409, "A turn is running there"),
     "too-large": (413, "The request is too large"),
@@ -72,6 +74,7 @@ class ProblemDocument(Record, omit_defaults=True):
     code: str
     detail: str = ""
     field: str | None = None
+    ids: Sequence[str] = ()  # of what stands in the way
 
 
 class Problem(Exception):
@@ -83,6 +86,7 @@ class Problem(Exception):
         detail: str = "",
         *,
         field: str | None = None,
+        ids: Sequence[str] = (),
         retry_after_s: float | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
@@ -91,6 +95,7 @@ class Problem(Exception):
         self.status, self.title = TITLES[code]
         self.detail = detail
         self.field = field
+        self.ids = ids
         self.headers: dict[str, str] = {}  # that say it too, in whatever form the body is
         if retry_after_s is not None:
             self.headers["Retry-After"] = str(max(1, round(retry_after_s)))
@@ -108,6 +113,7 @@ class Problem(Exception):
             code=self.code,
             detail=self.detail,
             field=self.field,
+            ids=self.ids,
         )
         return Response(
             msgspec.json.encode(document),

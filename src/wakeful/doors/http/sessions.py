@@ -7,6 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from wakeful.doors import naming
+from wakeful.doors.http.automations import QueuedRun, queued_in
 from wakeful.doors.http.endpoint import ANYBODY, Call, Endpoint, Nothing
 from wakeful.doors.http.paging import Cursor, Page, PageQuery, paged
 from wakeful.doors.http.shapes import (
@@ -73,6 +74,7 @@ class SessionShape(Record):
     lane: LaneShape | None = None  # only when one session is asked for
     sleep: AsleepShape | None = None
     next_tick_at: datetime | None = None
+    queued_automations: Sequence[QueuedRun] = ()  # runs that wait until it is idle, or may run
 
 
 class BranchShape(Record):
@@ -189,6 +191,7 @@ class Sessions:
             session_shape(session, shaped(LaneShape, status)),
             sleep=None if sleep is None else shaped(AsleepShape, sleep),
             next_tick_at=time_or_none(await self._views.sleeps.next_tick_at(session.key)),
+            queued_automations=await queued_in(self._views, session.key),
         )
 
     async def entries(self, call: Call[EntriesQuery, Nothing]) -> Page[EntryShape]:

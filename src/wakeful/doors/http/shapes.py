@@ -122,6 +122,7 @@ class TurnShape(Record):
     ended_at: datetime | None
     attempts: int
     partial: str | None  # the words so far of the answer that is being given
+    automation_run_id: str | None  # the run that it was opened for
 
 
 class EntryShape(Record):
@@ -186,13 +187,16 @@ def stimulus_shape(stimulus: Stimulus) -> StimulusShape:
     )
 
 
-def turn_shape(turn: Turn, stimuli: Sequence[str], partial: str | None = None) -> TurnShape:
+def turn_shape(
+    turn: Turn, stimuli: Sequence[str], partial: str | None = None, run_id: str | None = None
+) -> TurnShape:
     kind, message = turn.error_kind, turn.error or ""
     return shaped(
         TurnShape,
         turn,
         stimuli=stimuli,
         partial=partial,
+        automation_run_id=run_id,
         priority=turn.priority.name.lower(),
         steps=turn.step,
         usage=UsageShape(input=turn.input_tokens, output=turn.output_tokens),

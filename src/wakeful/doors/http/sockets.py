@@ -12,11 +12,11 @@ from wakeful.access.gatekeeper import Gatekeeper
 from wakeful.access.principal import Principal
 from wakeful.doors.http.addresses import canonical_address
 from wakeful.doors.http.app import Visit
-from wakeful.doors.http.connection import ABORT, GROW
 from wakeful.doors.http.endpoint import SOCKET, Row
 from wakeful.doors.http.guard import refused
 from wakeful.doors.http.open_streams import OpenStreams
 from wakeful.doors.http.problems import Problem, note_bug
+from wakeful.doors.http.state import ABORT, GROW
 from wakeful.vocabulary.clock import Clock, time_limit
 
 INTRODUCTION_S = 5.0  # for the first frame, where it brings the credential

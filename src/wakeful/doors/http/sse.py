@@ -9,9 +9,9 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from wakeful.access.principal import Principal
-from wakeful.doors.http.connection import ABORT
 from wakeful.doors.http.open_streams import OpenStreams
 from wakeful.doors.http.problems import note_bug
+from wakeful.doors.http.state import ABORT
 from wakeful.vocabulary.clock import Alarm, Clock
 
 KEEP_ALIVE_S = 15.0

@@ -145,8 +145,10 @@ class Turns:
         wanted = TurnFilter(session_key=key, origin=query.origin, day=query.day)
         page = await self._views.turns.page(call.principal.viewer, wanted, query.after, query.limit)
         stimuli = await self._views.ledger.ids_of_turns([turn.id for turn in page.turns])
+        runs = await self._views.automations.run_ids(page.turns)
+        so_far = self._views.turns.words_so_far
         items = [
-            turn_shape(turn, stimuli.get(turn.id, ()), self._views.turns.words_so_far(turn.id))
+            turn_shape(turn, stimuli.get(turn.id, ()), so_far(turn.id), runs.get(turn.id))
             for turn in page.turns
         ]
         return Page(items=items, next=page.next)
@@ -166,10 +168,11 @@ class Turns:
 
     async def why(self, call: Call[Nothing, Nothing]) -> Why:
         chain = await self._views.why.chain(call.path["id"], call.principal.viewer)
+        runs = await self._views.automations.run_ids([link.turn for link in chain])
         return Why(
             turn_id=chain[0].turn.id,
             root_id=chain[0].turn.root_id,
-            chain=[_link_shape(link, call.principal) for link in chain],
+            chain=[_link_shape(link, call.principal, runs.get(link.turn.id)) for link in chain],
             next=chain[-1].goes_on_at,
         )
 
@@ -202,13 +205,15 @@ class Aborts:
 
 async def _shape(views: Views, turn: Turn) -> TurnShape:
     stimuli = await views.ledger.ids_of_turns([turn.id])
-    return turn_shape(turn, stimuli.get(turn.id, ()), views.turns.words_so_far(turn.id))
+    runs = await views.automations.run_ids([turn])
+    so_far = views.turns.words_so_far(turn.id)
+    return turn_shape(turn, stimuli.get(turn.id, ()), so_far, runs.get(turn.id))
 
 
-def _link_shape(link: ChainLink, principal: Principal) -> LinkShape:
+def _link_shape(link: ChainLink, principal: Principal, run_id: str | None) -> LinkShape:
     shown = link.approvals if principal.is_operator else ()
     return LinkShape(
-        turn=turn_shape(link.turn, [stimulus.id for stimulus in link.stimuli]),
+        turn=turn_shape(link.turn, [one.id for one in link.stimuli], run_id=run_id),
         stimuli=[stimulus_shape(stimulus) for stimulus in link.stimuli],
         more_stimuli=link.more_stimuli,
         epochs=link.epochs,

@@ -6,7 +6,7 @@ from typing import Any
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from wakeful.doors.http.connection import ABORT, GROW
+from wakeful.doors.http.state import ABORT, GROW
 from wakeful.vocabulary.clock import Alarm, Clock
 
 LARGEST_FIRST = 16 * 1024  # bytes of a message, until its sender is known

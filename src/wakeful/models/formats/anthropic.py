@@ -1,33 +1,26 @@
-"""Anthropic's Messages."""
+"""Anthropic's Messages: what is sent."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw
 
 from wakeful.models.call_ids import with_legal_ids
 from wakeful.models.families import Claude, claude
+from wakeful.models.formats.alternation import USER_FIRST, alternating
+from wakeful.models.formats.anthropic_reader import REDACTED, AnthropicReader
 from wakeful.models.formats.format import (
     NO_TEXT,
     AnswerReader,
-    Finish,
-    RefusedMidway,
+    Disowned,
     Remembered,
-    WireAnswer,
-    arguments_of,
-    call_id_of,
-    count_of,
-    decoder,
     encode,
-    keepsake_of,
     kept_id,
-    model_of,
 )
 from wakeful.models.formats.schemas import cleaned
 from wakeful.models.model import Request, ToolSpec
 from wakeful.vocabulary.agent import ThinkingLevel
-from wakeful.vocabulary.errors import Garbled
 from wakeful.vocabulary.media import DOCUMENT
 from wakeful.vocabulary.message import (
     AssistantMessage,
@@ -37,7 +30,6 @@ from wakeful.vocabulary.message import (
     Thinking,
     ToolCall,
     ToolMessage,
-    Usage,
     UserMessage,
 )
 
@@ -46,17 +38,16 @@ VERSION = "2026-10-21"  # of the interface, as its maker speaks it
 USUAL_VERSION = "2023-06-01"  # as everybody else has spoken it for years
 BINDING = "thinking-binding-controls-2026-08-01"  # the beta in which thoughts may be dropped
 STALE_THOUGHT = "The block is bound to a different conversation"
-REDACTED = "redacted_thinking"
+_OWN_REFUSED = re.compile(
+    r"invalid `(?:signature|data)` in `|`(?:redacted_)?thinking` blocks .{0,60}cannot be modified",
+    re.IGNORECASE,
+)
+_MISSED = "must start with a thinking block"
 LEAST_BUDGET = 1024  # tokens to think, where a model is given a number
 ROOM_TO_ANSWER = 4096
 
 _CACHED = {"type": "ephemeral", "ttl": "5m"}
 _BUDGETS = {"low": 2048, "medium": 10_000, "high": 16_384, "xhigh": 32_768}
-_FINISHES: dict[str, Finish] = {
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "refusal": "content_filter",
-}
 
 
 class AnthropicMessages:
@@ -69,6 +60,8 @@ class AnthropicMessages:
         self._provider = provider
         self._family: Claude = claude(model)
         self._drops_stale = False
+        self._alternates = False
+        self._disowned = Disowned()
         self._tools = Remembered()
         self._messages = Remembered()
         self.levels = self._family.levels
@@ -103,19 +96,40 @@ class AnthropicMessages:
         return encode(head)[:-1] + b',"messages":[%b]}' % self._said(request)
 
     def mended_body(self, request: Request, level: ThinkingLevel | None, said: str) -> bytes | None:
-        """Once thoughts were refused since what came before them has changed, have them dropped."""
-        is_stale = self._family.binds_thoughts and STALE_THOUGHT in said
-        if not is_stale or self._drops_stale:
-            return None
-        self._drops_stale = True
-        return self.body(request, level)
+        """Once thoughts were refused since what came before them has changed, have them dropped.
+
+        Thoughts that it does not know as its own are left out; and where it misses the thought
+        before a call, which somebody else has made, it is asked not to think.
+        """
+        if USER_FIRST.search(said) and not self._alternates:
+            self._alternates = True
+            return self.body(request, level)
+        if self._family.binds_thoughts and STALE_THOUGHT in said and not self._drops_stale:
+            self._drops_stale = True
+            return self.body(request, level)
+        if _OWN_REFUSED.search(said) and self._disowned.add(self._seals(request)):
+            self._messages = Remembered()
+            # The others would miss a thought before the last calls.
+            return self.body(request, level if self._family.is_adaptive else None)
+        return self.body(request, None) if level is not None and _MISSED in said else None
+
+    def _seals(self, request: Request) -> list[str]:
+        own = (one for one in request.messages if isinstance(one, AssistantMessage))
+        return [
+            block.signature
+            for message in own
+            if message.provider == self._provider
+            for block in message.content
+            if isinstance(block, Thinking) and block.signature is not None
+        ]
 
     def reader(self) -> AnswerReader:
-        return _AnthropicReader()
+        return AnthropicReader()
 
     def _said(self, request: Request) -> bytes:
         """Return the messages; what people and tools say in a row goes out together."""
         contents, messages = request.contents, with_legal_ids(request.messages)
+        messages = alternating(messages) if self._alternates else messages
         blocks = self._messages.each(messages, lambda message: self._blocks(message, contents))
         said: list[bytes] = []
         heard: list[bytes] = []
@@ -135,7 +149,10 @@ class AnthropicMessages:
         """Return the blocks of one message."""
         if isinstance(message, AssistantMessage):
             is_own = message.provider == self._provider
-            blocks = [_block(block, is_own) for block in message.content]
+            blocks = [
+                None if _is_sealed(block, self._disowned) else _block(block, is_own)
+                for block in message.content
+            ]
         elif isinstance(message, ToolMessage):
             blocks = [
                 {
@@ -204,6 +221,10 @@ def _blocks_of(message: UserMessage | ToolMessage, contents: Mapping[str, str]) 
     return blocks
 
 
+def _is_sealed(block: Block, disowned: Disowned) -> bool:
+    return isinstance(block, Thinking) and (block.signature or "") in disowned
+
+
 def _block(block: Block, is_own: bool) -> dict[str, Any] | None:
     match block:
         case Text(text=text):
@@ -221,169 +242,3 @@ def _block(block: Block, is_own: bool) -> dict[str, Any] | None:
                 "name": block.name,
                 "input": block.arguments,
             }
-
-
-class _Counts(Struct):
-    """Numbers, of most; what else they are does not make an answer unreadable."""
-
-    input_tokens: Any = None
-    output_tokens: Any = None
-    cache_read_input_tokens: Any = None
-    cache_creation_input_tokens: Any = None
-
-
-class _Start(Struct):
-    model: Any = ""
-    usage: _Counts | None = None
-
-
-class _Head(Struct):
-    """How a block begins."""
-
-    type: str = ""
-    text: str | None = None
-    thinking: str | None = None
-    signature: str | None = None
-    data: str | None = None
-    id: str | None = None
-    name: str | None = None
-    input: dict[str, Any] | None = None
-
-
-class _Delta(Struct):
-    type: str = ""
-    text: str = ""
-    thinking: str = ""
-    signature: str = ""
-    partial_json: str = ""
-    stop_reason: str | None = None
-
-
-class _Event(Struct):
-    type: str
-    index: int = -1
-    delta: _Delta | None = None
-    content_block: _Head | None = None
-    message: _Start | None = None
-    usage: _Counts | None = None
-    error: Any = None
-
-
-_decode = decoder(_Event)
-
-
-class _Part:
-    """A block while it is being written."""
-
-    def __init__(self, head: _Head) -> None:
-        self.kind = head.type
-        self.id = head.id
-        self.name = head.name or ""
-        self.input: dict[str, Any] = head.input or {}
-        self.signatures: list[str] = [head.data or head.signature or ""]
-        first = head.text or head.thinking or ""
-        self.pieces: list[str] = [first] if first else []
-
-    def block(self) -> Block | None:
-        text, signature = "".join(self.pieces), "".join(self.signatures) or None
-        match self.kind:
-            case "text":
-                return Text(text=text) if text else None
-            case "thinking":
-                return Thinking(text=text, signature=signature)
-            case "redacted_thinking":
-                return Thinking(text="", signature=signature, keepsake=keepsake_of(REDACTED))
-            case "tool_use":
-                arguments = arguments_of(self.name, text) or self.input
-                return ToolCall(id=call_id_of(self.id), name=self.name, arguments=arguments)
-            case _:
-                return None
-
-
-class _AnthropicReader:
-    """Reads one answer."""
-
-    def __init__(self) -> None:
-        self.size = 0
-        self._model: str | None = None
-        self._parts: dict[int, _Part] = {}
-        self._reason: str | None = None
-        self._counts = _Counts()
-        self._is_over = False
-
-    def take(self, data: bytes) -> str:
-        event = _decode(data)
-        match event.type:
-            case "content_block_delta":
-                return self._grow(event)
-            case "content_block_start":
-                self.size += len(data)
-                return self._open(event)
-            case "message_start":
-                if self._model is not None or event.message is None:
-                    raise Garbled("the answer begins twice, or with nothing")
-                self._model = model_of(event.message.model)
-                self._count(event.message.usage)
-            case "message_delta":
-                self._refuse_disorder()
-                self._count(event.usage)
-                if event.delta is not None and event.delta.stop_reason:
-                    self._reason = event.delta.stop_reason
-            case "message_stop":
-                self._is_over = True
-            case "error":
-                raise RefusedMidway(event.error)
-            case _:
-                pass
-        return ""
-
-    @property
-    def finish(self) -> Finish | None:
-        return None if self._reason is None else _FINISHES.get(self._reason, "stop")
-
-    def answer(self) -> WireAnswer:
-        counts = self._counts
-        read = count_of(counts.cache_read_input_tokens)
-        written = count_of(counts.cache_creation_input_tokens)
-        blocks = (part.block() for part in self._parts.values())
-        return WireAnswer(
-            content=tuple(block for block in blocks if block is not None),
-            usage=Usage(
-                input=count_of(counts.input_tokens) + read + written,
-                output=count_of(counts.output_tokens),
-                cache_read=read,
-                cache_write=written,
-            ),
-            model=self._model or "",
-        )
-
-    def _open(self, event: _Event) -> str:
-        self._refuse_disorder(event.index)
-        if self._is_over or event.content_block is None or event.index in self._parts:
-            raise Garbled("a block of the answer begins in the wrong place")
-        self._parts[event.index] = _Part(event.content_block)
-        return event.content_block.text or ""
-
-    def _grow(self, event: _Event) -> str:
-        part, delta = self._parts.get(event.index), event.delta
-        if part is None or delta is None or self._is_over:
-            raise Garbled("a piece of the answer belongs to no block")
-        if delta.type == "signature_delta":
-            part.signatures.append(delta.signature)
-            self.size += len(delta.signature)
-            return ""
-        more = delta.text or delta.thinking or delta.partial_json
-        part.pieces.append(more)
-        self.size += len(more)
-        return more if delta.type == "text_delta" else ""
-
-    def _refuse_disorder(self, index: int = 0) -> None:
-        if self._model is None:
-            raise Garbled(f"block {index} comes before the answer's beginning")
-
-    def _count(self, counts: _Counts | None) -> None:
-        if counts is not None:
-            fields = {
-                name: n for name, n in msgspec.structs.asdict(counts).items() if n is not None
-            }
-            self._counts = msgspec.structs.replace(self._counts, **fields)

@@ -20,6 +20,7 @@ MOST_REMEMBERED = 16 * 1024 * 1024  # bytes of encoded messages, for each model
 MOST_TOKENS = 100_000_000  # of one answer; who counts more cannot count
 MOST_COST = 10_000.0  # dollars of one answer, in the words of its provider
 LONGEST_MODEL = 200  # characters of the name that a provider calls a model
+MOST_DISOWNED = 10_000
 LARGEST_REMEMBERED = 256 * 1024  # of one of them: what is larger is mostly pictures
 
 Finish = Literal["stop", "length", "content_filter"]
@@ -49,6 +50,11 @@ class AnswerReader(Protocol):
     """Reads one answer."""
 
     size: int  # characters that are kept so far, thoughts and calls too
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the last event has come."""
+        ...
 
     @property
     def finish(self) -> Finish | None:
@@ -81,6 +87,26 @@ class Format(Protocol):
     def mended_body(self, request: Request, level: ThinkingLevel | None, said: str) -> bytes | None:
         """Return what to send instead of what was refused with these words, if that is known."""
         ...
+
+
+class Disowned:
+    """Names of what a provider refused though it had said it itself: sealed for another account,
+    or forgotten. It goes back as anybody else's words do, lest the talk be refused for ever.
+    """
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+
+    def add(self, names: Iterable[str]) -> bool:
+        """Note names; False if all of them were known."""
+        new = set(names) - self._names
+        if len(self._names) > MOST_DISOWNED:
+            self._names.clear()  # rare, and the next refusal tells them again
+        self._names |= new
+        return bool(new)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._names
 
 
 class Remembered:
@@ -121,7 +147,7 @@ def decoder(kind: type[T]) -> Callable[[bytes], T]:
             if not data.isascii():
                 data.decode()  # also where nobody looks: an answer that is half garbage is garbage
             return plain(data)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             try:
                 return msgspec.convert(clean_json(json.loads(data)), kind)
             except (ValueError, RecursionError):

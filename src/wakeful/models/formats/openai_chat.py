@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeGuard
 
 from msgspec import Raw
+from msgspec.structs import replace
 
 from wakeful.models.call_ids import legal_name, short_id
 from wakeful.models.families import chat_levels, gpt
+from wakeful.models.formats.alternation import USER_FIRST, alternating
 from wakeful.models.formats.dialects import Dialect
 from wakeful.models.formats.format import (
     NO_TEXT,
@@ -39,6 +41,19 @@ from wakeful.vocabulary.message import (
 )
 
 _CACHED = {"type": "ephemeral", "ttl": "5m"}
+_NEWER_LIMIT = "max_completion_tokens"
+_REFUSED = (
+    r"(?:unsupported|not (?:supported|permitted|allowed)|unknown|unrecogni[sz]ed|unexpected"
+    r"|extra|additional)"
+)
+_FIELD = r"\breasoning(?:_content|_text|_details)?\b"
+_NO_SYSTEM = re.compile(
+    r"system role (?:is )?not supported|only user and assistant roles are supported", re.IGNORECASE
+)
+_THOUGHTS_REFUSED = re.compile(
+    rf"messages?\b.{{0,80}}{_FIELD}.{{0,60}}{_REFUSED}|{_REFUSED}.{{0,60}}messages?\b.{{0,80}}{_FIELD}",
+    re.IGNORECASE | re.DOTALL,
+)
 _SHORT_ID = re.compile(r"[a-zA-Z0-9]{9}")
 
 
@@ -53,6 +68,10 @@ class OpenAIChat:
         self._dialect = dialect
         self._is_marked = provider == "openrouter" and model.startswith("anthropic/")
         # Takes its thoughts back as words, and drops even those unless it is told to keep them.
+        self._drops_thoughts = False  # they were refused
+        self._limit = dialect.limit
+        self._alternates = False  # people and the model take turns, as a template wants it
+        self._has_no_system = False  # the template knows no system message
         self._is_aloud = dialect.thinking == "kept" and model.startswith("zai")
         self._has_breakpoints = provider == "openai" and gpt(model).has_breakpoints
         self._tools = Remembered()
@@ -68,7 +87,7 @@ class OpenAIChat:
         if self._dialect.has_stream_options:
             head["stream_options"] = {"include_usage": True}
         if request.max_tokens is not None:
-            head[self._dialect.limit] = request.max_tokens
+            head[self._limit] = request.max_tokens
         if self._has_breakpoints:
             head["prompt_cache_options"] = {"mode": "implicit", "ttl": "30m"}
         head.update(self._thinking(level))
@@ -79,12 +98,26 @@ class OpenAIChat:
         return encode(head)[:-1] + b',"messages":[%b]}' % self._said(request, level)
 
     def mended_body(self, request: Request, level: ThinkingLevel | None, said: str) -> bytes | None:
-        return None
+        """Once thoughts were refused in the very field they came in, leave them out from then on;
+        call the longest answer as somebody wants it called, and take turns as a template wants it.
+        """
+        if _THOUGHTS_REFUSED.search(said) and not self._drops_thoughts:
+            self._drops_thoughts, self._messages = True, Remembered()
+        elif _NEWER_LIMIT in said and self._limit != _NEWER_LIMIT:
+            self._limit = _NEWER_LIMIT
+        elif USER_FIRST.search(said) and not self._alternates:
+            self._alternates = True
+        elif _NO_SYSTEM.search(said) and not self._has_no_system:
+            self._alternates = self._has_no_system = True
+        else:
+            return None
+        return self.body(request, level)
 
     def reader(self) -> AnswerReader:
         return ChatReader()
 
     def _said(self, request: Request, level: ThinkingLevel | None) -> bytes:
+        request = self._in_turns(request)
         contents = request.contents
         said = self._messages.each(request.messages, lambda one: self._message(one, contents))
         if self._dialect.thoughts_in:
@@ -96,6 +129,15 @@ class OpenAIChat:
         if request.system:
             said.insert(0, encode({"role": self._system_role, "content": self._system(request)}))
         return b",".join(filter(None, said))
+
+    def _in_turns(self, request: Request) -> Request:
+        """Return a request whose messages take turns, if they have to."""
+        if self._has_no_system and request.system:
+            instructions = UserMessage(text=request.system)
+            request = replace(request, system="", messages=(instructions, *request.messages))
+        if self._alternates:
+            request = replace(request, messages=alternating(request.messages))
+        return request
 
     def _with_thoughts(
         self, request: Request, level: ThinkingLevel | None, said: list[bytes]
@@ -123,6 +165,7 @@ class OpenAIChat:
     def _is_own_thought(self, block: Block, message: AssistantMessage) -> TypeGuard[Thinking]:
         return (
             isinstance(block, Thinking)
+            and not self._drops_thoughts
             and message.provider == self._provider
             and kept_id(block) in FIELDS
         )

@@ -132,15 +132,15 @@ class ChatReader:
         self._model = ""
         self._reason: str | None = None
         self._is_refused = False
-        self._is_over = False
+        self.is_over = False
         self._counts = _Counts()
 
     def take(self, data: bytes) -> str:
-        if self._is_over:
-            raise Garbled("the answer went on after its end")
-        if data == DONE:
-            self._is_over = True
+        if data == DONE:  # which some gateways say twice
+            self.is_over = True
             return ""
+        if self.is_over:
+            raise Garbled("the answer went on after its end")
         chunk = _decode(data)
         if chunk.error is not None:
             raise RefusedMidway(chunk.error)

@@ -1,5 +1,6 @@
 """OpenAI's Responses: what is sent."""
 
+import re
 from collections.abc import Mapping
 from itertools import groupby
 from typing import Any
@@ -11,6 +12,7 @@ from wakeful.models.families import gpt
 from wakeful.models.formats.format import (
     NO_TEXT,
     AnswerReader,
+    Disowned,
     Remembered,
     arguments_text,
     as_failed,
@@ -37,6 +39,12 @@ from wakeful.vocabulary.message import (
     UserMessage,
 )
 
+# What it had said comes from another account, is not kept any more, or lacks what belonged to it.
+_OWN_REFUSED = re.compile(
+    r"encrypted.content|item (?:with id )?'\w+'.{0,80}(?:not found|without its required)",
+    re.IGNORECASE | re.DOTALL,
+)
+
 
 class OpenAIResponses:
     """How a model is spoken to over Responses."""
@@ -49,6 +57,7 @@ class OpenAIResponses:
         self._family = gpt(model)
         self._tools = Remembered()
         self._messages = Remembered()
+        self._disowned = Disowned()
         self.levels = self._family.levels
 
     def headers(self, key: str) -> Mapping[str, str]:
@@ -77,7 +86,20 @@ class OpenAIResponses:
         return encode(head)[:-1] + b',"input":[%b]}' % b",".join(items)
 
     def mended_body(self, request: Request, level: ThinkingLevel | None, said: str) -> bytes | None:
-        return None
+        """Once it refused what it had said itself, tell it the words without what it calls them."""
+        if _OWN_REFUSED.search(said) is None:
+            return None
+        own = (one for one in request.messages if isinstance(one, AssistantMessage))
+        if not self._disowned.add(one for message in own for one in self._own_ids(message)):
+            return None
+        self._messages = Remembered()
+        return self.body(request, level)
+
+    def _own_ids(self, message: AssistantMessage) -> list[str]:
+        """Return by what names the provider may know an answer: only with its own thoughts."""
+        if message.provider != self._provider or not self._family.reasons:
+            return []
+        return [one for block in message.content if (one := kept_id(block)) is not None]
 
     def reader(self) -> AnswerReader:
         return ResponsesReader()
@@ -93,8 +115,8 @@ class OpenAIResponses:
     def _items(self, message: Message, contents: Mapping[str, str]) -> bytes:
         """Return the items of one message."""
         if isinstance(message, AssistantMessage):
-            # Ids name what the provider keeps; it takes them back only with its own thoughts.
-            is_own = message.provider == self._provider and self._family.reasons
+            own = self._own_ids(message)
+            is_own = bool(own) and not any(one in self._disowned for one in own)
             runs = groupby(message.content, lambda block: (type(block), kept_id(block)))
             items = [item for _, run in runs for item in _answered(list(run), is_own)]
         else:

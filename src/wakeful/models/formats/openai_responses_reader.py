@@ -92,6 +92,10 @@ class ResponsesReader:
         self._items: dict[int, _Item] = {}
         self._end: _Response | None = None
 
+    @property
+    def is_over(self) -> bool:
+        return self._end is not None
+
     def take(self, data: bytes) -> str:
         if data == b"[DONE]":  # of servers that only speak like OpenAI
             return ""

@@ -43,7 +43,7 @@ INVARIANTS: dict[str, Invariant] = {
     "I17": transcripts.one_view,
     "I19": sleeps.nobody_oversleeps,
     "I20": store.store_is_sound,
-    "I21": trust.strangers_change_nothing,
+    "I21": trust.access_holds,
     "I22": turns.stop_is_obeyed,
     "I23": stimuli.in_order,
     "I24": store.bounds_hold,

@@ -125,6 +125,8 @@ class Ledgers(Record):
     samples: list[Line]
     lives: list[Line]
     faults: list[Line]
+    neighbours: list[Line] = []  # owners at the HTTP door: what they made, asked and heard
+    log: str = ""
 
 
 class History:
@@ -251,10 +253,12 @@ def key_of(call: RecordedCall) -> str:
 
 
 def read_ledgers(folder: Path) -> Ledgers:
-    names = ("client", "model", "tools", "receiver", "samples", "lives", "faults")
+    names = ("client", "model", "tools", "receiver", "samples", "lives", "faults", "neighbours")
     read = {name: ledger.read(folder / f"{name}.jsonl") for name in names}
+    log = folder / "stderr.log"
+    text = log.read_text(errors="replace") if log.exists() else ""
     watchers = {path.stem: ledger.read(path) for path in sorted(folder.glob("watcher-*.jsonl"))}
-    return Ledgers(**read, watchers=watchers)
+    return Ledgers(**read, watchers=watchers, log=text)
 
 
 def read_sqlite(path: Path) -> Database:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from wakeful.approvals.answering import BY_TIME
 from wakeful.gate.money import NANO, nano
 from wakeful.gate.storms import StormLimits
 from wakeful.intake.decide import opens_turn
@@ -78,6 +79,7 @@ def chains_are_bounded(history: History, finding: InvariantFinding) -> None:
             f"{stimulus.id} came of {stimulus.root_id}, which had cost {before} billionths",
             history.story(stimulus.id),
         )
+    _check_depths(history, finding)
     _check_storms(history, finding)
     heard = grouped(
         (row for row in history.db.stimuli.values() if row.kind.rule.is_person),
@@ -92,14 +94,28 @@ def chains_are_bounded(history: History, finding: InvariantFinding) -> None:
             )
 
 
+def _check_depths(history: History, finding: InvariantFinding) -> None:
+    """Whatever goes on without a person is one cause further from the first one."""
+    for approval in history.db.approvals.values():
+        answer = history.db.stimuli.get(approval.stimulus_id or "")
+        asking = history.db.turns.get(approval.turn_id)
+        if answer is None or asking is None or approval.decided_by != BY_TIME:
+            continue
+        finding.expect(
+            answer.depth > asking.depth,
+            f"{answer.id} is {answer.depth} causes deep, {asking.id} that asked {asking.depth}",
+            history.story(answer.id, asking.id),
+        )
+
+
 def _check_storms(history: History, finding: InvariantFinding) -> None:
     """Whoever is guarded against opens only so many turns in a session within a window."""
     limits = StormLimits()
     opening = grouped(
         (row for row in history.db.stimuli.values() if _opens(history, row)),
-        lambda row: (row.source, _counted_in(row)),
+        lambda row: (row.kind, row.source, _counted_in(row)),
     )
-    for (source, key), rows in opening.items():
+    for (_, source, key), rows in opening.items():
         times = [row.accepted_at for row in sorted(rows, key=lambda row: row.id)]
         if times != sorted(times):
             continue  # the clock was moved back: nobody can tell how much time has passed

@@ -1,6 +1,7 @@
 """I3 ends, I4 one owner, I5 serial session, I22 stop."""
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import pairwise
 
 from wakeful.testing.checker.finding import InvariantFinding
@@ -188,18 +189,36 @@ def _check_stop(history: History, line: Line, finding: InvariantFinding) -> None
 
 
 def _check_halts(history: History, finding: InvariantFinding) -> None:
+    for since, until in halted_spans(history.ledgers.client):
+        later = [
+            act
+            for act in (*history.asked, *history.begun)
+            if since + HALT_GRACE_S < act["t"] < until
+        ]
+        finding.expect(not later, f"something began while all was halted: {later[:1]!r}")
+
+
+def halted_spans(lines: Sequence[Line]) -> list[tuple[float, float]]:
+    """Return when the client knew that all was halted: from the answer until it asked to resume.
+
+    Where somebody asked to resume before the answer came, nobody knows which of the two was last.
+    """
+    spans: list[tuple[float, float]] = []
+    under_way: Counter[str] = Counter()
     halted_at: float | None = None
-    for line in history.ledgers.client:
-        if line["do"] == "halt" and line["what"] == "answer" and line.get("ok") is True:
-            halted_at = line["t"]
-        elif line["do"] == "resume" and line["what"] == "request" and halted_at is not None:
-            later = [
-                act
-                for act in (*history.asked, *history.begun)
-                if halted_at + HALT_GRACE_S < act["t"] < line["t"]
-            ]
-            finding.expect(not later, f"something began while all was halted: {later[:1]!r}")
+    is_contested = False
+    for line in lines:
+        do, is_request = line["do"], line["what"] == "request"
+        if do not in ("halt", "resume"):
+            continue
+        under_way[do] += 1 if is_request else -1
+        if do == "resume" and is_request and halted_at is not None:
+            spans.append((halted_at, line["t"]))
             halted_at = None
+        elif do == "halt" and not is_request and line.get("ok") is True and not is_contested:
+            halted_at = line["t"]
+        is_contested = under_way["halt"] > 0 and (is_contested or under_way["resume"] > 0)
+    return spans
 
 
 def _check_halted_intents(history: History, finding: InvariantFinding) -> None:

@@ -46,7 +46,8 @@ class Step(Record):
     headers: dict[str, str] = {}
     body: str = ""
     # What goes wrong on the way:
-    silence: str = ""  # "headers", "first" or "middle": nothing more comes from there on
+    # "headers", "first", "middle" or "end": nothing more comes from there on, not even an end.
+    silence: str = ""
     pause_ms: int = 0  # between two events
     chunk: int = 0  # bytes of each write; 0: an event at a time
     drop: tuple[str, ...] = ()  # events of these types do not come

@@ -100,13 +100,16 @@ class StandInServer:
     async def _stream(self, line: "Line", frames: list[Frame], step: Step, number: int) -> bool:
         """Write an answer; False if it was not to be whole, or nobody listened to its end."""
         pieces = pieces_of(frames, step)
-        silent_at = {"headers": -1, "first": 0, "middle": len(pieces) // 2}.get(step.silence)
+        places = {"headers": -1, "first": 0, "middle": len(pieces) // 2, "end": len(pieces)}
+        silent_at = places.get(step.silence)
         try:
-            for at, piece in enumerate((b"", *pieces), -1):
+            for at, piece in enumerate((b"", *pieces, b""), -1):
                 if at == silent_at:
                     self._ledger.note("silent", number=number)
                     await line.closed(None)
                     return False
+                if at == len(pieces):
+                    break
                 await (line.write(piece) if piece else line.begin())
                 if await line.closed(step.pause_ms / 1000):
                     return False

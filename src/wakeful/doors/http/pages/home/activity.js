@@ -233,11 +233,13 @@ function watchParts(source) {
   feed = new Part("activity", { load: () => feedPath(null), show: showFeed, kinds: ["turn.finished", "notice.added", "sleep.entered", "sleep.woken", "activity.message", "activity.seen", "session.deleted"] });
   inbox = new Part("inbox", { load: () => "/api/inbox?state=held&limit=50", show: showInbox, kinds: ["inbox.item", "stimulus.held", "stimulus.merged", "stimulus.cancelled", "stimulus.expired"] });
   approvals = new Part("approvals", { load: () => "/api/approvals?state=open&limit=50", show: showApprovals, kinds: ["asked", "granted", "denied", "expired", "cancelled"].map((what) => "approval." + what) });
-  for (const part of [feed, inbox, approvals]) {
+  const automations = new Part("automations", { load: () => "/api/automations?session=" + SESSION + "&limit=50", show: showAutomations, kinds: AUTOMATION_KINDS });
+  const parts = [feed, inbox, approvals, automations];
+  for (const part of parts) {
     part.look();
     for (const kind of part.kinds) source.addEventListener(kind, () => part.changed());
     source.addEventListener("reset", () => part.changed());
   }
   // What happened while there was no connection comes by itself; what was never loaded does not.
-  source.addEventListener("open", () => [feed, inbox, approvals].forEach((part) => part.state.hidden || part.changed()));
+  source.addEventListener("open", () => parts.forEach((part) => part.state.hidden || part.changed()));
 }

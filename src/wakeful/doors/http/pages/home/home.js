@@ -15,6 +15,7 @@ const KINDS = [
   ...["created", "reset", "forked", "changed", "labelled", "deleted", "imported", "compacted", "compaction_failed", "compaction_undone"].map((what) => "session." + what),
   ...["warned", "exhausted", "raised", "overrun", "unpriced"].map((what) => "budget." + what),
   ...["asked", "granted", "denied", "expired", "cancelled"].map((what) => "approval." + what),
+  ...AUTOMATION_KINDS,
   "timer.fired", "timer.failed", "sleep.entered", "sleep.woken", "heartbeat.skipped", "notice.added",
   "activity.message", "activity.seen", "inbox.item", "storm.started", "loop.cut", "halt.set", "halt.lifted",
 ];
@@ -128,6 +129,8 @@ function follow() {
   for (const kind of KINDS) source.addEventListener(kind, (frame) => show(kind, JSON.parse(frame.data)));
   source.addEventListener("turn.finished", (frame) => ended(JSON.parse(frame.data)));
   source.addEventListener("turn.delta", (frame) => write(JSON.parse(frame.data)));
+  for (const kind of ["stimulus.accepted", "stimulus.parked", "stimulus.held"])
+    source.addEventListener(kind, (frame) => putOff(kind, JSON.parse(frame.data)));
   watchParts(source);
 }
 
@@ -172,6 +175,14 @@ function write(delta) {
   waiting.scrollIntoView({ block: "end" });
 }
 
+// Nobody works on it for now: it was put off when it came, or when its turn would have begun.
+function putOff(kind, event) {
+  const state = kind === "stimulus.accepted" ? event.outcome : kind.replace("stimulus.", "");
+  if (!waiting || waiting.className !== "waiting" || !isHere(event) || !["parked", "held"].includes(state)) return;
+  waiting.dataset.kept = `It is kept (${event.reason || state}), and answered when that is over.`;
+  waiting.textContent = waiting.dataset.kept;
+}
+
 async function send(event) {
   event.preventDefault();
   const text = at("text").value.trim();
@@ -204,7 +215,7 @@ async function answered(line, text) {
   const words = told.turn ? told.turn.reply || rest : told.reply;
   line.className = words ? "" : "waiting";
   const used = told.turn && told.turn.usage_line ? "\n" + told.turn.usage_line : "";
-  paint(line, words ? words + used : "It is still at work; look at the events.");
+  paint(line, words ? words + used : line.dataset.kept || "It is still at work; look at the events.");
 }
 
 function press(event) {
