@@ -14,7 +14,6 @@ from starlette.types import ASGIApp, Message, Scope
 from wakeful.access.credentials import Credentials
 from wakeful.access.gatekeeper import Gatekeeper
 from wakeful.access.principal import Principal
-from wakeful.assembly.forecasting import Forecaster, looked_at
 from wakeful.assembly.views import Cards, views_over
 from wakeful.bus.bus import Bus
 from wakeful.cli.client import answered
@@ -142,6 +141,9 @@ class Offline:
     async def _forecast(
         self, store: Store, days: int = USUAL_DAYS, agent: str | None = None
     ) -> Forecast:
+        # Loads the whole engine, which nobody else who looks needs.
+        from wakeful.assembly.forecasting import Forecaster, looked_at
+
         chosen = looked_at(self._loaded.agents, self._loaded.settings, self._clock)
         return await Forecaster(store, self._clock, chosen)(days, agent)
 
