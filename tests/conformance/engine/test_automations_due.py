@@ -17,7 +17,7 @@ from tests.conformance.engine.jobs import (
     add,
     agent,
     ended,
-    happened,
+    filed,
     job_of,
     running,
     runs_of,
@@ -65,7 +65,7 @@ async def test_a_run_waits_unseen_until_its_session_is_idle(settings_for: Settin
         await pause.reached.wait()
         await add(runtime)
         clock.advance(HOUR_S)
-        await wait_for(runtime, "automation.due")
+        await filed(runtime)
         (waiting,) = await runs_of(runtime)
         pause.go_on.set()
         turn = await runtime.wait(mine)
@@ -111,7 +111,7 @@ async def test_ten_runs_may_queue_and_the_next_is_skipped(settings_for: Settings
         await pause.reached.wait()
         for count in range(10):
             clock.advance(HOUR_S)
-            await happened(runtime, "automation.due", min(count + 2, 10))
+            await filed(runtime, min(count + 2, 10))
         await wait_for(runtime, "automation.skipped")
         pause.go_on.set()
         await ended(runtime, 11)
@@ -337,13 +337,13 @@ async def test_a_run_by_hand_takes_the_same_path_and_no_slot(settings_for: Setti
     clock = ManualClock(NOON)
     async with running(settings_for, talking(), clock) as runtime:
         job = await add(runtime)
-        filed = await runtime.services.automations.run(job.id, ME)
+        by_hand = await runtime.services.automations.run(job.id, ME)
         await ended(runtime)
         found, row = await runs_of(runtime), await job_of(runtime)
 
-    assert filed.id.startswith(f"{job.id}:manual:")
+    assert by_hand.id.startswith(f"{job.id}:manual:")
     assert [(run.id, run.cause, run.state) for run in found] == [
-        (filed.id, RunCause.MANUAL, RunState.OK)
+        (by_hand.id, RunCause.MANUAL, RunState.OK)
     ]
     assert row is not None
     assert row["next_run_at"] == NOON + HOUR_MS
