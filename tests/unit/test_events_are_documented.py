@@ -5,12 +5,14 @@ from datetime import UTC, datetime
 
 from tests.sources import ROOT, SOURCE, texts
 from wakeful.doors.http.events import encode
+from wakeful.vocabulary.automation import RunState
 from wakeful.vocabulary.event import Event
+from wakeful.vocabulary.kinds import Kind
 
 PAGE = (ROOT / "docs/reference/events.md").read_text()
 KINDS = re.compile(
     r'"((?:stimulus|turn|delivery|sleep|storm|loop|halt|timer|session|notice|heartbeat|budget|'
-    r"activity|inbox|approval)"
+    r"activity|inbox|approval|automation)"
     r'\.[a-z_]+)"'
 )
 # Published with the state in their name.
@@ -27,13 +29,18 @@ STATES = {
     ],
     "delivery": ["acknowledged", "failed", "expired", "held"],
     "approval": ["granted", "denied", "expired", "cancelled"],
+    "automation": [
+        *("created", "changed", "removed", "disabled"),
+        *(state.value for state in RunState),
+    ],
 }
 NOTIFICATIONS = {
     "turn.interrupt",
     "delivery.filed",
     "timer.set",
     "sleep.interrupted",
-}  # inside the process, or only counted
+    *Kind,
+}  # inside the process, only counted, or kinds of stimuli
 
 
 def documented() -> set[str]:

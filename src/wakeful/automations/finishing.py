@@ -66,7 +66,7 @@ class Finishing:
 
     def on_ended(self, tx: Tx, turn: Turn, how: End) -> None:
         """Keep that a run was cut off and will be taken up again, and what went wrong inside."""
-        if turn.kind.rule.limit is not Limit.JOB:
+        if not _is_of_a_job(turn):
             return
         run = runs.of_turn(tx, turn.id)
         if run is not None and how.state is TurnState.PREEMPTED:
@@ -101,7 +101,7 @@ class Finishing:
         turn = None if settled.turn_id is None else turns.get_partly(tx, settled.turn_id)
         state = _STATES[settled.state]
         # One that was cut off has left its cost with the run, which may end before it goes on.
-        is_its_own = turn is not None and turn.kind.rule.limit is Limit.JOB and not _was_cut(turn)
+        is_its_own = turn is not None and _is_of_a_job(turn) and not _was_cut(turn)
         run = replace(
             run,
             state=state,
@@ -122,7 +122,9 @@ class Finishing:
         """Tell an agent's main session what came of a run in a session of its own."""
         said = _said(run, turn)
         to = run.answer.post_to_main
-        if turn.kind.rule.answer is not Answer.POST or not said or to is None:
+        if not _is_of_a_job(turn) or turn.kind.rule.answer is not Answer.POST:
+            return
+        if not said or to is None:
             return
         if _is_kept_to_itself(run):
             return
@@ -222,6 +224,11 @@ def _reason(state: RunState, settled: Settled, turn: Turn | None) -> str | None:
         return prompts.INTERNAL
     is_out_of_time = turn.state is TurnState.TIMED_OUT
     return prompts.why_failed(turn.error_kind, is_out_of_time=is_out_of_time)
+
+
+def _is_of_a_job(turn: Turn) -> bool:
+    """Tell whether a turn was opened for a run; whose kind cannot be read was opened for none."""
+    return bool(turn.kind) and turn.kind.rule.limit is Limit.JOB
 
 
 def _said(run: AutomationRun, turn: Turn) -> str:

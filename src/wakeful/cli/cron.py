@@ -130,7 +130,7 @@ _FLAGS = ("isolated", "dry_run", "paused")
 def _with(**more: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a verb that takes `**said` the options of an automation, and some of its own."""
 
-    def told(act: Callable[..., None]) -> Callable[..., None]:
+    def register(act: Callable[..., None]) -> Callable[..., None]:
         options = {**OPTIONS, **more}
         own = [
             one
@@ -149,7 +149,7 @@ def _with(**more: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
         act.__annotations__ = {**hints, **options}
         return act
 
-    return told
+    return register
 
 
 @_with(paused=PAUSED)

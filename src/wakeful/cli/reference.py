@@ -44,6 +44,10 @@ _MEANINGS = {
 }
 WITHOUT_SERVER = frozenset({"status", "why", "notices", "heartbeat", "quiet", "usage"}) | {
     "activity",
+    "cron list",
+    "cron show",
+    "cron runs",
+    "cron why",
     "sessions list",
     "sessions show",
     "sessions export",

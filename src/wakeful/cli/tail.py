@@ -25,6 +25,7 @@ KINDS = (
         "sleep",
         "heartbeat",
         "approval",
+        "automation",
         "budget",
         "notice",
         "activity",

@@ -36,7 +36,7 @@ async def add(
     if not principal.is_operator:
         await _check_own(services.views, principal, wish)
     acts, maker = services.automations, maker_of(principal)
-    job = await _told_to(services.views, principal, acts.add(wish, maker, dry_run=is_dry))
+    job = await _hiding_others(services.views, principal, acts.add(wish, maker, dry_run=is_dry))
     return await services.views.automations.status(job)
 
 
@@ -50,7 +50,7 @@ async def edit(
         await _check_own(services.views, principal, changes)
     acts, maker = services.automations, maker_of(principal)
     edited = acts.edit(job.id, changes, maker, dry_run=is_dry)
-    job = await _told_to(services.views, principal, edited)
+    job = await _hiding_others(services.views, principal, edited)
     return await services.views.automations.status(job)
 
 
@@ -65,7 +65,7 @@ async def resume(services: Services, principal: Principal, named: str) -> Automa
     """Let an automation be due again, from now on."""
     job = await _own(services, principal, named)
     resumed = services.automations.resume(job.id, maker_of(principal))
-    job = await _told_to(services.views, principal, resumed)
+    job = await _hiding_others(services.views, principal, resumed)
     return await services.views.automations.status(job)
 
 
@@ -130,7 +130,7 @@ async def _check_session(views: Views, principal: Principal, words: str) -> None
         raise wishes.no_session(key)
 
 
-async def _told_to(views: Views, principal: Principal, change: Awaitable[T]) -> T:
+async def _hiding_others(views: Views, principal: Principal, change: Awaitable[T]) -> T:
     """Wait for a change; who has a name already is told to those alone who may see it."""
     try:
         return await change

@@ -1,6 +1,6 @@
 """Read only: answers about turns, stimuli and sessions.
 
-From: runtime, doors, commands, tools, services.
+From: runtime, automation_verbs, doors, commands, tools, services.
 To: the ledgers, attachments, gate, triggers, automations, approvals, prompts, intake.
 Never: writes.
 """

@@ -27,25 +27,20 @@ from tests.conformance.engine.jobs import (
     talks,
 )
 from tests.conformance.engine.test_two_nodes import Node
-from wakeful.automations.scheduling import Scheduling
 from wakeful.automations.wishes import Wish
 from wakeful.broker import lane_rows
 from wakeful.gate import halts
 from wakeful.gate.locking import write_in_lanes
 from wakeful.models.model import Delta, Reply, Request
-from wakeful.notices.notices import Notices
 from wakeful.runtime import Runtime
 from wakeful.settings.settings import Settings
 from wakeful.store.database import Store, Tx
 from wakeful.store.postgres import open_postgres
 from wakeful.testing.kit import ManualClock, Pause, Scripted, wait_for
 from wakeful.timers.timekeeper import Timekeeper, TimerKind
-from wakeful.turn.agent import Agent
-from wakeful.vocabulary.agent import Agents
 from wakeful.vocabulary.automation import EverySchedule, RunCause, RunState
 from wakeful.vocabulary.budget import BudgetRules
-from wakeful.vocabulary.ids import Ids
-from wakeful.vocabulary.stimulus import OPERATOR, Draft, Receipt, Trust
+from wakeful.vocabulary.stimulus import OPERATOR, Draft, Trust
 
 MANY = 100  # due at one instant
 
@@ -349,23 +344,9 @@ async def test_two_nodes_file_one_run_for_each_occurrence(migrated_url: str):
 
 async def _keeper(store: Store, clock: ManualClock) -> Timekeeper:
     """Return what fires automations on one node."""
-    node, ids = Node(store, "node"), Ids(clock)
+    node = Node(store, "node", clock)
     await node.bus.start()
-    config = Agent(model=talking()).config
-    scheduling = Scheduling(
-        Agents({"main": config}),
-        node.bus,
-        ids,
-        clock,
-        Notices(node.bus, ids),
-        node.intake.accept_in,
-        _no_event,
-    )
-    kinds = {"automation": TimerKind(scheduling.fire, scheduling.prepare)}
+    kinds = {"automation": TimerKind(node.scheduling.fire, node.scheduling.prepare)}
     return Timekeeper(
         store, node.bus, clock, kinds, lambda timer: (lane_rows.lock(timer.target), halts.ASKING)
     )
-
-
-def _no_event(_tx: Tx, _draft: Draft, _wakes: bool) -> Receipt:
-    raise AssertionError("nothing here is an event")

@@ -341,6 +341,8 @@ async def test_every_route_is_in_the_openapi_document():
             assert (await client.get(asset)).status_code == 200
 
 
+HOURLY = {"kind": "every", "every_s": 3600}
+
 # Tested where there is something to be found.
 ELSEWHERE = (
     "/api/outputs/{id}",
@@ -361,6 +363,9 @@ async def test_every_route_that_looks_answers_on_postgresql_too(migrated_url: st
         receipt = (await owner.post(path, json={"text": "a"})).json()
         await spoken(home)
         item = await home.runtime.post("x")
+        wish = {"name": "x", "schedule": HOURLY, "message": "x", "session_key": "api:a"}
+        job = (await owner.post("/api/automations", json=wish)).json()
+        run_id = (await owner.post("/api/automations/x/run")).json()["run_id"]
         names = {"key": "api:a", "id": receipt["turn"]["id"], "name": "x"}
         for row in home.table:
             if row.method != "GET" or row.streams:
@@ -368,6 +373,8 @@ async def test_every_route_that_looks_answers_on_postgresql_too(migrated_url: st
             ids = names | {"id": receipt["stimulus_id"]} if "stimuli" in row.path else names
             ids = ids | {"id": "main"} if "agents" in row.path else ids
             ids = ids | {"id": item.stimulus_id} if "inbox" in row.path else ids
+            ids = ids | {"id": job["id"]} if "automations" in row.path else ids
+            ids = ids | {"id": run_id} if row.path.startswith("/api/runs") else ids
             if row.path.startswith(ELSEWHERE):
                 continue
             for one in (client, owner):

@@ -2,6 +2,6 @@
 
 From: runtime.
 To: messaging, naming, services, access, bus, intake, views, gate, timers, transcript, turns,
-    outbox, sleeps, triggers, approvals, webhooks.
+    outbox, sleeps, triggers, automations, approvals, webhooks.
 Never: answers a request that the guard has not let through.
 """

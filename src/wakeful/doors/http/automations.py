@@ -221,12 +221,16 @@ class AutomationEndpoints:
         return Page(items=[automation_shape(one) for one in page.items], next=page.next)
 
     async def get(self, call: Call[Nothing, Nothing]) -> AutomationShape:
-        job = await told(automations.find(self._views, call.principal, call.path["id"]))
+        job = await answer_or_problem(
+            automations.find(self._views, call.principal, call.path["id"])
+        )
         return automation_shape(await self._view.status(job))
 
     async def runs(self, call: Call[PageQuery, Nothing]) -> Page[RunShape]:
         query, viewer = call.query, call.principal.viewer
-        found = await told(self._view.runs(call.path["id"], viewer, query.after, query.limit + 1))
+        found = await answer_or_problem(
+            self._view.runs(call.path["id"], viewer, query.after, query.limit + 1)
+        )
         return paged(found, query.limit, run_shape, lambda one: one.place)
 
     async def run(self, call: Call[Nothing, Nothing]) -> RunRecordShape:
@@ -294,7 +298,7 @@ class AutomationChanges:
     async def add(self, call: Call[DryQuery, AutomationBody]) -> tuple[int, AutomationShape]:
         is_dry = call.query.dry_run
         made = automations.add(self._services, call.principal, call.body, is_dry=is_dry)
-        return 200 if is_dry else 201, automation_shape(await told(made))
+        return 200 if is_dry else 201, automation_shape(await answer_or_problem(made))
 
     async def import_jobs(self, call: Call[Nothing, JobsBody]) -> ImportedJobs:
         jobs, sessions = call.body.jobs, call.body.map
@@ -304,26 +308,28 @@ class AutomationChanges:
     async def edit(self, call: Call[DryQuery, AutomationEdits]) -> AutomationShape:
         named, is_dry = call.path["id"], call.query.dry_run
         edited = automations.edit(self._services, call.principal, named, call.body, is_dry=is_dry)
-        return automation_shape(await told(edited))
+        return automation_shape(await answer_or_problem(edited))
 
     async def remove(self, call: Call[Nothing, Nothing]) -> AutomationShape:
         gone = automations.remove(self._services, call.principal, call.path["id"])
-        return automation_shape(await told(gone))
+        return automation_shape(await answer_or_problem(gone))
 
     async def pause(self, call: Call[Nothing, Nothing]) -> AutomationShape:
         paused = automations.pause(self._services, call.principal, call.path["id"])
-        return automation_shape(await told(paused))
+        return automation_shape(await answer_or_problem(paused))
 
     async def resume(self, call: Call[Nothing, Nothing]) -> AutomationShape:
         resumed = automations.resume(self._services, call.principal, call.path["id"])
-        return automation_shape(await told(resumed))
+        return automation_shape(await answer_or_problem(resumed))
 
     async def run(self, call: Call[Nothing, Nothing]) -> tuple[int, RunNow]:
-        run = await told(automations.run(self._services, call.principal, call.path["id"]))
+        run = await answer_or_problem(
+            automations.run(self._services, call.principal, call.path["id"])
+        )
         return 202, RunNow(run_id=run.id)
 
 
-async def told(asked: Awaitable[T]) -> T:
+async def answer_or_problem(asked: Awaitable[T]) -> T:
     """Return what came of a wish, or why it was refused, in the words of this door."""
     try:
         return await asked
