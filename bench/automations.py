@@ -5,6 +5,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from bench import fresh
 from bench.crowd import crowd, names
@@ -106,7 +107,7 @@ async def _looks(home: Path) -> dict[str, list[float]]:
     """Return how many milliseconds each thing took, each time."""
     async with crowd(home) as callers:
         runtime = callers.runtime
-        keeper = runtime._running.built.loops["timekeeper"]  # pyright: ignore[reportPrivateUsage]
+        keeper: Any = runtime._running.built.loops["timekeeper"]  # pyright: ignore[reportPrivateUsage]
         views, acts = runtime.services.views, runtime.services.automations
         fresh_keys = names("new", SAMPLES // IN_EACH_SESSION)
         for name in fresh_keys:
@@ -125,7 +126,7 @@ async def _looks(home: Path) -> dict[str, list[float]]:
         return {
             "add": await _timed(add),
             "page": await _timed(page),
-            "tick": await _timed(keeper.fire_due),  # pyright: ignore[reportAttributeAccessIssue]
+            "tick": await _timed(keeper.fire_due),
         }
 
 
