@@ -4,6 +4,7 @@ Assembly builds them once. A service that is added is a field here and a line in
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from wakeful.access.credentials import Credentials
 from wakeful.access.gatekeeper import Gatekeeper
@@ -48,6 +49,7 @@ from wakeful.views.turns import TurnView
 from wakeful.views.usage import UsageView
 from wakeful.views.why import WhyView
 from wakeful.vocabulary.clock import Clock
+from wakeful.vocabulary.forecast import USUAL_DAYS, Forecast
 from wakeful.vocabulary.ids import Ids
 from wakeful.webhooks.table import Webhooks
 
@@ -85,6 +87,12 @@ class Views:
     why: WhyView
 
 
+class ForecastOf(Protocol):
+    """Tells what the schedule alone will do, in so many days, of one agent or of all."""
+
+    async def __call__(self, days: int = USUAL_DAYS, agent: str | None = None) -> Forecast: ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Services:
     """Everything that may be looked at, and everything that may be done."""
@@ -108,3 +116,4 @@ class Services:
     credentials: Credentials
     gatekeeper: Gatekeeper
     webhooks: Webhooks
+    forecast: ForecastOf

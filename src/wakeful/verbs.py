@@ -36,6 +36,7 @@ from wakeful.views.lanes import LaneStatus
 from wakeful.vocabulary.approving import ApprovalDecision, ApprovalState
 from wakeful.vocabulary.entry import Entry
 from wakeful.vocabulary.errors import InvalidInput, Permanent, Transient
+from wakeful.vocabulary.forecast import USUAL_DAYS, Forecast
 from wakeful.vocabulary.kinds import Origin
 from wakeful.vocabulary.queueing import NO_OVERRIDES, Mode, QueueOverrides
 from wakeful.vocabulary.route import Route
@@ -446,6 +447,14 @@ class Verbs(AutomationVerbs):
     async def set_quiet(self, until: int | None, *, agent: str = "main") -> QuietStatus:
         """Leave people in peace until an instant; None ends it, and what was put off goes on."""
         return await self.services.quiet_acts.set(agent, until, Principal.operator().name)
+
+    async def forecast(self, days: int = USUAL_DAYS, *, agent: str | None = None) -> Forecast:
+        """Return what the schedule alone will do in so many days, and what that will cost.
+
+        The same functions run on a virtual clock, over a copy in memory: nothing is written. What
+        people, models and failures change is not in it.
+        """
+        return await self.services.forecast(days, agent)
 
     async def approvals(
         self, state: str | None = "open", *, after: int | None = None, limit: int = 100

@@ -81,6 +81,7 @@ class Running:
         followers, before = self.built.followers, self._chosen.servers
         under_way = followers.dispatcher.tasks
         left = followers.follow(chosen)
+        self.built.forecaster.follow(chosen)
         self.plan, self._chosen = plan, chosen
         self._watch.follow(plan.settings.watchdog_s)
         for name in before.keys() | chosen.servers.keys():

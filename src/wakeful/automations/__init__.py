@@ -2,6 +2,7 @@
 
 From: assembly, services, views, doors, commands, automation_verbs, lanes, turn, tools,
     operations.
-To: prompts, intake, gate, broker, turns, transcript, outbox, timers, notices, access, bus.
+To: prompts, intake, gate, broker, turns, transcript, timers, notices, outbox, access,
+    bus.
 Never: waits for a turn; a run's end is written by whatever ends its stimulus.
 """

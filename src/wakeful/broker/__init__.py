@@ -1,6 +1,6 @@
 """The ledger of stimuli and lanes: accept, claim, settle, order.
 
-From: automations, intake, lanes, turn, tools, triggers, approvals, commands; views and
+From: automations, intake, lanes, turn, tools, triggers, approvals, commands, forecast; views and
     operations, which look,
 gate.
 To: attachments, store.

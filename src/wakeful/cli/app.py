@@ -38,6 +38,7 @@ VERBS: Mapping[str, str] = {
     "heartbeat": "rest:heartbeat",
     "quiet": "rest:quiet",
     "usage": "budget:usage",
+    "forecast": "forecast:forecast",
     "budget show": "budget:show",
     "budget raise": "budget:increase",
     "approvals list": "approvals:list_",

@@ -26,6 +26,7 @@ from wakeful.doors.http.attachments import Attachments
 from wakeful.doors.http.automations import AutomationEndpoints
 from wakeful.doors.http.budgets import BudgetEndpoints
 from wakeful.doors.http.endpoint import Endpoint
+from wakeful.doors.http.forecast import ForecastEndpoints
 from wakeful.doors.http.inbox import InboxEndpoints
 from wakeful.doors.http.notices import NoticeEndpoints
 from wakeful.doors.http.open_streams import OpenStreams
@@ -54,6 +55,7 @@ from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.agent import Agents
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import StoreRefused
+from wakeful.vocabulary.forecast import USUAL_DAYS, Forecast
 from wakeful.vocabulary.ids import Ids
 
 T = TypeVar("T")
@@ -128,12 +130,22 @@ class Offline:
             InboxEndpoints(views),
             ActivityEndpoints(views),
             UsageEndpoints(views),
+            ForecastEndpoints(partial(self._forecast, store)),
             Attachments(views),
             TokenEndpoints(Credentials(store, ids)),
             Turns(views, streams),
         )
         every = (endpoint for subject in subjects for endpoint in subject.endpoints())
         return [endpoint for endpoint in every if endpoint.method == "GET"]
+
+    async def _forecast(
+        self, store: Store, days: int = USUAL_DAYS, agent: str | None = None
+    ) -> Forecast:
+        # Loads the whole engine, which nobody else who looks needs.
+        from wakeful.assembly.forecasting import Forecaster, looked_at
+
+        chosen = looked_at(self._loaded.agents, self._loaded.settings, self._clock)
+        return await Forecaster(store, self._clock, chosen)(days, agent)
 
     def _bindings(self) -> Bindings:
         settings = self._loaded.settings

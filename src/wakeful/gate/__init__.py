@@ -2,7 +2,7 @@
 
 From: automations, intake, lanes, turn, triggers, approvals, tools; doors, views and operations,
     which show it,
-commands, services.
+commands, forecast, services.
 To: store, bus; access, broker, turns, timers, sleeps, notices, outbox; models, for their prices.
 Never: calls a model to find out.
 """

@@ -50,12 +50,18 @@ class Opened(Record):
 class Opening:
     """Opens turns for one node."""
 
-    def __init__(self, deps: TurnDeps, agents: ReadyAgents, owner: str) -> None:
+    def __init__(
+        self,
+        deps: TurnDeps,
+        agents: ReadyAgents,
+        owner: str,
+        contexts: Contexts | None = None,
+    ) -> None:
         self._deps = deps
         self._agents = agents
         self._owner = owner
         self._waiting = Waiting(deps)
-        self.contexts = Contexts()
+        self.contexts = contexts or Contexts()
 
     def open_next(
         self, tx: Tx, session_key: str, ledger_failures: Mapping[str, str] = NO_FAILURES

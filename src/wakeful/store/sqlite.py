@@ -16,7 +16,9 @@ from wakeful.store.migrations import Migration, migrate, packaged
 from wakeful.store.sqlite_check import refuse_damaged_content, refuse_damaged_file
 from wakeful.store.sqlite_connection import (
     SqliteReader,
+    as_list,
     connect,
+    connect_in_memory,
     connected_read_only,
     execute,
     our_error,
@@ -126,8 +128,8 @@ class SqliteBackend(Backend):
     def all(self, sql: str, /, **params: object) -> Sequence[Row]:
         statement = self._statements[sql]
         try:
-            if statement.lists:
-                params = {**with_lists(params, statement.lists)}
+            for name in statement.lists:
+                params[name] = as_list(params[name])
             return self._cursor.execute(statement.sql, params).fetchall()
         except Exception as error:
             self._void(error, sql, [params])
@@ -292,9 +294,15 @@ class _Void:
 
 
 def _in_memory(options: SqliteOptions) -> Backend:
-    backend = SqliteBackend(apsw.Connection(":memory:"), None, options)
+    connection = connect_in_memory()
+    backend = SqliteBackend(connection, None, options)
     backend.start(options.migrations)
     return backend
+
+
+def backend_in_memory() -> Backend:
+    """Return a database of its own, in memory, with the schema of this release."""
+    return _in_memory(SqliteOptions(migrations=packaged()))
 
 
 def _in_file(path: Path, options: SqliteOptions) -> Backend:

@@ -16,6 +16,7 @@ from wakeful.store.sqlite_home import beside, has_content, kept_closed
 from wakeful.store.statements import Statements, for_sqlite, unstorable
 from wakeful.vocabulary.errors import InvalidInput, StoreRefused
 
+STATEMENTS = 400  # that are kept prepared in memory: more than there are
 PROGRESS_STEPS = 10_000  # steps of SQLite's machine between looks at the clock: under 1 ms
 
 _json = msgspec.json.Encoder()
@@ -28,6 +29,15 @@ def connect(name: str, flags: int, vfs: str | None = None) -> apsw.Connection:
     except apsw.Error as error:
         raise translated(error, None, name) from error
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    return _with_lasting_plans(connection)
+
+
+def connect_in_memory() -> apsw.Connection:
+    """Connect to a database of its own, in memory."""
+    return _with_lasting_plans(apsw.Connection(":memory:", statementcachesize=STATEMENTS))
+
+
+def _with_lasting_plans(connection: apsw.Connection) -> apsw.Connection:
     # One plan per statement, whatever is bound to it: without this SQLite may plan anew each time
     # a statement runs, which costs more than the statement (28 % of the CPU of a turn).
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
@@ -98,10 +108,12 @@ def with_lists(params: Mapping[str, object], lists: frozenset[str]) -> Mapping[s
     """Return the parameters with lists as the JSON that SQLite gets."""
     if not lists:
         return params
-    return {
-        name: _json.encode(value).decode() if name in lists else value
-        for name, value in params.items()
-    }
+    return {name: as_list(value) if name in lists else value for name, value in params.items()}
+
+
+def as_list(value: object) -> str:
+    """Return a list as SQLite gets it."""
+    return _json.encode(value).decode()
 
 
 def our_error(

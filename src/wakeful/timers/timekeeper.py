@@ -85,6 +85,11 @@ class Timekeeper:
         self._asleep_until: int | None = None  # None: it is looking
         self._unknown: set[str] = set()  # kinds that the log has named
 
+    @property
+    def firing(self) -> Verb[Due[Any], bool]:
+        """How timers fire, for whoever looks ahead."""
+        return self._few
+
     async def run(self) -> None:
         unlisten = self._store.listen(timers.SET, self._on_set)
         try:

@@ -96,13 +96,17 @@ class Sleeping:
             waking.end(tx, self._bus, sleep, key, WokenBy.INTERRUPTED)
 
     def fire(self, tx: Tx, dues: Sequence[Due[None]]) -> None:
-        """File the wakes whose time has come; a timer of another sleep than theirs does nothing."""
+        """File the wakes whose time has come; a timer of another sleep than theirs does nothing.
+
+        Nor does one whose wake is filed already: the end of what refused it may be due, too.
+        """
         asleep = sleeps.get_all(tx, [due.timer.target for due in dues])
         rested = [
             sleep
             for due in dues
             if (sleep := asleep.get(due.timer.target)) is not None
             and sleep.id == _payloads.decode(due.timer.payload)["sleep_id"]
+            and sleep.wake_id is None
         ]
         self.wake(tx, rested, WokenBy.TIMER)
 

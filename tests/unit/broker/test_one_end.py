@@ -50,6 +50,6 @@ def test_only_the_ending_ends_a_turn():
 
 def test_one_ending_and_one_settlement_are_built_for_a_runtime():
     assert places(re.compile(r"(?<![\w.])(?:Ending|Settlement)\("), but=set()) == [
-        "assembly/assemble.py: Settlement(",
-        "assembly/assemble.py: Ending(",
+        "assembly/engine.py: Settlement(",
+        "assembly/engine.py: Ending(",
     ]

@@ -15,6 +15,7 @@ from wakeful.doors.http.automations import AutomationChanges, AutomationEndpoint
 from wakeful.doors.http.budgets import BudgetChanges, BudgetEndpoints
 from wakeful.doors.http.endpoint import Row
 from wakeful.doors.http.events import Events
+from wakeful.doors.http.forecast import ForecastEndpoints
 from wakeful.doors.http.forwarding import Proxies
 from wakeful.doors.http.guard import Guard, GuardRules
 from wakeful.doors.http.health import HealthRoutes, Probe
@@ -77,6 +78,7 @@ def rows(
         QuietEndpoints(views),
         QuietChanges(services),
         UsageEndpoints(services.views),
+        ForecastEndpoints(services.forecast),
         NoticeEndpoints(views),
         ApprovalEndpoints(views),
         ApprovalChanges(services),
