@@ -552,6 +552,26 @@ async def test_a_token_has_the_automations_of_its_own_sessions_and_no_others_exi
     assert before == after
 
 
+async def test_what_a_job_did_before_it_was_moved_to_a_token_is_not_shown_to_it():
+    async with (
+        house() as home,
+        home.client(home.operator) as operator,
+        home.client(await home.token("send", name="a")) as a,
+    ):
+        await owned(home, a, "mine")
+        await made(operator)
+        before = (await operator.post(f"{AT}/daily/run")).json()["run_id"]
+        await ended(home.runtime, before)
+        await operator.patch(f"{AT}/daily", json={"session_key": "api:mine"})
+        since = (await a.post(f"{AT}/daily/run")).json()["run_id"]
+        await ended(home.runtime, since)
+        shown = (await a.get(f"{AT}/daily/runs")).json()["items"]
+        whole = (await operator.get(f"{AT}/daily/runs")).json()["items"]
+
+    assert [one["run_id"] for one in shown] == [since]
+    assert [one["run_id"] for one in whole] == [since, before]
+
+
 async def test_a_token_makes_automations_in_its_own_sessions_alone():
     async with (
         house() as home,
