@@ -4,7 +4,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import apsw
 
@@ -156,8 +156,8 @@ class SqliteBackend(Backend):
         """Put the lists among the parameters as SQLite gets them; return the text for them."""
         ones: list[str] = []
         for name in statement.lists:
-            values = params[name]
-            if type(values) is list and len(values) == 1 and type(values[0]) in _PLAIN:  # pyright: ignore[reportUnknownArgumentType]
+            values = cast("Sequence[object]", params[name])
+            if _is_one_value(values):
                 params[name] = values[0]
                 ones.append(name)
             else:
@@ -292,6 +292,13 @@ class SqliteBackend(Backend):
         if is_whole:
             self._wal_pages = 0
         return is_whole
+
+
+def _is_one_value(values: object) -> bool:
+    if not isinstance(values, list):
+        return False
+    listed = cast("list[object]", values)
+    return len(listed) == 1 and type(listed[0]) in _PLAIN
 
 
 class _Void:
