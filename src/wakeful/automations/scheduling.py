@@ -156,7 +156,7 @@ class Scheduling:
                 known[job.id] = advanced = replace(job, next_run_at=_next_of(job, due.fact))
                 moved.append(advanced)
                 self._plan_due(tx, page, advanced, due)
-        jobs.put(tx, *moved)
+        jobs.note_running(tx, *moved)
         jobs.set_timers(tx, *moved)
         self._write(tx, page, known)
 
