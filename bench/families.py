@@ -7,6 +7,7 @@ from pathlib import Path
 from bench import (
     admissions,
     asleep,
+    automations,
     commits,
     compacting,
     door,
@@ -59,6 +60,7 @@ FAMILIES = (
     Family("late", late.measure, late.load),
     Family("waking", waking.measure, waking.load),
     Family("asleep", asleep.measure, asleep.load),
+    Family("automations", automations.measure, automations.load),
     Family("forecasts", forecasts.measure, forecasts.load),
     Family("feed", feed.measure, feed.load),
     Family("recovery", recovery.measure, recovery.load),

@@ -285,10 +285,11 @@ async def scheduled(rig: RigProcess, client: Client) -> None:
     await rig.ask("reached", gate="g")
     await client.say(rig, "a", priority=0)
     await rig.ask("open", gate="g")
+    await client.schedule(rig, "a", "silent+say", in_ms=100)
     made = await client.schedule(rig, None, "look", in_ms=100)
-    await rig.ask("seen", kind="automation.ok", count=2)
-    await client.tell(rig, "job", act="run", job=made["id"])
     await rig.ask("seen", kind="automation.ok", count=3)
+    await client.tell(rig, "job", act="run", job=made["id"])
+    await rig.ask("seen", kind="automation.ok", count=4)
     await rig.rest()
 
 

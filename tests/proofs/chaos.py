@@ -159,6 +159,7 @@ class Chaos:
                     await weather.phase(self._chance.uniform(*SURVIVED_S))
                     await weather.pause(rig, self._chance.uniform(*PAUSED_S))
                 await client.come_back(rig)
+                await rig.ask("pause_jobs")
                 await rig.rest()
                 await rig.stop()
         except (Gone, TimeoutError) as error:

@@ -315,7 +315,7 @@ class Load:
                 {"in_ms": 20, "delete_after_run": True},
                 {
                     "schedule": {"kind": "every", "every_s": 1},
-                    "missed": pick(("skip", "once", "all")),
+                    "missed": pick(("skip", "once")),
                 },
                 {"schedule": {"kind": "every", "every_s": 1}, "overlap": "queue"},
             )

@@ -16,8 +16,10 @@ from wakeful.timers import timers
 from wakeful.timers.timekeeper import Due, Timekeeper
 from wakeful.timers.timers import Timer
 from wakeful.triggers.sleeping import Sleeping
+from wakeful.turn.context import Context
 from wakeful.vocabulary.automation import AutomationRun
 from wakeful.vocabulary.clock import SystemClock
+from wakeful.vocabulary.message import Message
 
 AHEAD_MS = 3_600_000
 GET_SLEEPS = "wakeful.sleeps.sleeps:get_all"
@@ -151,4 +153,8 @@ def missed_not_told() -> None:
 
 def prompt_forgotten() -> None:
     """Ask the model without the prompt of the run."""
-    patch("wakeful.turn.asking:with_prompt", lambda context, *_: context.messages)
+
+    def without(context: Context, *_: object) -> Sequence[Message]:
+        return context.messages
+
+    patch("wakeful.turn.asking:with_prompt", without)

@@ -319,7 +319,8 @@ class AutomationActs:
 
         It is trusted no more than whoever has changed it.
         """
-        wish = wishes.checked(wishes.changed(wishes.wish_of(job), changes), maker, self._checks)
+        checks = replace(self._checks, kept=job.deliver_to)
+        wish = wishes.checked(wishes.changed(wishes.wish_of(job), changes), maker, checks)
         agent_id, key = job.agent_id, SessionKey(job.session_key)
         if _is_moved(changes):  # else it stays, also where its session has another name by now
             agent_id, key = self._place(wish, job.owner, job.id)
@@ -333,6 +334,8 @@ class AutomationActs:
             by_person=job.by_person and not is_external,
             updated_at=now,
         )
+        if job.category is Category.LEGACY and edited.is_isolated:
+            edited = replace(edited, category=Category.LEGACY)
         if isinstance(changes.schedule, Schedule) and changes.schedule != job.schedule:
             schedule = self._schedule(wish, maker, now)
             edited = replace(

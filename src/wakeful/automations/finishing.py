@@ -85,7 +85,7 @@ class Finishing:
     def on_undelivered(self, tx: Tx, delivery: Delivery) -> None:
         """Tell people, once a day, that the answers of a run do not arrive where they should."""
         turn = None if delivery.turn_id is None else turns.get_partly(tx, delivery.turn_id)
-        if turn is None or turn.kind.rule.answer is not Answer.POST:
+        if turn is None or not _is_of_a_job(turn) or turn.kind.rule.answer is not Answer.POST:
             return
         run = runs.of_turn(tx, turn.id)
         if run is None or run.answer.best_effort or turn.route != delivery.route:

@@ -162,6 +162,7 @@ class Checks(Record):
     limits: AutomationLimits
     check_model: CheckModel
     knows_door: KnowsDoor
+    kept: Route | None = None  # that it has already: it stays, also while nothing is sent there
 
 
 def checked(wish: Wish, maker: Maker, checks: Checks) -> Wish:
@@ -286,7 +287,8 @@ def _check_answers(wish: Wish, checks: Checks) -> None:
         rule = f"must have at most {LONGEST_PREFIX} characters in one line"
         raise InvalidInput("post_to_main.prefix", rule)
     route = wish.deliver_to
-    if route is not None and not (route.is_sent_to and checks.knows_door(route.door)):
+    is_new = route is not None and route != checks.kept
+    if route is not None and is_new and not (route.is_sent_to and checks.knows_door(route.door)):
         raise InvalidInput("deliver_to.door", f"no door {route.door[:80]!r} that sends is open")
     if route is not None and max(map(len, asdict(route).values())) > LONGEST_ADDRESS:
         raise InvalidInput("deliver_to", f"must have at most {LONGEST_ADDRESS} characters in each")

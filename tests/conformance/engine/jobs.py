@@ -37,6 +37,7 @@ PATIENT = Limits(
     automation_wall_s=864_000,
 )
 
+_WAITING = ("due", "deferred", "parked")
 _ENDED = ("ok", "error", "skipped", "missed", "cancelled", "expired")
 
 
@@ -101,6 +102,18 @@ async def ended(runtime: Runtime, count: int = 1, *, name: str | None = None) ->
 
     await wait_for_any(runtime, [f"automation.{state}" for state in _ENDED], is_last)
     return found
+
+
+async def filed(runtime: Runtime, count: int = 1) -> Event:
+    """Return the event of the run that was filed as the so-manieth and did not end at once."""
+    found: list[Event] = []
+
+    def is_last(event: Event) -> bool:
+        if event.data["run_id"] not in {known.data["run_id"] for known in found}:
+            found.append(event)
+        return len(found) == count
+
+    return await wait_for_any(runtime, [f"automation.{state}" for state in _WAITING], is_last)
 
 
 async def happened(runtime: Runtime, what: str, count: int = 1) -> Event:

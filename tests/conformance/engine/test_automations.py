@@ -26,6 +26,7 @@ from tests.conformance.engine.jobs import (
     talking,
     texts,
 )
+from tests.integration.engine.small import LONG, RULES, Small, uncounted
 from wakeful.models.prices import Price, Rate
 from wakeful.models.tariffs import Tariff
 from wakeful.store.opening import is_postgres
@@ -382,3 +383,24 @@ async def _tables(runtime: Any) -> list[str]:
     else:
         sql = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '%_fts%'"
     return [row[0] for row in await runtime.store.read(sql)]
+
+
+async def test_a_run_whose_beginning_was_compacted_is_told_its_prompt_behind_the_summary(
+    settings_for: SettingsFor,
+):
+    clock = ManualClock(NOON)
+    model = Small([uncounted(LONG, call("look", f"c{number}")) for number in range(3)] + ["done"])
+    agents = [agent(model, tools=[look], compaction=RULES)]
+    async with running(settings_for, model, clock, agents=agents) as runtime:
+        await add(runtime)
+        clock.advance(HOUR_S)
+        await ended(runtime)
+        (run,) = await runs_of(runtime)
+
+    assert run.state is RunState.OK
+    asked = model.replies_asked()
+    assert model.summed_up  # what the turn began with among it
+    assert [sum(REMINDER in text for text in said(one)) for one in asked] == [1] * len(asked)
+    summary, prompt, *_ = said(asked[-1])
+    assert TRIGGER not in summary
+    assert prompt == run.rendered_prompt

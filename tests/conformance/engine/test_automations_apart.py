@@ -15,6 +15,7 @@ from tests.conformance.engine.jobs import (
     add,
     agent,
     ended,
+    filed,
     happened,
     running,
     runs_of,
@@ -224,7 +225,7 @@ async def test_an_event_waits_for_the_next_heartbeat_and_ends_with_it(settings_f
     async with running(settings_for, model, clock, agents=_beating(model)) as runtime:
         await add(runtime, payload=EVENT)
         clock.advance(HOUR_S)
-        due = await wait_for(runtime, "automation.due")
+        due = await filed(runtime)
         (waiting,) = await runs_of(runtime)
         asked = len(model.requests)
         clock.advance(30 * 60)
@@ -243,7 +244,7 @@ async def test_an_event_that_wakes_asks_for_a_heartbeat(settings_for: SettingsFo
     async with running(settings_for, model, clock, agents=_beating(model)) as runtime:
         await add(runtime, payload=EVENT, wake="now")
         clock.advance(HOUR_S)
-        await wait_for(runtime, "automation.due")
+        await filed(runtime)
         clock.advance(1)
         await ended(runtime)
         (run,) = await runs_of(runtime)
@@ -273,7 +274,7 @@ async def test_an_event_opens_its_turn_when_the_heartbeat_is_turned_off(settings
     async with running(settings_for, model, clock, agents=_beating(model)) as runtime:
         await add(runtime, payload=EVENT)
         clock.advance(HOUR_S)
-        await wait_for(runtime, "automation.due")
+        await filed(runtime)
         await runtime.set_heartbeat(is_on=False)
         await ended(runtime)
         (run,) = await runs_of(runtime)
@@ -297,7 +298,7 @@ async def test_an_event_that_ends_without_a_turn_ends_its_run(
         await runtime.wait(await runtime.send("hello"))
         job = await add(runtime, payload=EVENT)
         clock.advance(HOUR_S)
-        await wait_for(runtime, "automation.due")
+        await filed(runtime)
         (waiting,) = await runs_of(runtime)
         if what == "cancelled":
             assert waiting.stimulus_id is not None

@@ -1,6 +1,7 @@
 """When automations run, and when not: busy sessions, overlap, failures, changes, lost time."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 import pytest
@@ -17,20 +18,21 @@ from tests.conformance.engine.jobs import (
     add,
     agent,
     ended,
-    happened,
+    filed,
     job_of,
     running,
     runs_of,
     said,
     talking,
 )
+from wakeful.automations.scheduling import Foreseen
 from wakeful.automations.wishes import Edits
 from wakeful.gate.locking import write_in_lanes
 from wakeful.operations.janitor import Janitor
 from wakeful.runtime import Runtime
 from wakeful.testing.kit import ManualClock, Pause, Scripted, call, says, wait_for
 from wakeful.timers import timers
-from wakeful.timers.timekeeper import Due
+from wakeful.timers.timekeeper import Due, TimerKind
 from wakeful.timers.timers import Timer
 from wakeful.tools.tool import tool
 from wakeful.vocabulary.automation import (
@@ -65,7 +67,7 @@ async def test_a_run_waits_unseen_until_its_session_is_idle(settings_for: Settin
         await pause.reached.wait()
         await add(runtime)
         clock.advance(HOUR_S)
-        await wait_for(runtime, "automation.due")
+        await filed(runtime)
         (waiting,) = await runs_of(runtime)
         pause.go_on.set()
         turn = await runtime.wait(mine)
@@ -111,7 +113,7 @@ async def test_ten_runs_may_queue_and_the_next_is_skipped(settings_for: Settings
         await pause.reached.wait()
         for count in range(10):
             clock.advance(HOUR_S)
-            await happened(runtime, "automation.due", min(count + 2, 10))
+            await filed(runtime, min(count + 2, 10))
         await wait_for(runtime, "automation.skipped")
         pause.go_on.set()
         await ended(runtime, 11)
@@ -162,17 +164,16 @@ async def test_ten_failures_in_a_row_turn_a_job_off_with_one_notice(settings_for
     model = Scripted([Permanent("no")] * 3 + ["well"] + [Permanent("no")] * 10)
     async with running(settings_for, model, clock) as runtime:
         await add(runtime)
+        counts: list[int] = []
         for count in range(14):
             clock.advance(HOUR_S)
             await ended(runtime, count + 1)
-            if count == 12:
-                before = await job_of(runtime)
+            counts.append((await job_of(runtime) or {})["failures_in_a_row"])
         job = await job_of(runtime)
         notices = await runtime.store.read("SELECT text FROM notices")
         timers = await runtime.store.read("SELECT id FROM timers WHERE kind = 'automation'")
 
-    assert before is not None
-    assert (before["enabled"], before["failures_in_a_row"]) == (1, 9)
+    assert counts == [1, 2, 3, 0, *range(1, 11)]
     assert job is not None
     assert (job["enabled"], job["disabled_reason"]) == (0, DisabledReason.FAILURES)
     assert job["next_run_at"] is None
@@ -234,7 +235,9 @@ async def test_a_timer_that_was_read_before_its_schedule_changed_goes_by_the_new
     clock = ManualClock(NOON)
     async with running(settings_for, talking(), clock) as runtime:
         job = await add(runtime)
-        kind = runtime._running.built.loops["timekeeper"]._kinds["automation"]  # pyright: ignore[reportPrivateUsage]
+        keeper: Any = runtime._running.built.loops["timekeeper"]  # pyright: ignore[reportPrivateUsage]
+        kind: TimerKind[Foreseen] = keeper._kinds["automation"]
+        assert kind.prepare is not None
         fact = kind.prepare(await _timer(runtime))
         schedule = CronSchedule(expr="0 13 * * *", tz="UTC")
         await runtime.services.automations.edit(job.id, Edits(schedule=schedule), ME)
@@ -337,13 +340,13 @@ async def test_a_run_by_hand_takes_the_same_path_and_no_slot(settings_for: Setti
     clock = ManualClock(NOON)
     async with running(settings_for, talking(), clock) as runtime:
         job = await add(runtime)
-        filed = await runtime.services.automations.run(job.id, ME)
+        by_hand = await runtime.services.automations.run(job.id, ME)
         await ended(runtime)
         found, row = await runs_of(runtime), await job_of(runtime)
 
-    assert filed.id.startswith(f"{job.id}:manual:")
+    assert by_hand.id.startswith(f"{job.id}:manual:")
     assert [(run.id, run.cause, run.state) for run in found] == [
-        (filed.id, RunCause.MANUAL, RunState.OK)
+        (by_hand.id, RunCause.MANUAL, RunState.OK)
     ]
     assert row is not None
     assert row["next_run_at"] == NOON + HOUR_MS

@@ -10,7 +10,16 @@ from msgspec.structs import replace
 from tests.conformance.engine.conftest import SettingsFor
 from wakeful.models.model import Request
 from wakeful.runtime import Runtime
-from wakeful.testing.kit import NO_HEARTBEAT, Pause, Scripted, call, in_memory, says, wait_for
+from wakeful.testing.kit import (
+    NO_HEARTBEAT,
+    ManualClock,
+    Pause,
+    Scripted,
+    call,
+    in_memory,
+    says,
+    wait_for,
+)
 from wakeful.tools.builtin import optional_tools
 from wakeful.tools.tool import tool
 from wakeful.turn.agent import Agent
@@ -34,7 +43,7 @@ async def test_an_item_is_shown_with_who_left_it_and_how_many_more_wait(
     settings_for: SettingsFor,
 ):
     model = Scripted([reading(limit=2), reading(), reading(), "done"])
-    async with in_memory(model, settings=settings_for()) as runtime:
+    async with in_memory(model, settings=settings_for(), clock=ManualClock()) as runtime:
         first = await runtime.post("report 1\nexternal>>>", source="backup")
         for n in (2, 3):
             await runtime.post(f"report {n}", source="backup")

@@ -3,6 +3,8 @@
 import asyncio
 from collections import Counter
 
+import pytest
+
 from tests.conformance.engine.test_two_nodes import Node, nodes
 from wakeful.broker import held, lane_rows
 from wakeful.store.database import Tx
@@ -52,6 +54,7 @@ async def test_no_more_items_wait_than_may_whichever_node_takes_them(nodes: tupl
     assert counts == {"": 20, **{f"inbox:{row[0]}": row[1] for row in rows}}
 
 
+@pytest.mark.timeout(60)  # 200 rounds of four commits each, on two stores
 async def test_what_both_read_at_once_each_of_them_has_a_part_of(nodes: tuple[Node, Node]):
     def read(node: Node, turn_id: str):
         def write(tx: Tx) -> list[str]:

@@ -9,11 +9,15 @@ import pytest
 
 from tests.wake_gate import open_gate
 from wakeful.approvals.answering import Answering
+from wakeful.automations.acts import AutomationActs
+from wakeful.automations.scheduling import Scheduling
+from wakeful.automations.wishes import Checks
 from wakeful.broker import lane_rows, stimuli
 from wakeful.broker.settlement import Settlement
 from wakeful.bus.bus import Bus
 from wakeful.gate import halts
 from wakeful.intake.accept import IntakeRules
+from wakeful.intake.bindings import Bindings
 from wakeful.intake.intake import Intake
 from wakeful.lanes.opening import Opened, Opening
 from wakeful.models.scripted import Scripted
@@ -36,25 +40,30 @@ from wakeful.turn.commit import TurnDeps, commit_step
 from wakeful.turn.ending import Ending
 from wakeful.turn.ready_agents import ReadyAgents
 from wakeful.vocabulary.agent import Agents
-from wakeful.vocabulary.clock import SystemClock
+from wakeful.vocabulary.automation import AutomationLimits
+from wakeful.vocabulary.clock import Clock, SystemClock
 from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.message import AssistantMessage, Text
 from wakeful.vocabulary.proactive import ProactiveRules
 from wakeful.vocabulary.queueing import Mode, QueueOverrides
 from wakeful.vocabulary.route import Route
-from wakeful.vocabulary.stimulus import Outcome, StormLimits, Trust
+from wakeful.vocabulary.stimulus import Draft, Outcome, Receipt, StormLimits, Trust
 
 MAIN = "agent:main:main"
 ROUNDS = 25
 DAY_MS = 86_400_000
 
 
+def _no_event(_tx: Tx, _draft: Draft, _wakes: bool) -> Receipt:
+    raise AssertionError("nothing here is an event")
+
+
 class Node:
     """One node's rooms, without its services: the test says who does what, when."""
 
-    def __init__(self, store: Store, name: str) -> None:
-        clock = SystemClock()
+    def __init__(self, store: Store, name: str, clock: Clock | None = None) -> None:
+        clock = clock or SystemClock()
         ids = Ids(clock)
         agent = Agent(model=Scripted([]))
         self.store = store
@@ -69,6 +78,18 @@ class Node:
             settlement=settlement,
             may_wake=gate.may_wake,
         )
+        self.scheduling = Scheduling(
+            Agents({"main": agent.config}),
+            self.bus,
+            ids,
+            clock,
+            Notices(self.bus, ids),
+            self.intake.accept_in,
+            _no_event,
+        )
+        checks = Checks(
+            limits=AutomationLimits(), check_model=lambda _: None, knows_door=lambda _: False
+        )
         pen = TurnDeps(
             bus=self.bus,
             ids=ids,
@@ -81,6 +102,7 @@ class Node:
             reports_to=lambda _tx, _stimulus: None,
             proactive_of=lambda _session: ProactiveRules(),
             answering=Answering(self.bus, Notices(self.bus, ids), self.intake.keep_in),
+            automations=AutomationActs(store, Bindings(), settlement, self.scheduling, checks),
         )
         mind = ReadyAgent(agent, Scripted([]), Toolbox(()))
         self.opening = Opening(

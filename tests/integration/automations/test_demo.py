@@ -22,6 +22,7 @@ async def test_what_it_is_told_to_remember_in_a_while_it_says_when_it_is_due():
         turn = await runtime.wait(str(done.turn_id))
 
     assert made == "Scheduled: stretch. next at 2027-01-15T09:02:00+01:00."
+    assert turn is not None
     assert turn.reply == "It is time: stretch"
 
 

@@ -188,6 +188,16 @@ def test_a_session_with_automations_is_deleted_only_on_request(awake: Home):
     assert left.returncode == 4
 
 
+def test_a_shell_completes_what_can_be_done_about_automations(home: Home):
+    home.environ |= {
+        "_WAKEFUL_COMPLETE": "complete_bash",
+        "COMP_WORDS": "wakeful cron r",
+        "COMP_CWORD": "2",
+    }
+
+    assert home.run().stdout.split() == ["resume", "run", "runs", "rm"]
+
+
 def test_without_a_server_automations_are_seen_and_not_changed(home: Home):
     with home.up():
         home.ok("cron", "add", "seen", "--every", "1h", "-s", "main", "-m", "say hello")

@@ -164,6 +164,7 @@ async def test_counts_come_with_the_position_from_which_to_follow():
         "asleep": 0,
         "unread": 0,
         "approvals": 0,
+        "automations": 0,
         "deliveries": {"queued": 0, "failed": 0},
     }
     assert after == before | {"cursor": after["cursor"], "asleep": 1, "unread": 2}

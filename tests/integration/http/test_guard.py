@@ -33,6 +33,7 @@ OPEN = {
     ("GET", "/"),
     ("GET", "/activity.js"),
     ("GET", "/agents.js"),
+    ("GET", "/automations.js"),
     ("GET", "/home.js"),
     ("GET", "/home.css"),
     ("GET", "/icon.svg"),
@@ -363,7 +364,7 @@ async def test_a_reader_may_not_administer():
         assert await refused(home, sender, "operator") == {403}
         assert await refused(home, reader, "operator", hidden=True) == {404}
         assert await refused(home, reader, "send") == {403}
-        assert len([row for row in home.table if row.scope == "operator"]) == 17
+        assert len([row for row in home.table if row.scope == "operator"]) == 18
         rows = await home.runtime.store.read("SELECT action FROM audit WHERE who <> 'test'")
         assert rows == []
 

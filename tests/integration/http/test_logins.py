@@ -74,6 +74,7 @@ async def test_the_page_is_whole_and_runs_nothing_that_stands_in_it():
         "/home.css": "text/css; charset=utf-8",
         "/activity.js": "text/javascript; charset=utf-8",
         "/agents.js": "text/javascript; charset=utf-8",
+        "/automations.js": "text/javascript; charset=utf-8",
         "/home.js": "text/javascript; charset=utf-8",
         "/docs": "application/problem+json",
     }

@@ -91,12 +91,13 @@ async def test_chaos_writes_its_report(tmp_path: Path) -> None:
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
         preexec_fn=die_with_parent,
     )
     out, _ = await process.communicate()
 
-    report = msgspec.json.decode((tmp_path / chaos.REPORT).read_bytes(), type=chaos.ChaosReport)
     assert process.returncode == 0, out.decode()
+    report = msgspec.json.decode((tmp_path / chaos.REPORT).read_bytes(), type=chaos.ChaosReport)
     assert report.rounds == 1
     assert report.stimuli > 0
     assert set(report.violations.values()) == {0}

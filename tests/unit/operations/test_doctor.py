@@ -7,12 +7,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from wakeful.automations.wishes import Wish
 from wakeful.operations.doctor import Condition, Finding, Installation, examine
 from wakeful.runtime import Runtime
+from wakeful.settings.settings import Settings
 from wakeful.store.migrations import packaged
 from wakeful.store.opening import open_store
+from wakeful.testing.kit import in_memory
 from wakeful.timers import timers
 from wakeful.timers.timers import Timer
+from wakeful.vocabulary.automation import EverySchedule
 from wakeful.vocabulary.clock import ManualClock, SystemClock
 
 
@@ -138,6 +142,27 @@ async def test_an_inbox_that_nobody_reads_is_told(home: Path):
 
     assert told.health is Condition.WARNING
     assert "1001 items wait; `wakeful inbox list`" in told.told
+
+
+async def test_automations_that_failed_too_often_are_told(home: Path):
+    async with in_memory(settings=Settings(home=home)) as runtime:
+        for name in ("first", "second", "third"):
+            every = EverySchedule(every_s=3_600)
+            wish = Wish(name=name, schedule=every, message="x", session_key="main")
+            await runtime.add_automation(wish)
+        well = found(home, "automations")
+        await runtime.store.transact(lambda tx: tx.run(GIVE_UP))
+    ill = found(home, "automations")
+
+    assert (well.health, well.told) == (Condition.OK, "3 are on")
+    assert ill.health is Condition.WARNING
+    assert ill.told.startswith("'first' and 1 more failed too often: off; ")
+
+
+GIVE_UP = (
+    "UPDATE automations SET enabled = 0, disabled_reason = 'failures', next_run_at = NULL "
+    "WHERE name <> 'third'"
+)
 
 
 def test_a_taken_port_is_told(home: Path):

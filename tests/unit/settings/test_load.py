@@ -127,6 +127,19 @@ def test_every_key_arrives_where_it_belongs():
             "interrupt, not text 'fast'",
         ),
         ("queue: {cap: 0}", ":1: queue.cap: must be from 1 to 10000, not 0"),
+        (
+            "automations: {per_session: 0}",
+            ":1: automations.per_session: must be from 1 to 10000, not",
+        ),
+        (
+            "automations: {min_spacing_s: 0}",
+            ":1: automations.min_spacing_s: must be from 1 to 86400",
+        ),
+        (
+            "automations: {from_automations: often}",
+            ":1: automations.from_automations: must be true or",
+        ),
+        ("automations: {per_day: 3}", ":1: automations.per_day: unknown key; valid: per_session"),
         ("drain_s: yes", ":1: drain_s: must be a number, not text 'yes'"),
         ("timezone: Mars/Olympus", ":1: timezone: must be an IANA name such as Europe/Berlin, not"),
         ("timezone: 5", ":1: timezone: must be text, not a whole number '5'"),

@@ -79,8 +79,8 @@ def _without(run: AutomationRun) -> str | None:
         return "has no stimulus and did not end at once"
     if run.state is RunState.MISSED:
         return None if run.count >= 1 else "stands for nothing"
-    is_told = run.state in (RunState.SKIPPED, RunState.ERROR) and run.reason is not None
-    return None if is_told else f"is {run.state} without a stimulus or a reason"
+    says_why = run.state in (RunState.SKIPPED, RunState.ERROR) and run.reason is not None
+    return None if says_why else f"is {run.state} without a stimulus or a reason"
 
 
 def _beside(run: AutomationRun, stimulus: Stimulus | None) -> str | None:
@@ -130,11 +130,11 @@ def _check_firing(
     if schedule is None or schedule["kind"] != "every":
         return
     step, anchor = schedule["every_s"] * 1_000, _ms(schedule["anchor"])
-    told, most = sum(run.count for run in filed), (at - due_at) // step + 1
+    covered, most = sum(run.count for run in filed), (at - due_at) // step + 1
     # What was looked up before the commit may be one instant behind it.
     finding.expect(
-        told == most or (told == most - 1 and (at - due_at) % step < 1_000),
-        f"{event.data['timer_id']}: {told} of {most} instants from {due_at} to {at} are told of",
+        covered == most or (covered == most - 1 and (at - due_at) % step < 1_000),
+        f"{event.data['timer_id']}: {covered} of {most} instants from {due_at} to {at} have a run",
         map(str, filed),
     )
     finding.expect(

@@ -12,7 +12,7 @@ from wakeful.vocabulary.entry import AssistantBody, EntryKind, ToolBody
 from wakeful.vocabulary.message import AssistantMessage, ToolMessage
 
 # Words of the runtime itself, or cut off: no whole reply of a model.
-_NO_REPLY = ("aborted", "error", "limit")
+_NO_REPLY = ("aborted", "error", "limit", "closure")
 _SHOWN_WHOLE = 10_000  # characters that no result of a test tool reaches
 
 
