@@ -111,8 +111,8 @@ def build_engine(
     def file(tx: Tx, drafts: Sequence[Draft]) -> list[Receipt]:
         return intake.keep_in(tx, drafts)  # what accepts asks the triggers, and they file
 
-    def refuse(tx: Tx, draft: Draft, reason: str) -> Receipt:
-        return intake.refuse_in(tx, draft, reason)
+    def refuse(tx: Tx, refused: Sequence[tuple[Draft, str]]) -> list[Receipt]:
+        return intake.refuse_in(tx, refused)
 
     def workspace_of(agent_id: str) -> Path | None:
         return ready_agents().workspace_of(agent_id)

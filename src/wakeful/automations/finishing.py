@@ -156,7 +156,10 @@ class Finishing:
             job = replace(job, failures_in_a_row=0)
         elif run.state is RunState.ERROR and run.cause is not RunCause.MANUAL:
             job = self._failed(tx, job, run, may_pass=may_pass)
-        jobs.put(tx, job)
+        if job.enabled:
+            jobs.note_running(tx, job)
+        else:
+            jobs.put(tx, job)  # it may have been given up
         finish_if_over(tx, self._bus, job)
 
     def _failed(self, tx: Tx, job: Automation, run: AutomationRun, *, may_pass: bool) -> Automation:

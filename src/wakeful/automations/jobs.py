@@ -22,6 +22,22 @@ _PUT = (
 )
 
 
+# What changes of a job as it runs; by none of it, it is found.
+_RUNNING = (
+    "next_run_at",
+    "last_run_id",
+    "last_run_at",
+    "last_status",
+    "last_error",
+    "last_duration_ms",
+    "failures_in_a_row",
+)
+_NOTE = (
+    f"UPDATE automations SET {', '.join(f'{name} = :{name}' for name in _RUNNING)} "  # noqa: S608 (constants of ours)
+    "WHERE id = :id"
+)
+
+
 # Versions of the zone data that next occurrences were found with; and those jobs, by page.
 ZONE_DATA = "SELECT DISTINCT zone_data FROM automations WHERE enabled = 1 AND zone_data IS NOT NULL"
 OF_ZONES = JOBS.select(
@@ -48,6 +64,12 @@ class Pending(Record):
 def put(tx: Tx, *wanted: Automation) -> None:
     """Keep automations, each in the place of what was known of it."""
     tx.many(_PUT, [JOBS.params(job) for job in wanted])
+
+
+def note_running(tx: Tx, *changed: Automation) -> None:
+    """Keep when jobs are due next and what came of their last runs; nothing else has changed."""
+    all_params = [JOBS.params(job) for job in changed]
+    tx.many(_NOTE, [{name: given[name] for name in ("id", *_RUNNING)} for given in all_params])
 
 
 def get(tx: Tx, job_id: str) -> Automation | None:

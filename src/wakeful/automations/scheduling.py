@@ -21,7 +21,7 @@ from wakeful.store.database import Store, Tx
 from wakeful.timers.timekeeper import Due
 from wakeful.timers.timers import Timer
 from wakeful.transcript import sessions
-from wakeful.transcript.sessions import NOTHING_CHOSEN, Session
+from wakeful.transcript.sessions import NOTHING_CHOSEN, Session, SessionPolicy
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.agent import Agents
 from wakeful.vocabulary.automation import (
@@ -68,6 +68,7 @@ class Plans:
 
     open: dict[str, int]  # runs of a job that wait or run
     catching_up: dict[str, int]  # when the last one of an agent begins
+    sessions: Mapping[str, SessionPolicy]  # those that are there
     planned: list[tuple[AutomationRun, Draft | None]] = field(
         default_factory=list[tuple[AutomationRun, "Draft | None"]]
     )
@@ -142,6 +143,7 @@ class Scheduling:
         carried = [(jobs.pending.decode(due.timer.payload), due) for due in dues]
         known = jobs.get_all(tx, {pending.job_id for pending, _ in carried})
         page = self._page(tx, list(known.values()))
+        moved: list[Automation] = []
         for pending, due in carried:
             job = known.get(pending.job_id)
             if job is None or job.revision != pending.revision:
@@ -152,9 +154,10 @@ class Scheduling:
             elif job.enabled:
                 now = max(tx.now, due.timer.due_at)
                 known[job.id] = advanced = replace(job, next_run_at=_next_of(job, due.fact, now))
-                jobs.put(tx, advanced)
-                jobs.set_timers(tx, advanced)
+                moved.append(advanced)
                 self._plan_due(tx, page, advanced, due)
+        jobs.note_running(tx, *moved)
+        jobs.set_timers(tx, *moved)
         self._write(tx, page, known)
 
     def run_now(self, tx: Tx, job: Automation) -> AutomationRun:
@@ -168,6 +171,7 @@ class Scheduling:
         return Plans(
             open=runs.count_open(tx, [job.id for job in found]),
             catching_up=runs.last_catching_up(tx, {job.agent_id for job in found}),
+            sessions=sessions.policies(tx, sorted({job.session_key for job in found})),
         )
 
     def _plan_due(self, tx: Tx, page: Plans, job: Automation, due: Due[Foreseen]) -> None:
@@ -206,7 +210,7 @@ class Scheduling:
             text = f'The automation "{job.name}" is due, and there is no agent {job.agent_id!r}.'
             self._notices.add(tx, "automation", job.id, NO_AGENT, text, job.agent_id)
             return NO_AGENT
-        session = sessions.policies(tx, [job.session_key]).get(job.session_key)
+        session = page.sessions.get(job.session_key)
         if session is not None and not access.may_write(job.owner, session.owner):
             return NOT_ITS_OWN
         waiting = page.open.get(job.id, 0)

@@ -62,9 +62,14 @@ _SELF_WAKING = (
 )
 
 _TAKEN_ALONG = listed(lambda rule: rule.joins is Joins.HEARTBEAT)
-_IS_TAKEN_ALONG = (
-    "session_key = :key AND state IN ('pending', 'parked') AND priority >= 0 AND state = 'pending' "
+_WAITS_FOR_HEARTBEAT = (
+    "state IN ('pending', 'parked') AND priority >= 0 AND state = 'pending' "
     f"AND kind IN ({_TAKEN_ALONG})"
+)
+_IS_TAKEN_ALONG = f"session_key = :key AND {_WAITS_FOR_HEARTBEAT}"
+_WITH_TAKEN_ALONG = (
+    "SELECT DISTINCT session_key FROM stimuli WHERE session_key IN :keys "  # noqa: S608 (words of ours)
+    f"AND {_WAITS_FOR_HEARTBEAT} AND trust = 'operator'"
 )
 _RELEASE = (
     f"UPDATE stimuli SET due_at = :now WHERE {_IS_TAKEN_ALONG} "  # noqa: S608 (words of ours)
@@ -249,6 +254,11 @@ def self_waking(tx: Tx, session_key: str) -> list[str]:
         key=session_key,
     )
     return [row[0] for row in rows]
+
+
+def with_something_to_take_along(tx: Tx, session_keys: Sequence[str]) -> set[str]:
+    """Return the lanes in which something waits for a heartbeat that did not come from outside."""
+    return {row[0] for row in tx.all(_WITH_TAKEN_ALONG, keys=list(session_keys))}
 
 
 def taken_along(tx: Tx, session_key: str, limit: int) -> list[Stimulus]:

@@ -1,8 +1,9 @@
 """The loop of a forecast: what is due next, at its instant, by the functions of a runtime."""
 
 import heapq
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from wakeful.broker import lane_rows
@@ -15,6 +16,7 @@ from wakeful.timers import timers
 from wakeful.timers.timekeeper import PAGE, Due, TimerKind
 from wakeful.timers.timers import TIMERS, Timer
 
+MOST_AT_ONCE = 64  # lanes that one commit goes on with: as many as meet in a runtime
 MOST_STEPS = 1_000_000  # instants; what takes more ends before its time, and says when
 
 TIDY_EVERY_MS = 6 * 3_600_000
@@ -125,8 +127,13 @@ class ForecastLoop:
         """Go on with the turns whose models have answered."""
         if not self._open or self._open[0][0] > self._clock.at:
             return False
-        turn = heapq.heappop(self._open)[2]
-        self._keep(self._store.write(lambda tx: self._turns.go_on(tx, turn), _locks(turn)))
+        answered: list[OpenTurn] = []
+        while self._open and self._open[0][0] <= self._clock.at and len(answered) < MOST_AT_ONCE:
+            answered.append(heapq.heappop(self._open)[2])
+        self._write(
+            (lambda tx, turn=turn: self._turns.go_on(tx, turn), turn.session_key)
+            for turn in answered
+        )
         return True
 
     def _fire(self) -> bool:
@@ -152,17 +159,17 @@ class ForecastLoop:
         return Due(timer, None if prepare is None else prepare(timer))
 
     def _claim(self) -> bool:
-        """Open the next turn of a lane that is ready, those in a hurry first."""
+        """Open the next turns of lanes that are ready, those in a hurry first."""
         while self._looks and self._looks[0] <= self._clock.at:
             if heapq.heappop(self._looks) not in self._looks[:1]:
                 self._scan()
         ready = self._ready or self._later
         if not ready:
             return False
-        key = next(iter(ready))
-        del ready[key]
-        locks = [lane_rows.lock(key)]
-        self._keep(self._store.write(lambda tx: self._turns.open(tx, key), locks))
+        claimed = list(islice(ready, MOST_AT_ONCE))
+        for key in claimed:
+            del ready[key]
+        self._write((lambda tx, key=key: self._turns.open(tx, key), key) for key in claimed)
         return True
 
     def _scan(self) -> None:
@@ -176,10 +183,12 @@ class ForecastLoop:
                 if following := [row[1] for row in rows if row[1] > self._clock.at]:
                     heapq.heappush(self._looks, following[0])
 
-    def _keep(self, turn: OpenTurn | None) -> None:
-        if turn is not None:
-            self._count += 1
-            heapq.heappush(self._open, (turn.answered_at, self._count, turn))
+    def _write(self, steps: Iterable[tuple[Callable[[Tx], OpenTurn | None], str]]) -> None:
+        """Do what is due in lanes at one instant, in one commit; keep the turns that go on."""
+        for turn in self._store.write_all([(act, [lane_rows.lock(key)]) for act, key in steps]):
+            if turn is not None:
+                self._count += 1
+                heapq.heappush(self._open, (turn.answered_at, self._count, turn))
 
 
 def when_looked_at(store: StoreAtOnce, ids: Collection[str]) -> dict[str, int | None]:
@@ -190,10 +199,6 @@ def when_looked_at(store: StoreAtOnce, ids: Collection[str]) -> dict[str, int | 
 
 def _hint(ready: dict[str, None], session_key: str) -> None:
     ready[session_key] = None
-
-
-def _locks(turn: OpenTurn) -> Sequence[Any]:
-    return [lane_rows.lock(turn.session_key)]
 
 
 def end_open(store: StoreAtOnce, turns: SimulatedTurns) -> None:

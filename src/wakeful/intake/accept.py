@@ -150,23 +150,33 @@ class Acceptance:
 
     def _file_for_nobody(self, tx: Tx, draft: Draft, stimulus_id: str) -> Receipt:
         """Keep that something of the runtime's own came too late for its session."""
-        return self._file_suppressed(tx, draft, stimulus_id, SESSION_DELETED)
+        return self._file_suppressed(tx, [(stimulus_id, draft, SESSION_DELETED)])[0]
 
-    def refuse(self, tx: Tx, draft: Draft, reason: str) -> Receipt:
-        """Keep that nothing came of something of the runtime's own, and why."""
-        return self._file_suppressed(tx, draft, self._ids.stimulus(), reason)
+    def refuse(self, tx: Tx, refused: Sequence[tuple[Draft, str]]) -> list[Receipt]:
+        """Keep that nothing came of what is the runtime's own, and why."""
+        return self._file_suppressed(
+            tx, [(self._ids.stimulus(), draft, reason) for draft, reason in refused]
+        )
 
-    def _file_suppressed(self, tx: Tx, draft: Draft, stimulus_id: str, reason: str) -> Receipt:
+    def _file_suppressed(self, tx: Tx, refused: Sequence[tuple[str, Draft, str]]) -> list[Receipt]:
         """File what is over at once; no lane hears of it, and no session is made for it."""
-        decision = Decision(action=Action.SUPPRESS, reason=reason)
-        agent_id = keys.agent_of(draft.session_key)
-        lane = Lane(session_key=draft.session_key, agent_id=agent_id, pool="")
-        stimulus = row_of(tx, draft, stimulus_id, lane, decision, queueing.DEFAULTS)
-        stimuli.add(tx, [stimulus])
-        receipt = receipt_of(stimulus, decision, None, 0)
-        self._announce(tx, stimulus, receipt)
-        self._settlement.settle(tx, [stimulus_id], State.SUPPRESSED, reason)
-        return receipt
+        rows: list[Stimulus] = []
+        receipts: list[Receipt] = []
+        by_reason: dict[str, list[str]] = {}
+        for stimulus_id, draft, reason in refused:
+            decision = Decision(action=Action.SUPPRESS, reason=reason)
+            agent_id = keys.agent_of(draft.session_key)
+            lane = Lane(session_key=draft.session_key, agent_id=agent_id, pool="")
+            stimulus = row_of(tx, draft, stimulus_id, lane, decision, queueing.DEFAULTS)
+            rows.append(stimulus)
+            receipts.append(receipt_of(stimulus, decision, None, 0))
+            by_reason.setdefault(reason, []).append(stimulus_id)
+        stimuli.add(tx, rows)
+        for stimulus, receipt in zip(rows, receipts, strict=True):
+            self._announce(tx, stimulus, receipt)
+        for reason, ids in by_reason.items():
+            self._settlement.settle(tx, ids, State.SUPPRESSED, reason)
+        return receipts
 
     def _accept(
         self,

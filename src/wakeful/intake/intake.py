@@ -153,9 +153,9 @@ class Intake:
         lane_rows.require(tx, {draft.session_key for draft in drafts})
         return self._acceptance.run(tx, [checked(draft) for draft in drafts])
 
-    def refuse_in(self, tx: Tx, draft: Draft, reason: str) -> Receipt:
-        """File something of the runtime's own of which nothing comes, and why."""
-        return self._acceptance.refuse(tx, checked(draft), reason)
+    def refuse_in(self, tx: Tx, refused: Sequence[tuple[Draft, str]]) -> list[Receipt]:
+        """File what is the runtime's own and comes to nothing, and why."""
+        return self._acceptance.refuse(tx, [(checked(draft), why) for draft, why in refused])
 
     def checked(self, draft: Draft) -> Draft:
         draft = checked(draft)

@@ -30,7 +30,11 @@ class StoreAtOnce:
 
     def write(self, fn: Callable[[Tx], T], locks: Iterable[Lock] = ()) -> T:
         """Run a function in a transaction and return its result."""
-        return self._settle([WriteCall(None, fn, locks=tuple(locks))])[0]
+        return self.write_all([(fn, locks)])[0]
+
+    def write_all(self, writes: Sequence[tuple[Callable[[Tx], T], Iterable[Lock]]]) -> list[T]:
+        """Run functions in one transaction, in order, as a writer does with whoever meets."""
+        return self._settle([WriteCall(None, fn, locks=tuple(locks)) for fn, locks in writes])
 
     def apply(self, verb: Verb[In, Out], rows: Sequence[In]) -> list[Out]:
         """Run a verb over rows, in one transaction."""

@@ -47,6 +47,7 @@ class RowTable(Generic[S]):
         values = ", ".join(f":{field}" for field in self.fields)
         # Names of tables and fields are ours, never a caller's.
         self.insert = f"INSERT INTO {name} ({self.columns}) VALUES ({values})"  # noqa: S608
+        self._selects: dict[str, str] = {}
         self._is_positional = row.__match_args__ == self.fields
         self._to_db: list[tuple[str, Convert]] = []
         self._from_db: list[tuple[int, Convert]] = []
@@ -58,7 +59,11 @@ class RowTable(Generic[S]):
 
     def select(self, rest: str) -> str:
         """Return the SELECT of whole rows that `rest` (FROM aside) narrows and orders."""
-        return f"SELECT {self.columns} FROM {self.name} {rest}"  # noqa: S608 (constants of ours)
+        sql = self._selects.get(rest)
+        if sql is None:
+            sql = f"SELECT {self.columns} FROM {self.name} {rest}"  # noqa: S608 (constants of ours)
+            self._selects[rest] = sql  # the same object each time: its hash is known
+        return sql
 
     def params(self, row: S) -> dict[str, Any]:
         """Return the named parameters of `insert` for this row."""

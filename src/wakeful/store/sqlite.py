@@ -4,7 +4,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import apsw
 
@@ -26,13 +26,14 @@ from wakeful.store.sqlite_connection import (
 )
 from wakeful.store.sqlite_errors import translated
 from wakeful.store.sqlite_home import COUNTED, Home
-from wakeful.store.statements import Statements, for_sqlite
+from wakeful.store.statements import ListStatements, Statement, Statements, for_sqlite
 from wakeful.vocabulary.clock import Clock
 from wakeful.vocabulary.errors import StoreDamaged, StoreFailed
 
 BUSY_TIMEOUT_S = 5.0  # how long a foreign process may hold the database
 CHECKPOINT_BYTES = 16 * 1024 * 1024  # the write-ahead log is copied back above this size
 PAGE_BYTES = 4096
+_PLAIN = (str, int)  # what a list may have as its only value, to be compared with as it is
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +113,7 @@ class SqliteBackend(Backend):
         self._home = home
         self._busy_timeout_ms = round(options.busy_timeout_s * 1000)
         self._statements = Statements(for_sqlite)
+        self._list_statements = ListStatements()
         self._reader = SqliteReader(connection, options.read_timeout_s)
         self._is_fatal = False
         self._may_be_in_log = False  # a commit that was refused
@@ -128,9 +130,8 @@ class SqliteBackend(Backend):
     def all(self, sql: str, /, **params: object) -> Sequence[Row]:
         statement = self._statements[sql]
         try:
-            for name in statement.lists:
-                params[name] = as_list(params[name])
-            return self._cursor.execute(statement.sql, params).fetchall()
+            text = self._with_lists(sql, statement, params) if statement.lists else statement.sql
+            return self._cursor.execute(text, params).fetchall()
         except Exception as error:
             self._void(error, sql, [params])
 
@@ -150,6 +151,18 @@ class SqliteBackend(Backend):
             self._cursor.executemany(statement.sql, given).fetchall()
         except Exception as error:
             self._void(error, sql, rows)
+
+    def _with_lists(self, sql: str, statement: Statement, params: dict[str, object]) -> str:
+        """Put the lists among the parameters as SQLite gets them; return the text for them."""
+        ones: list[str] = []
+        for name in statement.lists:
+            values = cast("Sequence[object]", params[name])
+            if _is_one_value(values):
+                params[name] = values[0]
+                ones.append(name)
+            else:
+                params[name] = as_list(values)
+        return self._list_statements[sql, frozenset(ones)] if ones else statement.sql
 
     def begin(self) -> None:
         self._control("BEGIN IMMEDIATE")
@@ -279,6 +292,13 @@ class SqliteBackend(Backend):
         if is_whole:
             self._wal_pages = 0
         return is_whole
+
+
+def _is_one_value(values: object) -> bool:
+    if not isinstance(values, list):
+        return False
+    listed = cast("list[object]", values)
+    return len(listed) == 1 and type(listed[0]) in _PLAIN
 
 
 class _Void:

@@ -4,7 +4,7 @@ An agent whose heart beats always has its timer. Firing sets the next one, in st
 in the commit that files the heartbeat or records why there is none; nothing else moves it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import tzinfo
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from wakeful.timers import timers
 from wakeful.timers.timekeeper import Due
 from wakeful.timers.timers import Timer
 from wakeful.transcript import sessions
+from wakeful.transcript.sessions import SessionPolicy
 from wakeful.triggers import heartbeat_rows
 from wakeful.triggers.heartbeat_rows import HeartbeatRow, due_after
 from wakeful.triggers.heartbeat_skips import AskedBy, BeatFacts, Tasks, skip_reason
@@ -31,6 +32,7 @@ from wakeful.vocabulary.agent import Agents
 from wakeful.vocabulary.errors import NotFound, WakefulError
 from wakeful.vocabulary.heartbeat import HeartbeatRules
 from wakeful.vocabulary.kinds import RULES, Kind
+from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.stimulus import OPERATOR, Draft, Priority, Receipt, State, Trust
 from wakeful.workspace import Workspace
@@ -38,9 +40,19 @@ from wakeful.workspace import Workspace
 TIMER_KIND = "heartbeat"
 WINDOW_MS = 250  # how long one that is asked for waits for more who ask
 
-Refuse = Callable[[Tx, Draft, str], Receipt]  # files something of which nothing comes, and why
+# Files that of which nothing comes, and why.
+Refuse = Callable[[Tx, Sequence[tuple[Draft, str]]], list[Receipt]]
 WorkspaceOf = Callable[[str], Path | None]
 _BEATS = frozenset(kind for kind, rule in RULES.items() if rule.acknowledges)
+
+
+class _Wanted(Record):
+    """A heartbeat that somebody wants of an agent."""
+
+    agent_id: str
+    asked_by: AskedBy
+    source: str
+    tasks: Tasks
 
 
 class Beating:
@@ -89,11 +101,11 @@ class Beating:
             timers.cancel(tx, timer_id(agent_id))
             self._release_events(tx, key)
         elif is_new:
-            _put(tx, agent_id, key, row.phase_at)
+            timers.put(tx, _timer(agent_id, key, row.phase_at))
         elif timer is None:
-            _put(tx, agent_id, key, due_after(row.phase_at, every_ms, tx.now))
+            timers.put(tx, _timer(agent_id, key, due_after(row.phase_at, every_ms, tx.now)))
         elif timer.target != key:
-            _put(tx, agent_id, key, timer.due_at)
+            timers.put(tx, _timer(agent_id, key, timer.due_at))
 
     def prepare(self, timer: Timer) -> Tasks:
         """Look whether the file of tasks holds any; it may block."""
@@ -110,31 +122,53 @@ class Beating:
 
     def fire(self, tx: Tx, dues: Sequence[Due[Tasks]]) -> None:
         """Set the next timer, then file the heartbeat, or why there is none."""
-        for due in dues:
-            agent_id = keys.agent_of(due.timer.target)
-            rules, row = self._rules(agent_id), heartbeat_rows.get(tx, agent_id)
+        due_of = {keys.agent_of(due.timer.target): due for due in dues}
+        rows = heartbeat_rows.get_all(tx, list(due_of))
+        gone: dict[str, str] = {}
+        moved: list[HeartbeatRow] = []
+        following: list[Timer] = []
+        wanted: list[_Wanted] = []
+        for agent_id, due in due_of.items():
+            rules, row, due_at = self._rules(agent_id), rows.get(agent_id), due.timer.due_at
             if rules is None or row is None:
-                heartbeat_rows.note(tx, agent_id, "skipped:disabled")
+                gone[agent_id] = "skipped:disabled"
                 continue  # the agent is gone; should it come back, it goes on in step
             if rules.every_ms and not row.is_off:
-                heartbeat_rows.put(tx, replace(row, phase_at=due.timer.due_at))
-                next_at = due_after(due.timer.due_at, rules.every_ms, tx.now)
-                _put(tx, agent_id, rules.session_of(agent_id), next_at)
-            self._beat(tx, agent_id, AskedBy.TIMER, prompts.SOURCE, due.fact)
+                moved.append(replace(row, phase_at=due_at))
+                next_at = due_after(due_at, rules.every_ms, tx.now)
+                following.append(_timer(agent_id, rules.session_of(agent_id), next_at))
+            wanted.append(
+                _Wanted(
+                    agent_id=agent_id, asked_by=AskedBy.TIMER, source=prompts.SOURCE, tasks=due.fact
+                )
+            )
+        heartbeat_rows.note(tx, gone)
+        heartbeat_rows.put(tx, *moved)
+        timers.put(tx, *following)
+        self._beat(tx, wanted, rows)
 
     def ask(self, tx: Tx, agent_id: str, asked_by: AskedBy, source: str) -> Receipt:
         """File a heartbeat that somebody wants now; a moment later it takes along all who ask."""
-        return self._beat(tx, agent_id, asked_by, prompts.asked_by(source), Tasks.SOME)
+        wanted = _Wanted(
+            agent_id=agent_id, asked_by=asked_by, source=prompts.asked_by(source), tasks=Tasks.SOME
+        )
+        (receipt,) = self._beat(tx, [wanted], heartbeat_rows.get_all(tx, [agent_id]))
+        return receipt
 
     def on_settled(self, tx: Tx, settled: Sequence[Settled]) -> None:
         """Tell of the heartbeats that asked no model, and why."""
-        for one in settled:
-            is_skipped = one.kind is not None and one.kind.rule.acknowledges
-            if not is_skipped or one.state is not State.SUPPRESSED:
-                continue
-            agent_id = keys.agent_of(one.session_key)
-            heartbeat_rows.note(tx, agent_id, f"skipped:{one.reason}")
-            timer = timers.get(tx, timer_id(agent_id))
+        skipped = [
+            (keys.agent_of(one.session_key), one)
+            for one in settled
+            if one.state is State.SUPPRESSED and one.kind in _BEATS
+        ]
+        if not skipped:
+            return
+        outcomes = {agent_id: f"skipped:{one.reason}" for agent_id, one in skipped}
+        heartbeat_rows.note(tx, outcomes)
+        following = {timer.id: timer for timer in timers.get_all(tx, list(map(timer_id, outcomes)))}
+        for agent_id, one in skipped:
+            timer = following.get(timer_id(agent_id))
             self._bus.publish(
                 tx,
                 "heartbeat.skipped",
@@ -149,45 +183,78 @@ class Beating:
         if turn.kind not in _BEATS or how.state is TurnState.PREEMPTED:
             return  # a preempted one is picked up again; one that cannot be read has no kind
         outcome = (how.reason or "sent") if how.state is TurnState.DONE else "failed"
-        heartbeat_rows.note(tx, turn.agent_id, outcome)
+        heartbeat_rows.note(tx, {turn.agent_id: outcome})
 
-    def _beat(self, tx: Tx, agent_id: str, asked_by: AskedBy, source: str, tasks: Tasks) -> Receipt:
+    def _beat(
+        self, tx: Tx, wanted: Sequence[_Wanted], rows: Mapping[str, HeartbeatRow]
+    ) -> list[Receipt]:
+        """File what is wanted of different agents, or why it comes to nothing."""
+        facts = self._facts(tx, wanted, rows)
+        drafts = self._drafts(tx, wanted)
+        filed: list[Draft] = []
+        refused: list[tuple[Draft, str]] = []
+        for one, fact, draft in zip(wanted, facts, drafts, strict=True):
+            reason = skip_reason(fact, one.asked_by)
+            if reason is None:
+                filed.append(draft)
+            else:
+                refused.append((draft, reason))
+        receipts = self._refuse(tx, refused) if refused else []
+        return [*receipts, *self._file(tx, filed)] if filed else receipts
+
+    def _drafts(self, tx: Tx, wanted: Sequence[_Wanted]) -> list[Draft]:
+        asked = [(one, self._known_rules(one.agent_id)) for one in wanted]
+        to_last = [rules.session_of(one.agent_id) for one, rules in asked if rules.target == "last"]
+        sessions_there = sessions.policies(tx, to_last) if to_last else {}
+        return [
+            Draft(
+                session_key=(key := rules.session_of(one.agent_id)),
+                text=rules.prompt or prompts.PROMPT,
+                kind=Kind.HEARTBEAT,
+                priority=Priority.LATER,
+                trust=Trust.OPERATOR,
+                owner=OPERATOR,
+                source=one.source,
+                route=_target(rules, sessions_there.get(key)),
+                not_before=None if one.asked_by is AskedBy.TIMER else _window(tx, key),
+                ignores_quiet_hours=one.asked_by is AskedBy.OPERATOR,
+            )
+            for one, rules in asked
+        ]
+
+    def _facts(
+        self, tx: Tx, wanted: Sequence[_Wanted], rows: Mapping[str, HeartbeatRow]
+    ) -> list[BeatFacts]:
+        """Return what decides about each, read once for all: they are of different agents."""
+        asked = [(one, self._known_rules(one.agent_id)) for one in wanted]
+        session_keys = [rules.session_of(one.agent_id) for one, rules in asked]
+        lanes = lane_rows.get_all(tx, session_keys)
+        halted = halts.scopes(tx)
+        asleep = sleeps.get_all(tx, session_keys)
+        said = stimuli.with_something_said(tx, session_keys)
+        events = stimuli.with_something_to_take_along(tx, session_keys)
+        facts: list[BeatFacts] = []
+        for (one, rules), key in zip(asked, session_keys, strict=True):
+            row, lane, hours = rows.get(one.agent_id), lanes.get(key), rules.active_hours
+            is_running = lane is not None and lane.turn_id is not None
+            facts.append(
+                BeatFacts(
+                    is_on=rules.every_ms > 0 and not (row is not None and row.is_off),
+                    is_active_hour=hours is None or hours.cover(tx.now, self.zone),
+                    is_halted=halts.covers(halted, one.agent_id),
+                    is_asleep=key in asleep,
+                    is_busy=is_running or key in said,
+                    has_event=key in events,
+                    tasks=one.tasks,
+                    has_own_prompt=rules.prompt is not None,
+                )
+            )
+        return facts
+
+    def _known_rules(self, agent_id: str) -> HeartbeatRules:
         rules = self._rules(agent_id)
         assert rules is not None
-        key = rules.session_of(agent_id)
-        draft = Draft(
-            session_key=key,
-            text=rules.prompt or prompts.PROMPT,
-            kind=Kind.HEARTBEAT,
-            priority=Priority.LATER,
-            trust=Trust.OPERATOR,
-            owner=OPERATOR,
-            source=source,
-            route=_target(tx, rules, key),
-            not_before=None if asked_by is AskedBy.TIMER else _window(tx, key),
-            ignores_quiet_hours=asked_by is AskedBy.OPERATOR,
-        )
-        reason = skip_reason(self._facts(tx, agent_id, rules, tasks), asked_by)
-        if reason is not None:
-            return self._refuse(tx, draft, reason)
-        (receipt,) = self._file(tx, [draft])
-        return receipt
-
-    def _facts(self, tx: Tx, agent_id: str, rules: HeartbeatRules, tasks: Tasks) -> BeatFacts:
-        key = rules.session_of(agent_id)
-        row, lane = heartbeat_rows.get(tx, agent_id), lane_rows.get(tx, key)
-        hours = rules.active_hours
-        is_running = lane is not None and lane.turn_id is not None
-        return BeatFacts(
-            is_on=rules.every_ms > 0 and not (row is not None and row.is_off),
-            is_active_hour=hours is None or hours.cover(tx.now, self.zone),
-            is_halted=halts.is_halted(tx, agent_id),
-            is_asleep=sleeps.get(tx, key) is not None,
-            is_busy=is_running or stimuli.count_said(tx, key) > 0,
-            has_event=bool(stimuli.taken_along(tx, key, 1)),
-            tasks=tasks,
-            has_own_prompt=rules.prompt is not None,
-        )
+        return rules
 
     def _rules(self, agent_id: str) -> HeartbeatRules | None:
         config = self._agents.find(agent_id)
@@ -227,20 +294,16 @@ def timer_id(agent_id: str) -> str:
     return f"{TIMER_KIND} {agent_id}"
 
 
-def _put(tx: Tx, agent_id: str, key: str, due_at: int) -> None:
-    timers.put(
-        tx,
-        Timer(
-            id=timer_id(agent_id), due_at=due_at, kind=TIMER_KIND, target=key, owner_kind="agent"
-        ),
+def _timer(agent_id: str, key: str, due_at: int) -> Timer:
+    return Timer(
+        id=timer_id(agent_id), due_at=due_at, kind=TIMER_KIND, target=key, owner_kind="agent"
     )
 
 
-def _target(tx: Tx, rules: HeartbeatRules, key: str) -> Route | None:
+def _target(rules: HeartbeatRules, session: SessionPolicy | None) -> Route | None:
     """Return where the answer goes: where people spoke last, a route of its own, or nowhere."""
     if isinstance(rules.target, Route):
         return rules.target
-    session = sessions.policies(tx, [key]).get(key) if rules.target == "last" else None
     return None if session is None else session.route
 
 

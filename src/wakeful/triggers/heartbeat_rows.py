@@ -1,5 +1,7 @@
 """Heartbeat rows: one for each agent that has, or had, a heart that beats."""
 
+from collections.abc import Mapping, Sequence
+
 from wakeful.store.database import Tx
 from wakeful.store.rows import RowTable
 from wakeful.vocabulary.record import Record
@@ -18,8 +20,16 @@ class HeartbeatRow(Record):
 
 HEARTBEATS = RowTable("heartbeats", HeartbeatRow)
 OF_AGENT = HEARTBEATS.select("WHERE agent_id = :agent_id")
+_OF_AGENTS = HEARTBEATS.select("WHERE agent_id IN :agent_ids")
 
-_CHANGES = ", ".join(f"{name} = :{name}" for name in HEARTBEATS.fields if name != "agent_id")
+_PUT = (
+    HEARTBEATS.insert
+    + " ON CONFLICT (agent_id) DO UPDATE SET "
+    + ", ".join(f"{name} = excluded.{name}" for name in HEARTBEATS.fields if name != "agent_id")
+)
+_NOTE = (
+    "UPDATE heartbeats SET last_run_at = :now, last_outcome = :outcome WHERE agent_id = :agent_id"
+)
 
 
 def get(tx: Tx, agent_id: str) -> HeartbeatRow | None:
@@ -27,21 +37,24 @@ def get(tx: Tx, agent_id: str) -> HeartbeatRow | None:
     return None if row is None else HEARTBEATS.read(row)
 
 
-def put(tx: Tx, row: HeartbeatRow) -> None:
-    tx.run(
-        f"{HEARTBEATS.insert} ON CONFLICT (agent_id) DO UPDATE SET {_CHANGES}",
-        **HEARTBEATS.params(row),
-    )
+def get_all(tx: Tx, agent_ids: Sequence[str]) -> dict[str, HeartbeatRow]:
+    """Return the rows that are there, by agent."""
+    rows = tx.all(_OF_AGENTS, agent_ids=list(agent_ids))
+    return {row[0]: HEARTBEATS.read(row) for row in rows}
 
 
-def note(tx: Tx, agent_id: str, outcome: str) -> None:
-    """Keep what came of the last one."""
-    tx.run(
-        "UPDATE heartbeats SET last_run_at = :now, last_outcome = :outcome "
-        "WHERE agent_id = :agent_id",
-        agent_id=agent_id,
-        outcome=outcome,
-        now=tx.now,
+def put(tx: Tx, *rows: HeartbeatRow) -> None:
+    tx.many(_PUT, [HEARTBEATS.params(row) for row in rows])
+
+
+def note(tx: Tx, outcomes: Mapping[str, str]) -> None:
+    """Keep, by agent, what came of the last one."""
+    tx.many(
+        _NOTE,
+        [
+            {"agent_id": agent_id, "outcome": outcome, "now": tx.now}
+            for agent_id, outcome in outcomes.items()
+        ],
     )
 
 

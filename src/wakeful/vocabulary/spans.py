@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from wakeful.vocabulary.errors import InvalidInput
 
@@ -51,10 +52,14 @@ def leading_span(words: Sequence[str], field: str) -> tuple[int, list[str]]:
 
 
 def _length(text: str) -> int | None:
-    """Return a span in milliseconds: parts that each have a smaller unit than the one before."""
+    """Return a span in milliseconds, or None."""
     said = text.strip().lower()
-    if not said or len(said) > _LONGEST_TEXT:
-        return None
+    return _sum(said) if 0 < len(said) <= _LONGEST_TEXT else None
+
+
+@lru_cache(maxsize=1024)  # the same few spans of the settings are asked for with every timer
+def _sum(said: str) -> int | None:
+    """Add up parts that each have a smaller unit than the one before."""
     total, position, smallest = 0.0, 0, None
     while position < len(said):
         part = _PART.match(said, position)

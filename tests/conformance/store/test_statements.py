@@ -21,6 +21,8 @@ async def notes(store: Store) -> None:
     [
         (["a", "c", "zz"], ["a", "c"], ["b"]),
         ([], [], ["a", "b", "c"]),
+        (["b"], ["b"], ["a", "c"]),
+        (["it's"], [], ["a", "b", "c"]),
         (["it's", '"q"', "\\", "b"], ["b"], ["a", "c"]),
     ],
 )
@@ -43,6 +45,18 @@ async def test_a_list_of_integers_is_one_parameter_too(store: Store) -> None:
     )
 
     assert [row[0] for row in rows] == ["a", "c"]
+
+
+async def test_a_list_of_one_value_is_compared_with_it_and_with_nothing_else(
+    store: Store,
+) -> None:
+    def select(tx: Tx, values: list[int]) -> list[str]:
+        rows = tx.all("SELECT id FROM notes WHERE value IN :values ORDER BY id", values=values)
+        return [row[0] for row in rows]
+
+    found = await store.transact(lambda tx: [select(tx, [1]), select(tx, [1, 2]), select(tx, [2])])
+
+    assert found == [["b"], ["b", "c"], ["c"]]
 
 
 async def test_run_counts_the_rows_it_changed(store: Store) -> None:

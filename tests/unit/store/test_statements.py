@@ -32,6 +32,14 @@ def test_parameters_become_what_each_database_calls_them(
     assert for_postgres(sql).sql == postgres
 
 
+def test_sqlite_compares_with_a_value_where_a_list_has_only_one() -> None:
+    sql = "WHERE x IN :names AND y NOT IN :others AND z IN :more"
+
+    assert for_sqlite(sql, {"names", "others"}).sql == (
+        "WHERE x IN (:names) AND y NOT IN (:others) AND z IN (SELECT value FROM json_each(:more))"
+    )
+
+
 def test_a_statement_knows_its_names_in_order_and_its_lists() -> None:
     statement = for_postgres("SELECT :b FROM t WHERE a IN :a AND c = :b")
 
