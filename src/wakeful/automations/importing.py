@@ -5,7 +5,9 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, cast
 
-from wakeful.automations.wishes import LONGEST_NAME, Wish
+from msgspec.structs import replace
+
+from wakeful.automations.wishes import LONGEST_NAME, KnowsDoor, Wish
 from wakeful.vocabulary.automation import (
     AtSchedule,
     CronSchedule,
@@ -118,6 +120,14 @@ def _read(job: Any, sessions: Mapping[str, str], now: int, place: str) -> TheirJ
 def refused(job: TheirJob, why: str) -> TheirJob:
     """Return a job as one that cannot be taken over."""
     return TheirJob(id=job.id, name=job.name, outcome=ImportOutcome.BAD, why=why)
+
+
+def with_its_door(job: TheirJob, knows_door: KnowsDoor) -> TheirJob:
+    """Return a job that says so where its answers cannot be sent yet."""
+    if job.route is None or knows_door(job.route.door):
+        return job
+    why = f"its answers wait until a door {job.route.door[:80]!r} is open"
+    return replace(job, why=why)
 
 
 def _skipped(job: TheirJob, why: str) -> TheirJob:

@@ -58,7 +58,7 @@ OPTIONS: dict[str, Any] = {
     ],
     "cron": Annotated[
         str | None,
-        typer.Option("--cron", metavar="EXPR", help="Five fields, such as '0 9 * * 1-5', or @daily."),
+        typer.Option("--cron", metavar="EXPR", help="Five fields, such as '0 9 * * 1-5'; @daily."),
     ],
     "tz": Annotated[
         str | None,
