@@ -1,6 +1,7 @@
 """A forecast, built: the engine of a runtime over a copy in memory, driven by a virtual clock."""
 
 import asyncio
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace as with_fields
@@ -35,7 +36,7 @@ from wakeful.turn.agent import Agent
 from wakeful.turn.ready_agents import ReadyAgents
 from wakeful.vocabulary import session_key as keys
 from wakeful.vocabulary.clock import Clock
-from wakeful.vocabulary.errors import InvalidInput, NotFound
+from wakeful.vocabulary.errors import InvalidInput, NotFound, TooOften
 from wakeful.vocabulary.forecast import (
     DAY_MS,
     MOST_DAYS,
@@ -49,6 +50,9 @@ from wakeful.vocabulary.ids import Ids
 from wakeful.vocabulary.kinds import Kind
 from wakeful.vocabulary.message import Usage
 
+LONGEST_S = 60.0  # a forecast that takes longer ends before its time, and says when
+MOST_AT_ONCE = 5  # one that is made, and those that wait for it; a thread of Python is not free
+
 
 class Forecaster:
     """Tells what the schedule will do; nothing is written, and nobody else waits for it."""
@@ -61,6 +65,7 @@ class Forecaster:
         self._chosen = chosen
         self._hooks = hooks
         self._busy = asyncio.Lock()  # one at a time: each takes a thread, and a copy in memory
+        self._asked = 0
 
     def follow(self, chosen: Configured) -> None:
         """Go by other settings from now on."""
@@ -74,15 +79,35 @@ class Forecaster:
         if agent is not None and agent not in chosen.configs:
             raise NotFound("agent", f"no agent {agent!r}")
         agent_ids = sorted(chosen.configs) if agent is None else [agent]
-        async with self._busy:
-            now = self._clock.now()
-            clock = VirtualClock(now)
-            copy = await asyncio.to_thread(StoreAtOnce, clock)
-            wanted = [key for one in agent_ids for key in (keys.main(one), keys.activity(one))]
-            copied = await copying.read(self._store, copy, wanted, now)
-            usual = await assumptions.read(self._store, now)
-            work = _Work(copy, clock, chosen, self._hooks, usual, agent_ids, copied)
-            return await asyncio.to_thread(work.forecast, now + days * DAY_MS)
+        if self._asked >= MOST_AT_ONCE:
+            rule = f"{self._asked} forecasts are asked for already: ask again when they are made"
+            raise TooOften(rule, retry_after_s=LONGEST_S)
+        self._asked += 1
+        try:
+            async with self._busy:
+                return await self._made(chosen, agent_ids, days)
+        finally:
+            self._asked -= 1
+
+    async def _made(self, chosen: Configured, agent_ids: Sequence[str], days: int) -> Forecast:
+        now = self._clock.now()
+        clock = VirtualClock(now)
+        copy = await asyncio.to_thread(StoreAtOnce, clock)
+        wanted = [key for one in agent_ids for key in (keys.main(one), keys.activity(one))]
+        copied = await copying.read(self._store, copy, wanted, now)
+        usual = await assumptions.read(self._store, now)
+        patience = _Patience(self._clock)
+        work = _Work(copy, clock, chosen, self._hooks, usual, agent_ids, copied)
+        loop = asyncio.get_running_loop()
+        until = now + days * DAY_MS
+        making = loop.run_in_executor(None, work.forecast, until, patience.is_over)
+        try:
+            await asyncio.wait([making])
+            return making.result()
+        finally:
+            # Whoever asked may be gone: no other forecast begins before this thread has ended.
+            patience.lose()
+            await asyncio.wait([making])
 
 
 def looked_at(agents: Sequence[Agent], settings: Settings, clock: Clock) -> Configured:
@@ -114,6 +139,21 @@ def _silent(model: str | Model, settings: Settings) -> str | Model:
     if not isinstance(model, str) or model == "demo":
         return model
     return Remote(model, stated=settings.models.get(model, NOTHING_STATED))
+
+
+class _Patience:
+    """Whether somebody still waits for a forecast: for so long, and no longer than they wish."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._until = clock.monotonic() + LONGEST_S
+        self._is_lost = threading.Event()
+
+    def lose(self) -> None:
+        self._is_lost.set()
+
+    def is_over(self) -> bool:
+        return self._is_lost.is_set() or self._clock.monotonic() > self._until
 
 
 class _Work:
@@ -148,13 +188,13 @@ class _Work:
             self._engine.deps, self._ready_agents, usual, self._account.answered
         )
 
-    def forecast(self, until: int) -> Forecast:
+    def forecast(self, until: int, is_enough: Callable[[], bool]) -> Forecast:
         since = self._clock.now()
         try:
             copying.fill(self._store, self._copied, frozenset(self._agent_ids))
             end_open(self._store, self._turns)
             asyncio.run(self._reconcile())
-            reached = self._loop().run(until)
+            reached = self._loop().run(until, is_enough)
         finally:
             self._store.close_now()
         rows = self._account.rows(self._turn_ms)

@@ -295,7 +295,7 @@ class AutomationActs:
 
     def _schedule(self, wish: Wish, maker: Maker, now: int) -> Schedule:
         schedule = schedules.checked(wish.schedule, now, self.zone)
-        if maker.is_agent:
+        if maker.is_agent or maker.trust is Trust.EXTERNAL:
             wishes.check_pace(schedule, now, self._checks.limits.min_spacing_s)
         return schedule
 

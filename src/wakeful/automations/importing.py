@@ -18,7 +18,7 @@ from wakeful.vocabulary.automation import (
 )
 from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.route import Route
-from wakeful.vocabulary.text import clean, one_line
+from wakeful.vocabulary.text import clean, one_line, unsteering
 
 MOST_JOBS = 1_000  # of one import: it is one write
 
@@ -88,7 +88,7 @@ def _read(job: Any, sessions: Mapping[str, str], now: int, place: str) -> TheirJ
     payload = _object(fields, "payload")
     job_id = _word(fields, "id")[:200] or place
     message = _word(payload, "message")
-    name = one_line(_word(fields, "name") or message, LONGEST_NAME)
+    name = unsteering(one_line(_word(fields, "name") or message, LONGEST_NAME))
     unread = TheirJob(id=job_id, name=name, outcome=ImportOutcome.SKIPPED)
     if _word(payload, "kind") == "system_event":
         return _skipped(unread, "it is nanobot's own")

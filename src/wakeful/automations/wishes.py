@@ -1,6 +1,7 @@
 """What somebody wants to be done at certain times, checked: a wish becomes a job, or is refused."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 from msgspec import UNSET, UnsetType
@@ -31,7 +32,7 @@ from wakeful.vocabulary.record import Record
 from wakeful.vocabulary.route import Route
 from wakeful.vocabulary.session_key import KeyKind, SessionKey
 from wakeful.vocabulary.stimulus import Trust
-from wakeful.vocabulary.text import clean, is_plain
+from wakeful.vocabulary.text import clean, is_plain, unsteering
 
 LONGEST_NAME = 100
 LONGEST_DESCRIPTION = 1_000
@@ -39,9 +40,10 @@ LONGEST_MESSAGE = 32_768
 LONGEST_PREFIX = 100
 LONGEST_POST = 8_000
 LONGEST_ADDRESS = 1_000  # and likewise each other part of a route
+PACED_TIMES = 30  # looked at: cron may be due after a minute in one hour, and then in none
 DAY_S = 86_400
 LONGEST_LATE_S = 10 * 366 * DAY_S
-_PACED = "by an agent, must be at least {} s apart"
+_PACED = "by an agent or somebody outside, must be at least {} s apart"
 
 _TAKEN = (
     *("name", "description", "payload", "post_to_main", "deliver_to", "best_effort", "wake"),
@@ -206,9 +208,14 @@ def _check_model(name: str, checks: Checks) -> None:
 
 def checked_name(name: str) -> str:
     said = name.strip()
-    if not said or len(said) > LONGEST_NAME or not is_plain(said):
+    if not said or len(said) > LONGEST_NAME or not _is_shown_as_it_is(said):
         raise InvalidInput("name", f"must have 1 to {LONGEST_NAME} characters in one line")
     return said
+
+
+def _is_shown_as_it_is(line: str) -> bool:
+    """Tell whether a line steers nothing where people read it, nor changes its order."""
+    return is_plain(line) and unsteering(line) == line
 
 
 def checked_session(key: SessionKey) -> SessionKey:
@@ -224,10 +231,10 @@ def no_session(words: str) -> InvalidInput:
 
 
 def check_pace(schedule: Schedule, now: int, least_s: int) -> None:
-    """Refuse what an agent wants done more often than it may."""
-    first = schedules.upcoming(schedule, now, 2)
-    too_often = len(first) == 2 and first[1] - first[0] < least_s * 1_000
-    if too_often:
+    """Refuse what an agent, or somebody outside, wants done more often than it may."""
+    is_fixed = isinstance(schedule, EverySchedule)
+    times = schedules.upcoming(schedule, now, 2 if is_fixed else PACED_TIMES)
+    if any(after - before < least_s * 1_000 for before, after in pairwise(times)):
         field = "schedule.every_s" if isinstance(schedule, EverySchedule) else "schedule"
         raise InvalidInput(field, _PACED.format(least_s))
 
@@ -283,7 +290,7 @@ def _check_answers(wish: Wish, checks: Checks) -> None:
     if post is not None and not 1 <= post.max_chars <= LONGEST_POST:
         raise InvalidInput("post_to_main.max_chars", f"must be from 1 to {LONGEST_POST}")
     prefix = "" if post is None else post.prefix or ""
-    if len(prefix) > LONGEST_PREFIX or not is_plain(prefix):
+    if len(prefix) > LONGEST_PREFIX or not _is_shown_as_it_is(prefix):
         rule = f"must have at most {LONGEST_PREFIX} characters in one line"
         raise InvalidInput("post_to_main.prefix", rule)
     route = wish.deliver_to

@@ -82,8 +82,8 @@ class ForecastLoop:
         store.listen(lane_rows.READY_LATER, partial(_hint, self._later))
         store.listen(lane_rows.DUE, lambda at: heapq.heappush(self._looks, int(at)))
 
-    def run(self, until: int) -> int:
-        """Go on up to an instant; return how far it went."""
+    def run(self, until: int, is_enough: Callable[[], bool]) -> int:
+        """Go on up to an instant, or until it is enough; return how far it went."""
         self._scan()
         self._look_at_timers()
         self._step()
@@ -95,6 +95,8 @@ class ForecastLoop:
             self._step()
             if self._clock.at > self._tidied_at + TIDY_EVERY_MS:
                 self._tidy()
+            if is_enough():
+                break
         return self._clock.at
 
     def _next(self) -> int | None:

@@ -309,7 +309,9 @@ KEYS: dict[str, Key] = {
     "retention.runs_per_job": _key("How many of them one automation has.", 1, 1_000_000),
     "automations.per_session": _key("How many automations one session may have.", 1, 10_000),
     "automations.min_spacing_s": _key(
-        "How many seconds must lie between two runs of what an agent schedules.", 1, DAY_S
+        "Seconds between two runs of what an agent or an untrusted token schedules.",
+        1,
+        DAY_S,
     ),
     "automations.from_automations": _key("Whether what an automation does may schedule others."),
     "telemetry.log_level": _key("How much is logged."),

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET
 
 from wakeful.automations import jobs, schedules
-from wakeful.automations.acts import AutomationActs
+from wakeful.automations.acts import AutomationActs, NameTaken
 from wakeful.automations.wishes import Edits, Maker, Wish
 from wakeful.tools.tool import Effect, LedgerContext, tool
 from wakeful.vocabulary import wall
@@ -61,14 +61,35 @@ def schedule(  # noqa: PLR0913, PLR0917
     and `remove` take the name or id in `automation`.
     """
     when = _schedule(at, every_s, expr, tz)
+    try:
+        said = _done(
+            context, action, message, name, when, automation, delete_after_run=delete_after_run
+        )
+    except NameTaken as taken:  # perhaps in a conversation of which this one knows nothing
+        own = {job.id for job in _own(context)}
+        raise NameTaken(taken.name, [one for one in taken.ids if one in own]) from None
+    return msgspec.json.encode(said).decode()
+
+
+# As above: words of a model.
+def _done(
+    context: LedgerContext,
+    action: Action,
+    message: str,
+    name: str,
+    when: Schedule | None,
+    automation: str,
+    *,
+    delete_after_run: bool,
+) -> Any:
     match action:
         case "add":
-            said = _add(context, message, name, when, delete_after_run=delete_after_run)
+            return _add(context, message, name, when, delete_after_run=delete_after_run)
         case "list":
-            said = [_shown(context, job) for job in _own(context)]
+            return [_shown(context, job) for job in _own(context)]
         case "next":
             found = [_named(context, automation)] if automation else _own(context)
-            said = [{"name": job.name, "next_runs": _next(context, job)} for job in found]
+            return [{"name": job.name, "next_runs": _next(context, job)} for job in found]
         case "update":
             job = _named(context, automation)
             edits = Edits(
@@ -76,12 +97,11 @@ def schedule(  # noqa: PLR0913, PLR0917
                 message=message or UNSET,
                 schedule=UNSET if when is None else when,
             )
-            said = _shown(
+            return _shown(
                 context, _acts(context).edit_in(context.tx, job.id, edits, _maker(context))
             )
         case "pause" | "resume" | "remove":
-            said = _act(context, action, _named(context, automation))
-    return msgspec.json.encode(said).decode()
+            return _act(context, action, _named(context, automation))
 
 
 def _add(

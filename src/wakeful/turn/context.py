@@ -256,7 +256,7 @@ def message_of(entry: Entry, body: Body) -> Message | None:
         case UserBody():
             said = (body.text + notes.attached(body.attachments)).removeprefix("\n")
             if body.is_external:
-                said = fenced(said, source=body.source, entry_id=entry.id)
+                said = fenced(said, source=_sender(body.source), entry_id=entry.id)
             return UserMessage(text=said, attachments=body.attachments)
         case NoteBody():
             noted = body.text + notes.attached(body.attachments)
@@ -266,7 +266,7 @@ def message_of(entry: Entry, body: Body) -> Message | None:
         case TriggerBody():
             said = body.text
             if body.is_external:
-                said = fenced(said, source=body.source, entry_id=entry.id)
+                said = fenced(said, source=_sender(body.source), entry_id=entry.id)
             return UserMessage(text=said)
         case ToolBody():
             return _result(entry, body)
@@ -293,3 +293,8 @@ def _result(entry: Entry, body: ToolBody) -> ToolMessage:
     if body.is_external:
         said = fenced(said, source=message.name, entry_id=entry.id)
     return structs.replace(message, text=said)
+
+
+def _sender(source: str) -> str:
+    """Return who is named outside a fence: not by a name that somebody outside has made up."""
+    return "an automation" if source.startswith("cron:") else source

@@ -37,9 +37,10 @@ _RECORD = ("prompt_variables", "rendered_prompt", "traceback")
 _BRIEFLY = ", ".join(f"NULL AS {name}" if name in _RECORD else name for name in RUNS.fields)
 _SCHEDULED = listed(lambda rule: rule.is_scheduled)
 
+# A job may have been moved: what it did elsewhere stays with whoever sees that session.
 _PAGE_OF_RUNS = (
     f"SELECT {_BRIEFLY} FROM automation_runs WHERE job_id = :job_id "  # noqa: S608 (words of ours)
-    "AND (filed_at < :at OR (filed_at = :at AND id < :id)) "
+    "AND (filed_at < :at OR (filed_at = :at AND id < :id)) AND {seen} "
     "ORDER BY filed_at DESC, id DESC LIMIT :limit"
 )
 # By what waits in the session: its index is small, whatever has run there.
@@ -211,7 +212,16 @@ class AutomationView:
         """
         job_id = await self._job_id(named, viewer)
         at, run_id = (2**62, _NEWEST) if after is None else _place(after)
-        rows = await self._store.read(_PAGE_OF_RUNS, job_id=job_id, at=at, id=run_id, limit=limit)
+        sees_all = rules.sees_all(viewer)
+        owner = {} if sees_all else {"owner": viewer}
+        rows = await self._store.read(
+            _PAGE_OF_RUNS.format(seen="TRUE" if sees_all else _OWN),
+            job_id=job_id,
+            at=at,
+            id=run_id,
+            limit=limit,
+            **owner,
+        )
         return await self._as_they_are(RUNS.read_known(rows))
 
     async def run(self, run_id: str, viewer: str) -> RunStatus:

@@ -139,7 +139,7 @@ class AutomationLimits(Record):
     """How many automations there may be, and how often they may run."""
 
     per_session: int = 50
-    min_spacing_s: int = 60  # of those that agents make
+    min_spacing_s: int = 60  # of those that agents and outsiders make
     from_automations: bool = False  # whether what an automation does may make others
 
 

@@ -1,9 +1,11 @@
 """The forecast over HTTP: whoever may read may look ahead, so far and no further."""
 
+import asyncio
 from datetime import datetime, timedelta
 from typing import Any
 
 from tests.integration.http.serving import house
+from wakeful.assembly.forecasting import MOST_AT_ONCE
 from wakeful.vocabulary.heartbeat import HeartbeatRules
 
 HEART = HeartbeatRules(every="30m")
@@ -67,3 +69,18 @@ async def test_without_the_right_to_read_nobody_looks_ahead():
             stranger = await client.get("/api/forecast")
 
     assert (sender.status_code, stranger.status_code) == (403, 401)
+
+
+async def test_one_token_that_asks_on_and_on_is_told_to_wait():
+    """T10: the few that wait are answered, the others are told when to come again."""
+    async with house(heartbeat=HEART) as home, home.client(await home.token("read")) as client:
+        asked = [client.get("/api/forecast?days=2") for _ in range(50)]
+        answers = await asyncio.gather(*asked)
+        after = await client.get("/api/forecast?days=2")
+
+    refused = [one for one in answers if one.status_code == 429]
+    assert sorted({one.status_code for one in answers}) == [200, 429]
+    assert len(refused) >= 50 - 2 * MOST_AT_ONCE  # some are answered before the last has arrived
+    assert {one.headers["retry-after"] for one in refused} == {"60"}
+    assert refused[0].json()["code"] == "too-many-requests"
+    assert after.status_code == 200

@@ -166,6 +166,25 @@ async def test_another_conversations_job_is_not_found_by_its_id():
     assert kept == [("theirs",)]
 
 
+async def test_of_a_name_that_is_taken_elsewhere_it_is_not_told_by_whom():
+    model = calling(HOURLY)
+    async with running(model) as runtime:
+        theirs = await runtime.services.automations.add(
+            Wish(
+                name="news",
+                schedule=EverySchedule(every_s=3600),
+                message="x",
+                session_key="activity",
+            ),
+            ME,
+        )
+        await asked(runtime)
+
+    (said,) = told(model)
+    assert "'news' is taken by another one" in said
+    assert theirs.id not in said
+
+
 async def test_a_stranger_has_no_such_tool():
     model = calling(HOURLY)
     async with running(model) as runtime:
