@@ -161,6 +161,7 @@ class AutomationActs:
             return importing.refused(one, str(error)), None
         if one.is_legacy:
             job = replace(job, category=Category.LEGACY, deliver_to=one.route)
+            one = importing.with_its_door(one, self._checks.knows_door)
         return one, replace(job, imported_from=one.id)
 
     def _import(

@@ -5,7 +5,9 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, cast
 
-from wakeful.automations.wishes import LONGEST_NAME, Wish
+from msgspec.structs import replace
+
+from wakeful.automations.wishes import LONGEST_NAME, KnowsDoor, Wish
 from wakeful.vocabulary.automation import (
     AtSchedule,
     CronSchedule,
@@ -120,6 +122,14 @@ def refused(job: TheirJob, why: str) -> TheirJob:
     return TheirJob(id=job.id, name=job.name, outcome=ImportOutcome.BAD, why=why)
 
 
+def with_its_door(job: TheirJob, knows_door: KnowsDoor) -> TheirJob:
+    """Return a job that says so where its answers cannot be sent yet."""
+    if job.route is None or knows_door(job.route.door):
+        return job
+    why = f"its answers wait until a door {job.route.door[:80]!r} is open"
+    return replace(job, why=why)
+
+
 def _skipped(job: TheirJob, why: str) -> TheirJob:
     return TheirJob(id=job.id, name=job.name, outcome=ImportOutcome.SKIPPED, why=why)
 
@@ -137,7 +147,9 @@ def _schedule(fields: Object, job: Object) -> Schedule:
             return AtSchedule(at=_iso(_number(fields, "atMs")))
         case "every":
             every_ms = _number(fields, "everyMs")
-            return EverySchedule(every_s=max(1, round(every_ms / 1000)), anchor=_anchor(job))
+            if every_ms < 1_000:
+                raise _Bad("it would run more than once a second")
+            return EverySchedule(every_s=round(every_ms / 1000), anchor=_anchor(job))
         case "cron":
             return CronSchedule(expr=_word(fields, "expr"), tz=_word(fields, "tz") or None)
         case kind:

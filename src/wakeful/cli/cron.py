@@ -357,10 +357,12 @@ def import_(context: CliContext, file: File, map_: Mapped = None) -> None:
     """Take over the jobs of nanobot: all of them, or none if one is bad; again changes nothing."""
     body = {"jobs": _jobs_of(file), "map": dict(map(_pair, map_ or []))}
     done = context.needed_server().post(f"{AT}/import", body)
-    lines = [_import_line(one) for one in done["items"]]
+    bad = [one for one in done["items"] if one["outcome"] == "bad"]
+    lines = [_import_line(one) for one in bad or done["items"]]
     context.out.data(done, lines or ["the file has no job"])
-    if any(one["outcome"] == "bad" for one in done["items"]):
-        raise CommandFailed("nothing was imported: mend what is bad, or take it out of the file")
+    if bad:
+        hint = "mend what is bad, or take it out; --map THEIRS=OURS says which session is meant"
+        raise CommandFailed(f"nothing was imported: {hint}")
 
 
 def _jobs_of(file: Path) -> list[Any]:

@@ -90,7 +90,7 @@ async def test_a_job_of_no_conversation_keeps_the_route_it_had_and_blocks_no_del
         (job,) = await kept(runtime, "category, session_key, deliver_to")
         timers = await runtime.store.read("SELECT owner_kind FROM timers WHERE kind = 'automation'")
 
-    assert told == [("b2", "imported", None)]
+    assert told == [("b2", "imported", "its answers wait until a door 'telegram' is open")]
     assert job[0] == "legacy"
     assert job[1].startswith("agent:main:automation:")
     assert '"door":"telegram","address":"42","thread":"7"' in job[2]
@@ -149,6 +149,7 @@ async def test_fields_from_before_bound_jobs_are_ignored_and_reported():
     [
         {"kind": "every", "everyMs": "soon"},
         {"kind": "every"},
+        {"kind": "every", "everyMs": 500},
         {"kind": "at", "atMs": 9e15},
         {"kind": "lunar"},
         {},
