@@ -94,6 +94,7 @@ class Newcomer:
     def settle_in(self) -> None:
         """Have what the pages take for granted: a conversation, the demo model, some files."""
         self.type("wakeful config set agents.main.model demo")
+        self._bring_along()
         if not (self.desk / "old.jsonl").exists():
             self._said_twice()
             self.type("wakeful sessions export main -o old.jsonl")
@@ -101,6 +102,21 @@ class Newcomer:
             picture.write_bytes(b"\xff\xd8\xff\xe0" + bytes(64))
             (self.desk / "a.csv").write_text("a,b\n1,2\n")
             (self.desk / "b.csv").write_text("a,b\n1,3\n")
+
+    def _bring_along(self) -> None:
+        """Have what another program left behind."""
+        file = self.folder / ".nanobot/workspace/cron/jobs.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        daily = {"kind": "cron", "expr": "0 9 * * *", "tz": None}
+        bound = {"kind": "agent_turn", "message": "look", "sessionKey": "telegram:1"}
+        jobs = [
+            {"id": "a1", "name": "daily monitor", "schedule": daily, "payload": bound},
+            {"id": "a2", "name": "dentist", "schedule": {"kind": "at", "atMs": 1}}
+            | {"payload": bound},
+            {"id": "dream", "name": "dream", "schedule": daily}
+            | {"payload": {"kind": "system_event", "message": ""}},
+        ]
+        file.write_text(json.dumps({"version": 1, "jobs": jobs}))
 
     def _said_twice(self) -> None:
         for text in ("what is 3*4", "there is no harbour here"):

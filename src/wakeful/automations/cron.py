@@ -26,6 +26,17 @@ FIELDS = ("minute", "hour", "day-of-month", "month", "day-of-week")
 LONGEST_EXPRESSION = 500
 HORIZON_YEARS = 50  # the 29th of February is a Monday, say, at least once in 40 years
 
+# What crontab knows, except for @reboot, which is no time.
+_SHORT = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
+
 _MINUTE_MS, _HOUR_MS, _DAY_MS = 60_000, 3_600_000, 86_400_000
 _ONE_DAY = timedelta(days=1)
 _LAST_YEAR = 9_990
@@ -116,10 +127,16 @@ def cron_times(expression: str, zone: str) -> CronTimes:
 
 
 def checked_expression(expression: str, field: str) -> str:
-    """Return the five fields with one space between them, or refuse what cannot be read."""
+    """Return the five fields with one space between them, or refuse what cannot be read.
+
+    What is short for five fields, such as `@daily`, is written out.
+    """
     if len(expression) > LONGEST_EXPRESSION:
         raise InvalidInput(field, f"must have at most {LONGEST_EXPRESSION} characters")
-    parts = expression.split()
+    parts = _SHORT.get(expression.strip().lower(), expression).split()
+    if len(parts) == len(FIELDS) + 1:
+        rule = f"must be five fields, without the seconds: {' '.join(FIELDS)}"
+        raise InvalidInput(field, f"{rule}, {_not(expression)}")
     if len(parts) != len(FIELDS):
         raise InvalidInput(field, f"must be five fields ({' '.join(FIELDS)}), {_not(expression)}")
     name = _unreadable(parts)

@@ -137,13 +137,21 @@ def _schedule(fields: Object, job: Object) -> Schedule:
             return AtSchedule(at=_iso(_number(fields, "atMs")))
         case "every":
             every_ms = _number(fields, "everyMs")
-            since = _object(job, "state").get("nextRunAtMs") or job.get("createdAtMs")
-            anchor = None if since is None else _iso(_number({"at": since}, "at"))
-            return EverySchedule(every_s=max(1, round(every_ms / 1000)), anchor=anchor)
+            return EverySchedule(every_s=max(1, round(every_ms / 1000)), anchor=_anchor(job))
         case "cron":
             return CronSchedule(expr=_word(fields, "expr"), tz=_word(fields, "tz") or None)
         case kind:
             raise _Bad(f"its schedule is of no known kind: {kind[:40]!r}")
+
+
+def _anchor(job: Object) -> str | None:
+    """Return what an interval goes on from; what is damaged of a job's past keeps no job out."""
+    for fields, name in ((_object(job, "state"), "nextRunAtMs"), (job, "createdAtMs")):
+        try:
+            return _iso(_number(fields, name))
+        except _Bad:
+            continue
+    return None
 
 
 def _route(payload: Object) -> Route | None:

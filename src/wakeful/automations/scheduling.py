@@ -58,7 +58,6 @@ FileEvent = Callable[[Tx, Draft, bool], Receipt]
 class Foreseen(Record):
     """What was found about a timer before the transaction in which it fires."""
 
-    now: int
     revision: int  # of the schedule that it was found by
     next_at: int | None = None  # when its job is due again
 
@@ -136,7 +135,7 @@ class Scheduling:
         now = max(self.clock.now(), timer.due_at)
         is_retry = pending.retry is not None
         next_at = None if is_retry else schedules.next_after(pending.schedule, now)
-        return Foreseen(now=now, revision=pending.revision, next_at=next_at)
+        return Foreseen(revision=pending.revision, next_at=next_at)
 
     def fire(self, tx: Tx, dues: Sequence[Due[Foreseen]]) -> None:
         """Set the next timers, and file what is due now."""
@@ -151,7 +150,8 @@ class Scheduling:
                 at = pending.retry.scheduled_at
                 self._plan(tx, page, job, _at_once(at, RunCause.RETRY), pending.retry.number)
             elif job.enabled:
-                known[job.id] = advanced = replace(job, next_run_at=_next_of(job, due.fact))
+                now = max(tx.now, due.timer.due_at)
+                known[job.id] = advanced = replace(job, next_run_at=_next_of(job, due.fact, now))
                 jobs.put(tx, advanced)
                 jobs.set_timers(tx, advanced)
                 self._plan_due(tx, page, advanced, due)
@@ -177,7 +177,7 @@ class Scheduling:
             job.schedule,
             job.missed,
             due.timer.due_at,
-            due.fact.now,
+            max(tx.now, due.timer.due_at),
             0 if last is None else last + policies.CATCH_UP_SPACING_MS,
         )
         if found.newest_missed is not None:
@@ -314,11 +314,14 @@ def source_of(name: str) -> str:
     return f"cron:{name}"
 
 
-def _next_of(job: Automation, fact: Foreseen) -> int | None:
-    """Return when a job is due again, also if its schedule changed since that was looked up."""
-    if fact.revision == job.revision:
-        return fact.next_at
-    return schedules.next_after(job.schedule, fact.now)
+def _next_of(job: Automation, fact: Foreseen, now: int) -> int | None:
+    """Return when a job is due after now, also if that was looked up a while ago.
+
+    Its schedule may have changed since, and the commit may have waited: then it is found anew, by
+    what is known of its zone already.
+    """
+    is_it = fact.revision == job.revision and (fact.next_at is None or fact.next_at > now)
+    return fact.next_at if is_it else schedules.next_after(job.schedule, now)
 
 
 def _at_once(scheduled_at: int, cause: RunCause) -> Start:

@@ -54,11 +54,11 @@ OPTIONS: dict[str, Any] = {
     ],
     "at": Annotated[
         str | None,
-        typer.Option("--at", metavar="TIME", help="Once: 7:00, 2h from now, 2026-01-01T07:00."),
+        typer.Option("--at", metavar="TIME", help="Once: 7:00, 2h (from now), 2026-01-01T07:00."),
     ],
     "cron": Annotated[
         str | None,
-        typer.Option("--cron", metavar="EXPR", help="Five fields, such as '0 9 * * 1-5'."),
+        typer.Option("--cron", metavar="EXPR", help="Five fields, such as '0 9 * * 1-5', or @daily."),
     ],
     "tz": Annotated[
         str | None,
@@ -155,6 +155,7 @@ def _with(**more: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
 @_with(paused=PAUSED)
 def add(context: CliContext, name: Name, **said: Any) -> None:
     """Have an agent do something at certain times, and say when."""
+    _check_whole(said)
     body = {"name": name, **_body(context, said, {})}
     if said["paused"]:
         body["enabled"] = False
@@ -253,6 +254,18 @@ def remove(context: CliContext, which: Which) -> None:
     context.out.data(gone, [f"{safe(gone['name'])} is gone", runs_stay])
 
 
+def _check_whole(said: dict[str, Any]) -> None:
+    """Refuse a new automation that lacks a part, in the words of the command line."""
+    if not any(said[name] is not None for name in ("every", "at", "cron")):
+        raise InvalidInput("schedule", "say when: --every, --at or --cron")
+    if said["session"] is None and not said["isolated"]:
+        raise InvalidInput("session", "say where it runs: --session, such as main, or --isolated")
+    if said["message"] is None and said["event"] is None:
+        raise InvalidInput("message", "say what the agent is told: -m, or --event")
+    if said["wake"] is not None and not said["isolated"] and said["event"] is None:
+        raise InvalidInput("wake", "only with --event or --isolated; -m runs at its time anyway")
+
+
 def _dry(said: dict[str, Any]) -> dict[str, str]:
     return {"dry_run": "true"} if said["dry_run"] else {}
 
@@ -322,6 +335,7 @@ def _schedule(context: CliContext, said: dict[str, Any]) -> dict[str, Any] | Non
 
 def _instant(context: CliContext, text: str) -> str:
     """Return an instant; one that is written is read by the server, on the user's clocks."""
+    text = text.removeprefix("in ").removeprefix("+").strip()
     is_clock = text[1:2] == ":" or text[2:3] == ":"
     if is_span(text) or is_clock:
         return coming(text, "at", context.clock.now(), context.zone)

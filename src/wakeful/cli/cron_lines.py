@@ -70,7 +70,7 @@ def run_lines(context: CliContext, run: Shown) -> Iterator[str]:
     if run["count"] > 1:
         yield f"stands for {run['count']} occurrences"
     cost = "" if run["cost"] is None else f", cost {money(run['cost'])}"
-    yield f"answer: {run['delivery']}{cost}"
+    yield f"answer: {_answer(run)}{cost}"
     if run["turn_id"] is not None:
         yield f"`wakeful why {run['turn_id']}` tells of its turn"
     if run["error"]:
@@ -121,6 +121,15 @@ def _on_its_clocks(context: CliContext, job: Shown, at: str) -> str:
 def _outcome(run: Shown) -> str:
     reason = f" ({safe(run['reason'], 80)})" if run["reason"] else ""
     return f"{run['state']}{reason}"
+
+
+def _answer(run: Shown) -> str:
+    """Tell where the answer of a run is: what is sent nowhere is read where it was given."""
+    if run["delivery"] != "none":
+        return str(run["delivery"])
+    if run["turn_id"] is None:
+        return "none"
+    return "in its session" if run["ended_at"] is not None else "not yet"
 
 
 def _length(run: Shown) -> str:

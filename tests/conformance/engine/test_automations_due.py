@@ -249,6 +249,28 @@ async def test_a_timer_that_was_read_before_its_schedule_changed_goes_by_the_new
     assert found["next_run_at"] == NOON + 25 * HOUR_MS
 
 
+async def test_a_commit_that_had_to_wait_files_all_that_has_come_meanwhile(
+    settings_for: SettingsFor,
+):
+    """What was looked up before it says when the job was due next then, which is over."""
+    clock = ManualClock(NOON)
+    async with running(settings_for, talking(), clock) as runtime:
+        await add(runtime, schedule={"kind": "every", "every_s": 10})
+        keeper: Any = runtime._running.built.loops["timekeeper"]  # pyright: ignore[reportPrivateUsage]
+        kind: TimerKind[Foreseen] = keeper._kinds["automation"]
+        assert kind.prepare is not None
+        timer = await _timer(runtime)
+        fact = kind.prepare(timer)
+        clock.jump_to(NOON + 35_000)
+        await write_in_lanes(runtime.store, [MAIN], lambda tx: kind.fire(tx, [Due(timer, fact)]))
+        found = await job_of(runtime)
+        filed = [run.scheduled_at for run in await runs_of(runtime)]
+
+    assert found is not None
+    assert found["next_run_at"] == NOON + 40_000
+    assert filed == [NOON + 10_000, NOON + 20_000, NOON + 30_000]
+
+
 async def _timer(runtime: Runtime) -> Timer:
     (row,) = await runtime.store.read(timers.TIMERS.select("WHERE kind = 'automation'"))
     return timers.TIMERS.read(row)

@@ -1,5 +1,6 @@
 """Jobs of nanobot's `jobs.json` are taken over: all that can be meant, or none, and once."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -160,6 +161,32 @@ async def test_a_damaged_schedule_is_bad_and_nothing_else(schedule: dict[str, An
         assert await kept(runtime, "id") == []
 
     assert [outcome for _, outcome, _ in told] == [ImportOutcome.BAD]
+
+
+@pytest.mark.parametrize(
+    "past",
+    [
+        {"state": "garbage"},
+        {"state": {"nextRunAtMs": "soon"}},
+        {"state": {"nextRunAtMs": -5}},
+        {"state": {"next_run_at_ms": str(NOW - 1_000_000), "runHistory": [None]}},
+    ],
+)
+async def test_a_damaged_past_of_a_job_does_not_keep_it_out(past: dict[str, Any]):
+    async with running() as runtime:
+        told = await taken(runtime, bound("a1", **past))
+        (job,) = await kept(runtime, "schedule")
+
+    anchor = datetime.fromtimestamp((NOW - 1_000_000) / 1000, UTC).isoformat()
+    assert told == [("a1", "imported", None)]
+    assert f'"anchor":"{anchor}"' in job[0]
+
+
+async def test_a_job_without_any_past_counts_from_its_import():
+    async with running() as runtime:
+        told = await taken(runtime, bound("a1", createdAtMs=0, state={}))
+
+    assert told == [("a1", "imported", None)]
 
 
 async def test_more_than_one_write_can_hold_is_refused():

@@ -1,6 +1,7 @@
 """Automations at the command line: made, listed, shown, changed, run, told of, and removed."""
 
 import re
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -96,6 +97,7 @@ def test_a_run_is_asked_for_listed_and_told_of(awake: Home):
     assert f"{run_id}\n  ok, due " in listed
     assert newest == told
     assert f"{run_id}: ok\n" in told
+    assert "answer: in its session, cost" in told
     assert "told by cron.agent_turn.reminder, version 1, with" in told
     assert "say hello" in told
     assert "automation of cron:asked" in turn
@@ -115,7 +117,13 @@ def test_a_dry_run_says_when_and_keeps_nothing(awake: Home):
 @pytest.mark.parametrize(
     ("said", "sentence"),
     [
-        (("--every", "1h", "-m", "x"), "session_key: say where it runs"),
+        (("--every", "1h", "-m", "x"), "session: say where it runs: --session, such as main"),
+        (("-s", "main", "-m", "x"), "schedule: say when: --every, --at or --cron"),
+        (("-s", "main", "--every", "1h"), "message: say what the agent is told: -m, or --event"),
+        (
+            ("-s", "main", "-m", "x", "--every", "10m", "--wake", "now"),
+            "wake: only with --event or --isolated",
+        ),
         (("-s", "main", "-m", "x", "--every", "1h", "--at", "2h"), "give one of --every, --at"),
         (("-s", "main", "-m", "x", "--every", "1h", "--tz", "Europe/Berlin"), "only with --cron"),
         (("-s", "main", "-m", "x", "--cron", "0 0 9 * * *"), "schedule.expr: must be five fields"),
@@ -134,6 +142,14 @@ def test_what_cannot_be_meant_is_refused_in_a_sentence(
     assert refused.returncode == 2
     assert sentence in refused.stderr
     assert len(refused.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("said", ["20m", "+20m", "in 20 minutes"])
+def test_a_time_may_be_said_as_a_span_from_now(awake: Home, said: str):
+    job = awake.json("cron", "add", "soon", "--at", said, "-s", "main", "-m", "x", "--dry-run")
+    ahead = datetime.fromisoformat(job["next_runs"][0]) - datetime.now(UTC)
+
+    assert timedelta(minutes=18) < ahead <= timedelta(minutes=20)
 
 
 def test_each_option_is_what_the_server_keeps(awake: Home):

@@ -74,6 +74,24 @@ def test_what_is_stored_says_all_that_it_depends_on(given: Schedule, stored: Sch
     )
 
 
+@pytest.mark.parametrize(
+    ("short", "fields"),
+    [
+        ("@hourly", "0 * * * *"),
+        (" @Daily ", "0 0 * * *"),
+        ("@midnight", "0 0 * * *"),
+        ("@weekly", "0 0 * * 0"),
+        ("@monthly", "0 0 1 * *"),
+        ("@yearly", "0 0 1 1 *"),
+        ("@annually", "0 0 1 1 *"),
+    ],
+)
+def test_what_is_short_for_five_fields_is_written_out(short: str, fields: str):
+    stored = checked(CronSchedule(expr=short), NOW, BERLIN)
+
+    assert stored == CronSchedule(expr=fields, tz="Europe/Berlin")
+
+
 def _times_of(schedule: Schedule, zone: ZoneInfo) -> dict[str, Any]:
     """Return the times of a schedule as clocks elsewhere show the same instants."""
     names = {"at", "anchor"} & set(schedule.__struct_fields__)
@@ -102,8 +120,7 @@ def _times_of(schedule: Schedule, zone: ZoneInfo) -> dict[str, Any]:
         (EverySchedule(every_s=1, anchor="1026-01-01"), "anchor", "too far away"),
         (CronSchedule(expr=""), "expr", "must be five fields"),
         (CronSchedule(expr="* * * *"), "expr", "must be five fields"),
-        (CronSchedule(expr="0 * * * * *"), "expr", "must be five fields"),
-        (CronSchedule(expr="@daily"), "expr", "must be five fields"),
+        (CronSchedule(expr="0 * * * * *"), "expr", "must be five fields, without the seconds"),
         (CronSchedule(expr="@reboot"), "expr", "must be five fields"),
         (CronSchedule(expr="60 * * * *"), "expr", "the minute must be one"),
         (CronSchedule(expr="* 24 * * *"), "expr", "the hour must be one"),
