@@ -2,6 +2,7 @@
 # A mutant must reach into what is private: that is where promises are kept.
 # pyright: reportPrivateUsage=false, reportUnknownLambdaType=false
 
+import asyncio
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 from tests.proofs.patching import original, patch
 from wakeful.automations import runs
 from wakeful.automations.policies import FallenDue
+from wakeful.lanes.lane import LaneRunner
 from wakeful.sleeps.sleeps import Sleep, WokenBy
 from wakeful.store.database import Tx
 from wakeful.timers import timers
@@ -58,6 +60,13 @@ def pending_waker_overlooked() -> None:
 def sleep_outlasts_a_message() -> None:
     """Leave the sleep to whoever opens the turn of a message that should have ended it."""
     patch("wakeful.intake.accept:Acceptance._disturb", lambda *_: None)
+    run = original("wakeful.lanes.lane:LaneRunner.run")
+
+    async def run_later(self: LaneRunner, session_key: str, *, yields: bool = False) -> None:
+        await asyncio.sleep(0.002)  # noqa: TID251 (never in the millisecond of the message)
+        await run(self, session_key, yields=yields)
+
+    patch("wakeful.lanes.lane:LaneRunner.run", run_later)
 
 
 def sleep_not_in_the_feed() -> None:

@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AsyncExitStack, aclosing, suppress
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
@@ -49,7 +49,7 @@ from wakeful.vocabulary.budget import BudgetRules
 from wakeful.vocabulary.clock import SystemClock
 from wakeful.vocabulary.compacting import CompactionRules
 from wakeful.vocabulary.entry import AssistantBody
-from wakeful.vocabulary.errors import InvalidInput, Transient
+from wakeful.vocabulary.errors import InvalidInput, NotFound, Transient
 from wakeful.vocabulary.event import Event
 from wakeful.vocabulary.heartbeat import HeartbeatRules
 from wakeful.vocabulary.proactive import ProactiveRules
@@ -277,7 +277,8 @@ class Rig:
         """Let nothing more fall due."""
         rows = await self._runtime.store.read("SELECT id FROM automations WHERE enabled = 1")
         for (job_id,) in rows:
-            await self._runtime.services.automations.pause(job_id, ME)
+            with suppress(NotFound):  # one that went with its session, or by itself
+                await self._runtime.services.automations.pause(job_id, ME)
         return len(rows)
 
     async def _seen(self, command: Command) -> object:
